@@ -1,0 +1,1 @@
+"""Recurrent sequence models for Keras 3: layers, models, search, tokenizers and a zoo."""

@@ -1,0 +1,89 @@
+"""A running average of the weights."""
+
+import contextlib
+
+import keras
+import tensorflow as tf
+
+
+class WeightAverage(keras.callbacks.Callback):
+    """Keeps an exponential moving average of the trainable weights during `fit`.
+
+    After each step t, for each weight w (Polyak and Juditsky, 1992),
+
+        a <- m a + (1 - m) w,        m = min(momentum, (1 + t) / (10 + t)),
+
+    the second term letting the average follow the fast changes at the beginning. Unlike the
+    optimizers' `use_ema`, the weights that are trained stay what they are when `fit` ends, so that
+    a run can be made of several calls of `fit`.
+
+    Args:
+        momentum: float in (0, 1).
+
+    Example:
+
+    ```python
+    average = WeightAverage(0.999)
+    model.fit(dataset, callbacks=[average])
+    with average.applied():
+        model.evaluate(validation)
+    ```
+    """
+
+    def __init__(self, momentum=0.999):
+        super().__init__()
+        if not 0.0 < momentum < 1.0:
+            raise ValueError(f"`momentum` must be between 0 and 1, got {momentum}.")
+        self.momentum = momentum
+        self.steps = 0
+        self._weights = None
+        self._averages = None
+        self._update = None
+
+    def on_train_begin(self, logs=None):
+        """Start from the weights as they are, the first time."""
+        if self._averages is None:
+            self._weights = [weight.value for weight in self.model.trainable_variables]
+            self._averages = [tf.Variable(weight, trainable=False) for weight in self._weights]
+            self._update = tf.function(self._blend)
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Blend the new weights in."""
+        self.steps += 1
+        momentum = min(self.momentum, (1 + self.steps) / (10 + self.steps))
+        self._update(tf.constant(1.0 - momentum))
+
+    def _blend(self, rate):
+        for average, weight in zip(self._averages, self._weights, strict=True):
+            average.assign_add(rate * (weight - average))
+
+    @contextlib.contextmanager
+    def applied(self):
+        """Give the model the averaged weights within a `with` block."""
+        if self._averages is None:
+            yield
+            return
+        trained = [weight.numpy() for weight in self._weights]
+        self._copy(self._averages)
+        try:
+            yield
+        finally:
+            self._copy(trained)
+
+    def _copy(self, values):
+        for weight, value in zip(self._weights, values, strict=True):
+            weight.assign(value)
+
+    def get_state(self):
+        """Return the average as a dict of arrays, for `set_state` in a later process."""
+        averages = self._averages or []
+        state = {f"average_{i}": value.numpy() for i, value in enumerate(averages)}
+        return {"steps": self.steps, **state}
+
+    def set_state(self, state, model):
+        """Go on from what `get_state` returned."""
+        self.set_model(model)
+        self.on_train_begin()
+        self.steps = int(state["steps"])
+        for index, average in enumerate(self._averages):
+            average.assign(state[f"average_{index}"])

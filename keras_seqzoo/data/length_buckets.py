@@ -1,0 +1,183 @@
+"""Batches of sentences of similar length."""
+
+import warnings
+
+import numpy as np
+import tensorflow as tf
+
+BOUNDARIES = (8, 12, 16, 20, 24, 32, 48, 64)
+
+
+def bucketed_batches(
+    pairs,
+    batch_size=64,
+    boundaries=BOUNDARIES,
+    shuffle=True,
+    seed=0,
+    drop_remainder=False,
+    reshuffle_each_epoch=False,
+    pad_token_id=0,
+):
+    """Makes of tokenised pairs a `tf.data` pipeline of padded batches, bucketed by length.
+
+    A pair belongs to the first boundary that neither the source nor the decoder's input (the
+    target without its last id) exceeds, and both sides are padded to that boundary: a batch is
+    `(rows, boundary)` throughout. Under XLA that makes one compilation per boundary, and one more
+    for each boundary's last, smaller batch unless `drop_remainder`. Pairs longer than the last
+    boundary are left out, with a warning that counts them.
+
+    The order is a function of the arguments alone, so that a run can be resumed with
+    `dataset.skip(k)`: the same seed gives the same batches each time the dataset is iterated. Give
+    each epoch a dataset with a seed of its own, or set `reshuffle_each_epoch`.
+
+    Args:
+        pairs: A `TokenPairs`.
+        batch_size: The number of pairs in a batch, at most.
+        boundaries: The lengths to pad to, increasing.
+        shuffle: Whether each bucket's pairs, and then the batches, come in random order. Else
+            pairs keep their order within a bucket, and the shortest bucket comes first.
+        seed: A non-negative integer, or a sequence of them such as `(seed, epoch)`.
+        drop_remainder: Whether to leave out each bucket's last batch where it is not full.
+        reshuffle_each_epoch: Whether the second and each later iteration over this dataset
+            has a new order, which depends on the seed and the number of the iteration.
+        pad_token_id: The id at padding.
+
+    Returns:
+        A `tf.data.Dataset`, of known cardinality, of `(inputs, labels, sample_weight)` in
+        KerasHub's format for `Seq2SeqLM`. `inputs` is a dictionary of `encoder_token_ids`
+        `(batch, boundary)` int32, `encoder_padding_mask` bool, `decoder_token_ids` int32 and
+        `decoder_padding_mask` bool, all of that shape; `labels`, int32, are the decoder's ids one
+        step ahead; `sample_weight`, float32, is 1 at labels and 0 at padding.
+
+    Raises:
+        ValueError: When an argument is out of range, or every pair is too long.
+
+    Example:
+        ```python
+        pairs = tokenize_pairs(english, french, english_tokenizer, french_tokenizer)
+        for epoch in range(10):
+            model.fit(bucketed_batches(pairs, batch_size=64, seed=(7, epoch)))
+        ```
+    """
+    _check_options(batch_size, boundaries, seed)
+    buckets = _buckets(pairs, boundaries)
+    steps = sum(
+        len(rows) // batch_size if drop_remainder else -(-len(rows) // batch_size)
+        for rows in buckets
+    )
+    if steps == 0:
+        raise ValueError(
+            f"drop_remainder leaves no batch: no bucket has batch_size ({batch_size}) pairs"
+        )
+    iterations = 0
+
+    def generate():
+        nonlocal iterations
+        generator = np.random.default_rng(_seed_words(seed, iterations))
+        iterations += reshuffle_each_epoch
+        batches = [
+            (rows[begin : begin + batch_size], width)
+            for rows, width in zip(
+                [generator.permutation(rows) for rows in buckets] if shuffle else buckets,
+                boundaries,
+                strict=True,
+            )
+            for begin in range(0, len(rows), batch_size)
+            if not drop_remainder or begin + batch_size <= len(rows)
+        ]
+        order = generator.permutation(len(batches)) if shuffle else range(len(batches))
+        for index in order:
+            yield _padded_batch(pairs, *batches[index], pad_token_id)
+
+    dataset = tf.data.Dataset.from_generator(generate, output_signature=_SIGNATURE)
+    return dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
+
+
+def length_sorted_batches(texts, batch_size):
+    """Groups texts of similar length for inference, so that little padding is computed with.
+
+    Args:
+        texts: A list of anything with a length: strings or sequences of ids.
+        batch_size: The number of texts in a batch, at most.
+
+    Yields:
+        Integer arrays `(batch,)` of indices into `texts`, the longest texts first, so that what
+        does not fit in memory fails at once. Each index comes once: `results[index] = ...` puts
+        the outputs back in the order of the inputs.
+
+    Raises:
+        ValueError: When `batch_size` is not positive.
+
+    Example:
+        >>> [batch.tolist() for batch in length_sorted_batches(["a", "ccc", "bb"], 2)]
+        [[1, 2], [0]]
+    """
+    _check_batch_size(batch_size)
+    order = np.argsort([-len(text) for text in texts], kind="stable")
+    return (order[begin : begin + batch_size] for begin in range(0, len(order), batch_size))
+
+
+_MATRIX = {dtype: tf.TensorSpec((None, None), dtype) for dtype in (tf.int32, tf.bool, tf.float32)}
+_SIGNATURE = (
+    {
+        "encoder_token_ids": _MATRIX[tf.int32],
+        "encoder_padding_mask": _MATRIX[tf.bool],
+        "decoder_token_ids": _MATRIX[tf.int32],
+        "decoder_padding_mask": _MATRIX[tf.bool],
+    },
+    _MATRIX[tf.int32],
+    _MATRIX[tf.float32],
+)
+
+
+def _padded_batch(pairs, rows, width, pad_token_id):
+    encoder_ids, encoder_mask = pairs.source.padded(rows, width, pad_token_id)
+    ids, valid = pairs.target.padded(rows, width + 1, pad_token_id)
+    # A step is valid where it has a label; [EOS] is a label, and never an input.
+    labels, mask = ids[:, 1:], valid[:, 1:]
+    inputs = {
+        "encoder_token_ids": encoder_ids,
+        "encoder_padding_mask": encoder_mask,
+        "decoder_token_ids": np.where(mask, ids[:, :-1], np.int32(pad_token_id)),
+        "decoder_padding_mask": mask,
+    }
+    return inputs, labels, mask.astype(np.float32)
+
+
+def _buckets(pairs, boundaries):
+    """The indices of each boundary's pairs, in the order of the data."""
+    lengths = np.maximum(pairs.source.lengths, pairs.target.lengths - 1)
+    bucket = np.searchsorted(boundaries, lengths)  # the first boundary >= length
+    too_long = int(np.count_nonzero(bucket == len(boundaries)))
+    if too_long == len(lengths):
+        raise ValueError(
+            f"pairs must hold one of at most {boundaries[-1]} ids a side (the last of boundaries), "
+            f"got {len(lengths)} pairs, {too_long} of them longer"
+        )
+    if too_long:
+        warnings.warn(
+            f"{too_long} of {len(lengths)} pairs are left out: longer than {boundaries[-1]} ids, "
+            "the last of boundaries",
+            stacklevel=3,
+        )
+    return [np.flatnonzero(bucket == index) for index in range(len(boundaries))]
+
+
+def _seed_words(seed, iteration):
+    words = list(np.atleast_1d(seed))
+    return [*words, iteration] if iteration else words
+
+
+def _check_batch_size(batch_size):
+    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
+        raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}")
+
+
+def _check_options(batch_size, boundaries, seed):
+    _check_batch_size(batch_size)
+    steps = np.asarray(boundaries)
+    if steps.ndim != 1 or steps.size == 0 or steps[0] < 1 or np.any(np.diff(steps) <= 0):
+        raise ValueError(f"boundaries must be increasing positive lengths, got {boundaries!r}")
+    words = np.atleast_1d(seed)
+    if words.dtype.kind not in "iu" or words.ndim != 1 or np.any(words < 0):
+        raise ValueError(f"seed must be non-negative integers, got {seed!r}")

@@ -1,0 +1,78 @@
+"""The loop over time."""
+
+import tensorflow as tf
+
+
+def recurrence(
+    advance, projected, states, output, mask=None, reverse=False, return_sequences=False
+):
+    """Runs a recurrent step over all time steps, time-major.
+
+    Everything that depends on the input alone is in `projected` already, computed for all steps
+    at once; only what depends on the state is left for the loop. The loop is one `tf.while_loop`
+    over TensorArrays whose elements have a static rank and size, so it is differentiable and XLA
+    compiles both directions, with a static or a dynamic number of steps.
+
+    Args:
+        advance: function `(projected, states) -> (output, states)` of one step.
+        projected: tensor or nest of tensors `(T, B, ...)`.
+        states: list of tensors `(B, ...)`, the state before the first step.
+        output: tensor `(B, U)`, the output where no step is valid; it also gives the loop the
+            output's shape and dtype.
+        mask: None or boolean tensor `(T, B)`. Steps where it is False leave the state of their row
+            as it was.
+        reverse: whether to run from the last step to the first.
+        return_sequences: whether to collect the output of each step.
+
+    Returns:
+        Tuple `(outputs, states)`. `outputs` has shape `(T, B, U)`, in the order of processing and
+        zero at masked steps, or without `return_sequences` `(B, U)`: the output of the last valid
+        step. `states` is the list of states after the last valid step.
+    """
+    flat = tf.nest.flatten(projected)
+    length = flat[0].shape[0]
+    if length is None:
+        length = tf.shape(flat[0])[0]
+    inputs = [
+        tf.TensorArray(tensor.dtype, size=length, element_shape=tensor.shape[1:]).unstack(tensor)
+        for tensor in flat
+    ]
+    # (T, B) -> (T, B, 1): one decision for a whole row
+    rows = None if mask is None else mask[..., tf.newaxis]
+
+    def body(step, collected, states):
+        time = length - 1 - step if reverse else step
+        now = tf.nest.pack_sequence_as(projected, [array.read(time) for array in inputs])
+        new_output, new_states = advance(now, states)
+        new_states = list(new_states)
+        if rows is not None:
+            valid = rows[time]
+            new_states = [
+                tf.where(valid, new, old) for new, old in zip(new_states, states, strict=True)
+            ]
+            if not return_sequences:
+                new_output = tf.where(valid, new_output, collected)
+        for new, old in zip(new_states, states, strict=True):
+            new.set_shape(old.shape)
+        new_output.set_shape(output.shape)
+        if return_sequences:
+            new_output = collected.write(step, new_output)
+        return step + 1, new_output, new_states
+
+    if return_sequences:
+        collected = tf.TensorArray(output.dtype, size=length, element_shape=output.shape)
+    else:
+        collected = output
+    _, outputs, states = tf.while_loop(
+        lambda step, *_: step < length,
+        body,
+        (tf.constant(0), collected, list(states)),
+        parallel_iterations=32,
+        maximum_iterations=length,
+    )
+    if return_sequences:
+        outputs = outputs.stack()  # (T, B, U)
+        if rows is not None:
+            rows = tf.reverse(rows, [0]) if reverse else rows
+            outputs = tf.where(rows, outputs, tf.zeros((), outputs.dtype))
+    return outputs, list(states)

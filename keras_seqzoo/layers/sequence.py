@@ -1,0 +1,59 @@
+"""What all layers from a sequence to a sequence (or its last output) share."""
+
+import keras
+
+
+class SequenceLayer(keras.layers.Layer):
+    """Base of `Recurrent`, `Bidirectional` and `Stack`: inputs, masks and dtypes.
+
+    A sequence is a tensor `(B, T, F)`; its mask, given or found attached to it by Keras, is a
+    boolean tensor `(B, T)`. Floating-point inputs reach `call` unrounded, so that under mixed
+    precision a state which is kept in float32 (the LSTM's memory) goes in and out as it is.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.input_spec = keras.layers.InputSpec(ndim=3)
+        self.supports_masking = True
+
+    @property
+    def input_dtype(self):
+        """The dtype that Keras converts floating-point arguments to."""
+        return "float32" if self.compute_dtype in ("float16", "bfloat16") else self.compute_dtype
+
+    def resolve_mask(self, sequence, mask):
+        """Finds the mask of a sequence and checks it.
+
+        Keras fills in `mask` only where a layer gets a single tensor, so beside an initial state
+        the one attached to the sequence is looked up here.
+
+        Args:
+            sequence: tensor `(B, T, F)`.
+            mask: boolean tensor `(B, T)`, or None.
+
+        Returns:
+            The mask, or None where there is none.
+
+        Raises:
+            ValueError: if the mask has another dtype or a shape that does not fit the sequence.
+        """
+        if mask is None:
+            mask = getattr(sequence, "_keras_mask", None)
+        if mask is None:
+            return None
+        dtype = keras.backend.standardize_dtype(mask.dtype)
+        if dtype != "bool":
+            raise ValueError(
+                f"`mask` of {type(self).__name__} '{self.name}' must have dtype bool "
+                f"(True at valid steps), got {dtype}."
+            )
+        need, got = tuple(sequence.shape)[:2], tuple(mask.shape)
+        fits = len(got) == 2 and all(
+            n is None or g is None or n == g for n, g in zip(need, got, strict=True)
+        )
+        if not fits:
+            raise ValueError(
+                f"`mask` of {type(self).__name__} '{self.name}' must have shape "
+                f"(batch, time) = {need}, got {got}."
+            )
+        return mask

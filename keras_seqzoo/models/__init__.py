@@ -1,0 +1,24 @@
+"""Ready models: KerasHub backbones and tasks, and the bases for models of one's own."""
+
+from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
+from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
+from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
+from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
+    RecurrentEncoderDecoderBackbone,
+)
+from keras_seqzoo.models.recurrent_seq2seq_lm import RecurrentSeq2SeqLM
+from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.translation import Translation
+
+__all__ = [
+    "Decoder",
+    "Encoder",
+    "EncoderDecoder",
+    "RecurrentDecoder",
+    "RecurrentEncoder",
+    "RecurrentEncoderDecoderBackbone",
+    "RecurrentSeq2SeqLM",
+    "RecurrentSeq2SeqLMPreprocessor",
+    "TeacherForcing",
+    "Translation",
+]

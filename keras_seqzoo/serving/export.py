@@ -1,0 +1,126 @@
+"""A translation model as a SavedModel."""
+
+import os
+
+import tensorflow as tf
+
+from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
+from keras_seqzoo.decoding.strategy import check_integer
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.serving.translation_signatures import TranslationSignatures
+from keras_seqzoo.serving.versions import write_version
+
+
+def export_translation_model(model, directory, strategy=None, n_best=None, max_length=None):
+    """Writes a translation model for TensorFlow Serving: text in, text out.
+
+    `directory/1` (then `2`, `3`, ...: the next number that is free) becomes a SavedModel that
+    holds tokenizers, model, search and detokenizer. It needs TensorFlow and the SentencePiece ops
+    of TensorFlow Text, which TensorFlow Serving has in it, and neither Keras nor this package. It
+    translates as `model.translate` does with the same strategy and `max_length`. Its signatures:
+
+    - `serving_default`: `text`, string `(batch,)`, to `translation`, string `(batch,)`, and
+      `score`, float32 `(batch,)`;
+    - `n_best`: `text`, string `(batch,)`, to `translations`, string `(batch, n)`, best first, and
+      `scores` and `log_probabilities`, float32 `(batch, n)`;
+    - `token_ids`: `token_ids`, int32 `(batch, length)`, ending in `[EOS]` and padded with 0, to
+      `token_ids`, int32 `(batch, max_length)`, `lengths`, int32 `(batch,)`, both with `[EOS]`, and
+      `score`, float32 `(batch,)`.
+
+    Blank texts translate to the empty string with score 0; a source above the preprocessor's
+    `encoder_sequence_length` is cut; bytes that are no UTF-8 are read as U+FFFD.
+
+    Args:
+        model: a `RecurrentSeq2SeqLM` with a preprocessor.
+        directory: string or path. The model's folder; the versions in it are left as they are.
+        strategy: a `DecodingStrategy`; by default the one of `model.compile`, else a beam of 5.
+        n_best: int, n of the signature `n_best`; by default as many as the strategy can give, the
+            width of a beam.
+        max_length: int, the most target tokens; by default the preprocessor's
+            `decoder_sequence_length`.
+
+    Returns:
+        string. The path of the version that was written.
+
+    Raises:
+        TypeError: if `model` or `strategy` is of another type.
+        ValueError: if `model` has no preprocessor, `n_best` is not what the strategy can give, or
+            `max_length` is below 1.
+        OSError: if `directory` cannot be written to. Nothing is left there then.
+
+    Example:
+
+    ```python
+    model = keras_seqzoo.models.RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
+    path = export_translation_model(model, "served/en_fr")  # "served/en_fr/1"
+
+    import tensorflow_text  # brings the ops; a server has them
+
+    served = tf.saved_model.load(path)
+    translate = served.signatures["serving_default"]
+    translate(text=tf.constant(["Two dogs run through the snow."]))["translation"]
+    ```
+
+    With TensorFlow Serving over REST:
+
+    ```shell
+    docker run -p 8501:8501 -v "$PWD/served/en_fr:/models/en_fr" -e MODEL_NAME=en_fr \\
+        tensorflow/serving
+    curl localhost:8501/v1/models/en_fr:predict -d '{"instances": ["Two dogs run."]}'
+    # {"predictions": [{"translation": "...", "score": ...}]}
+    curl localhost:8501/v1/models/en_fr:predict \\
+        -d '{"signature_name": "n_best", "instances": ["Two dogs run."]}'
+    ```
+    """
+    if not isinstance(model, RecurrentSeq2SeqLM):
+        raise TypeError(f"`model` must be a RecurrentSeq2SeqLM. Received: {type(model).__name__}")
+    if model.preprocessor is None:
+        raise ValueError("`model` must have a preprocessor, which turns text into ids: got None.")
+    if strategy is None:
+        own = isinstance(model.sampler, DecodingStrategy)
+        strategy = model.sampler if own else BeamSearch(width=5)
+    elif not isinstance(strategy, DecodingStrategy):
+        raise TypeError(
+            f"`strategy` must be a DecodingStrategy. Received: {type(strategy).__name__}"
+        )
+    if n_best is None:
+        n_best = getattr(strategy, "width", 1)
+    if max_length is None:
+        max_length = model.preprocessor.decoder_sequence_length
+    signatures = TranslationSignatures(
+        model,
+        _giving(strategy, 1),
+        _giving(strategy, check_integer("n_best", n_best, minimum=1)),
+        check_integer("max_length", max_length, minimum=1),
+    )
+    return write_version(_checked(directory), lambda path: _save(model, signatures.trace(), path))
+
+
+def _giving(strategy, n_best):
+    """Returns the strategy with another number of hypotheses."""
+    config = strategy.get_config()
+    if "n_best" in config:
+        return type(strategy).from_config({**config, "n_best": n_best})
+    if n_best != 1:
+        raise ValueError(
+            f"`n_best` must be 1 with a {type(strategy).__name__}, which gives one hypothesis. "
+            f"Received: {n_best}"
+        )
+    return strategy
+
+
+def _checked(directory):
+    directory = os.fspath(directory)
+    # Before the model is traced, which takes seconds.
+    if os.path.exists(directory) and not os.path.isdir(directory):
+        raise NotADirectoryError(f"`directory` must be a folder, this is a file: {directory!r}")
+    return directory
+
+
+def _save(model, functions, path):
+    """Writes functions with what they use of the model: no optimizer, no Keras objects' state."""
+    module = tf.Module()
+    used = (variable for function in functions.values() for variable in function.graph.variables)
+    module.weights = list({variable.ref(): variable for variable in used}.values())
+    module.tokenizers = [model.preprocessor.encoder_tokenizer, model.preprocessor.tokenizer]
+    tf.saved_model.save(module, path, signatures=functions)

@@ -1,0 +1,134 @@
+"""The functions of a served translation model."""
+
+import tensorflow as tf
+
+# Characters that `str.isspace` knows; the `\s` of TensorFlow's regular expressions is ASCII alone.
+SPACES = (
+    r"\x09-\x0d\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}"
+    r"\x{3000}"
+)
+
+
+class TranslationSignatures:
+    """The functions that a served translation model answers with, tokenizers and search inside.
+
+    Each row of a batch is translated as if it were alone and keeps its place. Sources are cut to
+    the preprocessor's `encoder_sequence_length` and padded to the longest of the batch. A row
+    without a source (blank text, nothing but padding) is not searched: its translation is empty
+    and its score 0.
+
+    Args:
+        model: a `RecurrentSeq2SeqLM` with a preprocessor.
+        strategy: a `DecodingStrategy` that gives one hypothesis.
+        n_best_strategy: a `DecodingStrategy` that gives several.
+        max_length: int, the most target tokens, `[EOS]` counted.
+    """
+
+    def __init__(self, model, strategy, n_best_strategy, max_length):  # noqa: D107
+        self._model = model
+        self._preprocessor = model.preprocessor
+        self._strategy = strategy
+        self._n_best_strategy = n_best_strategy
+        self._max_length = max_length
+
+    def trace(self):
+        """Returns a dict from signature names to `tf.types.experimental.ConcreteFunction`s."""
+        text = tf.TensorSpec([None], tf.string, name="text")
+        token_ids = tf.TensorSpec([None, None], tf.int32, name="token_ids")
+        return {
+            "serving_default": tf.function(self.translate).get_concrete_function(text),
+            "n_best": tf.function(self.translate_n_best).get_concrete_function(text),
+            "token_ids": tf.function(self.translate_token_ids).get_concrete_function(token_ids),
+        }
+
+    def translate(self, text):
+        """Gives the best translation of each text.
+
+        Args:
+            text: string tensor `(batch,)`.
+
+        Returns:
+            A dict of `translation`, string `(batch,)`, and `score`, float32 `(batch,)`.
+        """
+        hypotheses, filled = self._search_texts(text, self._strategy)
+        texts = self._detokenize(hypotheses)
+        return {
+            "translation": spread(texts[:, 0], filled, ""),
+            "score": spread(hypotheses.scores[:, 0], filled, 0.0),
+        }
+
+    def translate_n_best(self, text):
+        """Gives several translations of each text, best first.
+
+        Args:
+            text: string tensor `(batch,)`.
+
+        Returns:
+            A dict of `translations`, string `(batch, n)`, and `scores` and `log_probabilities`,
+            float32 `(batch, n)`. Where the search found fewer than n, empty ones of score `-inf`.
+        """
+        hypotheses, filled = self._search_texts(text, self._n_best_strategy)
+        return {
+            "translations": spread(self._detokenize(hypotheses), filled, ""),
+            "scores": spread(hypotheses.scores, filled, 0.0),
+            "log_probabilities": spread(hypotheses.log_probabilities, filled, 0.0),
+        }
+
+    def translate_token_ids(self, token_ids):
+        """Gives the best translation of each token sequence.
+
+        Args:
+            token_ids: int32 tensor `(batch, length)`, source tokens with `[EOS]`; 0 is padding. Of
+                a sequence that is too long, the last token (`[EOS]`) is kept.
+
+        Returns:
+            A dict of `token_ids`, int32 `(batch, max_length)`, target tokens with `[EOS]` and then
+            0; `lengths`, int32 `(batch,)`, counting `[EOS]`; and `score`, float32 `(batch,)`.
+        """
+        limit = self._preprocessor.encoder_sequence_length
+        padding = self._preprocessor.encoder_tokenizer.pad_token_id
+        ids = tf.ragged.boolean_mask(token_ids, token_ids != padding)
+        filled = ids.row_lengths() > 0
+        ids = tf.ragged.boolean_mask(ids, filled)
+        ids = tf.concat([ids[:, : limit - 1], ids[:, limit - 1 :][:, -1:]], axis=1)
+        hypotheses = self._search(ids, self._strategy)
+        return {
+            "token_ids": spread(
+                hypotheses.tokens[:, 0], filled, self._preprocessor.tokenizer.pad_token_id
+            ),
+            "lengths": spread(hypotheses.lengths[:, 0], filled, 0),
+            "score": spread(hypotheses.scores[:, 0], filled, 0.0),
+        }
+
+    def _search_texts(self, text, strategy):
+        filled = ~tf.strings.regex_full_match(text, f"[{SPACES}]*")
+        ids = self._preprocessor.encode_source(tf.boolean_mask(text, filled))
+        return self._search(ids, strategy), filled
+
+    def _search(self, ids, strategy):
+        return self._model.search(*self._preprocessor.pad(ids), strategy, self._max_length)
+
+    def _detokenize(self, hypotheses):
+        """Turns hypotheses into texts `(rows, n)`."""
+        n_best, length = hypotheses.tokens.shape[1:]
+        ids = tf.RaggedTensor.from_tensor(
+            tf.reshape(hypotheses.tokens, [-1, length]),
+            lengths=tf.reshape(hypotheses.lengths, [-1]),
+        )
+        return tf.reshape(self._preprocessor.tokenizer.detokenize(ids), [-1, n_best])
+
+
+def spread(values, chosen, blank):
+    """Puts rows back in the places that a mask chose them from.
+
+    Args:
+        values: tensor `(count, ...)`.
+        chosen: boolean tensor `(batch,)` with `count` true entries.
+        blank: what stands in the other rows.
+
+    Returns:
+        A tensor `(batch, ...)`.
+    """
+    values = tf.concat([values, tf.fill([1, *values.shape[1:]], blank)], axis=0)
+    order = tf.cumsum(tf.cast(chosen, tf.int32)) - 1
+    return tf.gather(values, tf.where(chosen, order, tf.shape(values)[0] - 1))

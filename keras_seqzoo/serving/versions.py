@@ -1,0 +1,62 @@
+"""Numbered versions of a model in a folder, as TensorFlow Serving reads them."""
+
+import errno
+import os
+import tempfile
+
+import tensorflow as tf
+
+
+def write_version(directory, write):
+    """Writes the next version of a model, which appears in the folder whole or not at all.
+
+    TensorFlow Serving watches the folder and serves its highest number; so a version is written
+    under another name and renamed. Versions that are there already are never touched.
+
+    Args:
+        directory: string or path. The model's folder; it is made if it does not exist.
+        write: a function `write(path)` that makes the folder `path`.
+
+    Returns:
+        string. The path of the new version, `directory/1` in an empty folder.
+
+    Raises:
+        OSError: if the folder cannot be made or written to, or the disk is full.
+    """
+    directory = os.fspath(directory)
+    try:
+        os.makedirs(directory, exist_ok=True)
+        # Its permissions are private; the version inside gets the usual ones.
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=directory) as temporary:
+            written = os.path.join(temporary, "version")
+            write(written)
+            return _publish(written, directory)
+    except (OSError, tf.errors.OpError) as error:
+        raise _os_error(error, directory) from error
+
+
+def _publish(written, directory):
+    while True:
+        version = os.path.join(directory, str(_latest(directory) + 1))
+        try:
+            os.rename(written, version)
+        except OSError as error:
+            # Another export was faster; the number is taken now.
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+        else:
+            return version
+
+
+def _latest(directory):
+    numbers = [int(name) for name in os.listdir(directory) if name.isascii() and name.isdigit()]
+    return max(numbers, default=0)
+
+
+def _os_error(error, directory):
+    needed = f"`directory` must be a folder that can be written to. Received: {directory!r}"
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return NotADirectoryError(f"{needed}, which is or lies in a file.")
+    if isinstance(error, OSError):
+        return type(error)(error.errno, f"{needed}: {error.strerror}")
+    return OSError(f"{needed}: {error.message}")

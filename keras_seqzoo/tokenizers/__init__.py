@@ -1,0 +1,7 @@
+"""Tokenizers: text to ids and back, in graph, trained from text in one call."""
+
+from keras_seqzoo.tokenizers.byte_pair import BytePairTokenizer
+from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
+from keras_seqzoo.tokenizers.unigram import UnigramTokenizer
+
+__all__ = ["BytePairTokenizer", "SentencePieceTokenizer", "UnigramTokenizer"]

@@ -1,0 +1,193 @@
+"""Training of translation models from parallel text."""
+
+import time
+from pathlib import Path
+
+import keras
+
+from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
+from keras_seqzoo.data import bucketed_batches, tokenize_pairs
+from keras_seqzoo.decoding import Greedy
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.metrics import score_translations
+from keras_seqzoo.training.run_state import RunState
+from keras_seqzoo.zoo import save_preset
+
+
+class TranslationTraining:
+    """Trains a translation model, keeps the best preset, and can be stopped and resumed.
+
+    Each epoch is one `fit` over batches bucketed by length, in an order that depends on the seed
+    and the epoch alone; then the validation sentences are translated greedily with the averaged
+    weights, and where BLEU (cased, sacrebleu) is the best so far the averaged model is saved as a
+    preset. The rate rises linearly during the warm-up and falls along a cosine to a fiftieth.
+
+    Args:
+        model: a `RecurrentSeq2SeqLM` with a preprocessor; it is compiled here.
+        directory: folder of the preset; the state of the run lies in its `training` folder.
+        epochs: int.
+        batch_size: int, sentence pairs in a batch.
+        learning_rate: float, Adam's rate after the warm-up.
+        warmup_steps: int.
+        label_smoothing: float in [0, 1).
+        weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
+        average: float in (0, 1), momentum of the running average of the weights.
+        boundaries: increasing lengths in tokens that batches are padded to; longer pairs are left
+            out.
+        seed: int, of the order of the data. Weights and dropout follow
+            `keras.utils.set_random_seed`.
+        options: dict that describes the whole run, kept with its state; a run is only resumed
+            with the same options.
+        report: function of a line of text, called with each epoch's figures.
+
+    Example:
+
+    ```python
+    training = TranslationTraining(model, "my-preset", epochs=20)
+    training.run((english, french), (valid_english, valid_french))
+    ```
+    """
+
+    def __init__(
+        self,
+        model,
+        directory,
+        epochs=30,
+        batch_size=64,
+        learning_rate=2e-3,
+        warmup_steps=400,
+        label_smoothing=0.1,
+        weight_decay=0.0,
+        average=0.999,
+        boundaries=(8, 12, 16, 20, 24, 32, 48, 64),
+        seed=0,
+        options=None,
+        report=print,
+    ):
+        self.model = model
+        self.directory = Path(directory)
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.warmup_steps = warmup_steps
+        self.label_smoothing = label_smoothing
+        self.weight_decay = weight_decay
+        self.boundaries = boundaries
+        self.seed = seed
+        self.options = options or {}
+        self.report = report
+        self.average = WeightAverage(average)
+        self.state = RunState(self.directory / "training")
+
+    def run(self, train, validation, verbose="auto"):
+        """Train from the start, or from where an earlier run stopped.
+
+        Args:
+            train: a pair of lists of strings, source and target.
+            validation: the same.
+            verbose: Keras' progress bar, see `keras.Model.fit`.
+
+        Returns:
+            `True` if all epochs are done, `False` if an interrupt stopped the run; its state is
+            then saved up to the last whole step.
+        """
+        preprocessor = self.model.preprocessor
+        pairs = tokenize_pairs(*train, preprocessor.encode_source, preprocessor.encode_target)
+        steps = self._batches(pairs, 0).cardinality().numpy()
+        self._compile(steps)
+        if self.state.exists:
+            self.state.restore(self.model, self.average)
+            self.report(f"resumed at epoch {self.state.epoch + 1}, step {self.state.step}")
+        with StopOnInterrupt() as stop:
+            while self.state.epoch < self.epochs:
+                if self.state.step < steps:
+                    self._train_epoch(pairs, stop, verbose)
+                    self.state.save(self.model, self.average, self.options)
+                if stop.interrupted:
+                    return False
+                self._evaluate(validation)
+                self.state.save(self.model, self.average, self.options)
+                if stop.interrupted:
+                    return False
+        return True
+
+    def _batches(self, pairs, epoch):
+        return bucketed_batches(
+            pairs,
+            batch_size=self.batch_size,
+            boundaries=self.boundaries,
+            seed=(self.seed, epoch),
+            pad_token_id=self.model.preprocessor.tokenizer.pad_token_id,
+        )
+
+    def _compile(self, steps):
+        schedule = keras.optimizers.schedules.CosineDecay(
+            initial_learning_rate=self.learning_rate / self.warmup_steps,
+            decay_steps=max(1, steps * self.epochs - self.warmup_steps),
+            alpha=0.02,
+            warmup_target=self.learning_rate,
+            warmup_steps=self.warmup_steps,
+        )
+        optimizer = keras.optimizers.AdamW(
+            schedule, weight_decay=self.weight_decay, global_clipnorm=1.0
+        )
+        self.model.compile(
+            optimizer=optimizer,
+            loss=SequenceCrossentropy(label_smoothing=self.label_smoothing),
+            weighted_metrics=[],
+        )
+
+    def _train_epoch(self, pairs, stop, verbose):
+        """Do the steps of the epoch under way that are not yet done."""
+        dataset = self._batches(pairs, self.state.epoch).skip(self.state.step)
+        counter = _StepCounter(self.state)
+        # The batches hold ids already.
+        preprocessor, self.model.preprocessor = self.model.preprocessor, None
+        started = time.perf_counter()
+        try:
+            history = self.model.fit(
+                dataset,
+                initial_epoch=self.state.epoch,
+                epochs=self.state.epoch + 1,
+                callbacks=[stop, self.average, counter],
+                shuffle=False,
+                verbose=verbose,
+            )
+        finally:
+            self.model.preprocessor = preprocessor
+        self._figures = {
+            "loss": history.history["loss"][-1],
+            "seconds": time.perf_counter() - started,
+        }
+
+    def _evaluate(self, validation):
+        """Translate the validation set with the averaged weights and keep the best preset."""
+        sources, references = validation
+        with self.average.applied():
+            translations = self.model.translate(sources, Greedy())
+            scores = score_translations([best.text for best, *_ in translations], references)
+            improved = self.state.best is None or scores.bleu > self.state.best
+            if improved:
+                save_preset(self.model, self.directory)
+                self.state.best = scores.bleu
+        self.state.epoch += 1
+        self.state.step = 0
+        figures = {"epoch": self.state.epoch, **getattr(self, "_figures", {})}
+        figures |= {"bleu": scores.bleu, "chrf": scores.chrf}
+        self.state.history.append(figures)
+        text = "  ".join(
+            f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in figures.items()
+        )
+        self.report(text + ("  (best so far, saved)" if improved else ""))
+
+
+class _StepCounter(keras.callbacks.Callback):
+    """Counts the steps of an epoch in the state of the run."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state = state
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.state.step += 1

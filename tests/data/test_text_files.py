@@ -1,0 +1,55 @@
+import gzip
+
+import pytest
+
+from keras_seqzoo.data import read_lines, read_parallel
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("", []),
+        ("\n", [""]),
+        ("a", ["a"]),
+        ("a\nb\n", ["a", "b"]),
+        ("a\n\nb", ["a", "", "b"]),
+        ("one\u0085line\u2028and\x0cone\n", ["one\u0085line\u2028and\x0cone"]),
+        ("Ein Hund 🐕\n", ["Ein Hund 🐕"]),
+    ],
+)
+def test_lines_end_at_newline_alone(tmp_path, content, lines):
+    plain, compressed = tmp_path / "text", tmp_path / "text.gz"
+    plain.write_bytes(content.encode())
+    compressed.write_bytes(gzip.compress(content.encode()))
+    assert read_lines(plain) == lines
+    assert read_lines(str(compressed)) == lines
+
+
+def test_bad_byte_is_located(tmp_path):
+    path = tmp_path / "latin1.txt"
+    path.write_bytes("fein\ncafé\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin1.txt, line 2: .*byte 0xe9, number 4 of the line"):
+        read_lines(path)
+
+
+def test_unreadable_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file: .*nothing.txt"):
+        read_lines(tmp_path / "nothing.txt")
+    with pytest.raises(IsADirectoryError, match=f"folder: {tmp_path}"):
+        read_lines(tmp_path)
+    not_gzip, cut = tmp_path / "text.gz", tmp_path / "cut.gz"
+    not_gzip.write_bytes(b"plain text")
+    cut.write_bytes(gzip.compress(b"some text" * 100)[:-9])
+    for path in (not_gzip, cut):
+        with pytest.raises(OSError, match=f"not a whole gzip file: .*{path.name}"):
+            read_lines(path)
+
+
+def test_parallel_files_must_have_equally_many_lines(tmp_path):
+    source, target = tmp_path / "t.en", tmp_path / "t.fr"
+    source.write_text("a\nb\n")
+    target.write_text("c\nd\n")
+    assert read_parallel(source, target) == (["a", "b"], ["c", "d"])
+    target.write_text("c\n")
+    with pytest.raises(ValueError, match=r"t\.en has 2 and .*t\.fr has 1"):
+        read_parallel(source, target)

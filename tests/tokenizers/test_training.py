@@ -1,0 +1,120 @@
+import gzip
+
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
+
+LINES = ["the cat sat on the mat", "the dog sat on the log", "été – ñandú"]
+both = pytest.mark.parametrize("cls", [BytePairTokenizer, UnigramTokenizer])
+
+
+@both
+def test_every_kind_of_texts_gives_the_same_model(cls, tmp_path):
+    plain, packed = tmp_path / "lines.txt", tmp_path / "lines.txt.gz"
+    plain.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    first, rest = tmp_path / "first", tmp_path / "rest"
+    first.write_text(LINES[0], encoding="utf-8")
+    rest.write_text("\r\n".join(LINES[1:]), encoding="utf-8")
+    expected = cls.train(LINES, 279).proto
+    dataset = tf.data.Dataset.from_tensor_slices(LINES)
+    for texts in (
+        str(plain),
+        plain,
+        packed,
+        [first, rest],
+        tuple(LINES),
+        iter(LINES),
+        [line.encode() for line in LINES],
+        dataset,
+        dataset.batch(2),
+        [*LINES, ""],
+    ):
+        assert cls.train(texts, 279).proto == expected
+
+
+@both
+def test_constructor_arguments_pass_through(cls):
+    tokenizer = cls.train(LINES, 279, sequence_length=4, name="source", config_file="s.json")
+    assert tokenizer.name == "source"
+    assert tokenizer.config_file == "s.json"
+    assert tokenizer("the cat").shape == (4,)
+
+
+@both
+def test_vocabulary_size_limits(cls):
+    with pytest.raises(ValueError, match=r"`vocabulary_size` must be at most \d+ for") as error:
+        cls.train(LINES, 4000)
+    most = int(str(error.value).split("at most ")[1].split()[0])
+    with pytest.raises(ValueError, match=r"`vocabulary_size` must be at least \d+ for") as error:
+        cls.train(LINES, 264)
+    least = int(str(error.value).split("at least ")[1].split()[0])
+    assert least < most
+    for size in (least, most):
+        assert cls.train(LINES, size).vocabulary_size() == size
+    for size in (-1, 0, 261):
+        with pytest.raises(ValueError, match="`vocabulary_size` must be above 261"):
+            cls.train(LINES, size)
+    for size in ("300", 300.0, True, None):
+        with pytest.raises(TypeError, match="`vocabulary_size` must be an int"):
+            cls.train(LINES, size)
+
+
+@both
+def test_character_coverage(cls):
+    lines = ["a b " * 500 + "ü"]
+    assert "ü" in cls.train(lines, 265, character_coverage=1.0).get_vocabulary()
+    rare = cls.train(lines, 264, character_coverage=0.99)
+    assert "ü" not in rare.get_vocabulary()
+    assert rare.detokenize(rare("ü")) == "ü"
+    for coverage in (0.0, -1.0, 1.5):
+        with pytest.raises(ValueError, match="`character_coverage`"):
+            cls.train(lines, 264, character_coverage=coverage)
+
+
+@both
+def test_a_rare_space_is_still_a_token(cls):
+    tokenizer = cls.train(["a" * 20_000], 264)
+    assert "\u2581" in tokenizer.get_vocabulary()
+    assert tokenizer.detokenize(tokenizer(" a  b ")) == " a  b "
+
+
+@both
+def test_the_model_holds_no_path(cls):
+    assert b"tsv" not in cls.train(LINES, 279).proto
+
+
+@both
+def test_tiny_and_odd_texts(cls):
+    for lines in (["a"], ["   ", " "], ["a\n\nb"], ["\u2581"], ["a\x00b"], ["😀"], ["a" * 20_000]):
+        with pytest.raises(ValueError, match="at most") as error:
+            cls.train(lines, 4000)
+        most = int(str(error.value).split("at most ")[1].split()[0])
+        tokenizer = cls.train(lines, most)
+        assert tokenizer.detokenize(tokenizer(lines)) == lines
+
+
+@both
+def test_bad_texts(cls, tmp_path):
+    for texts in ([], ["", ""], ["\n"], iter(())):
+        with pytest.raises(ValueError, match="`texts` is empty"):
+            cls.train(texts, 300)
+    with pytest.raises(FileNotFoundError, match="missing.txt"):
+        cls.train(tmp_path / "missing.txt", 300)
+    path = tmp_path / "latin1.txt"
+    path.write_bytes("gut\nSüße\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="Line 2 of .*latin1.txt.* must be UTF-8"):
+        cls.train(path, 300)
+    with pytest.raises(ValueError, match="`texts` must be UTF-8"):
+        cls.train([b"\xff"], 300)
+    with pytest.raises(TypeError, match="strings or paths"):
+        cls.train([3], 300)
+
+
+@both
+def test_quiet(cls, capfd):
+    tokenizer = cls.train(LINES, 279)
+    tokenizer.detokenize(tokenizer(LINES))
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
