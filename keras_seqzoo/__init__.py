@@ -1,1 +1,30 @@
-"""Recurrent sequence models for Keras 3: layers, models, search, tokenizers and a zoo."""
+"""Recurrent sequence models for Keras 3: layers, models, search, tokenizers, a zoo and serving."""
+
+import importlib.metadata
+
+from keras_seqzoo import _environment  # noqa: F401  before everything that imports Keras
+
+# isort: split
+from keras_seqzoo import data, decoding, layers, losses, models, serving, tokenizers, zoo
+from keras_seqzoo.zoo import list_presets
+
+try:
+    __version__ = importlib.metadata.version("keras-seqzoo")
+except importlib.metadata.PackageNotFoundError:  # a checkout that was not installed
+    __version__ = "0+unknown"
+
+# The presets' classes are registered with Keras by now.
+zoo.register_presets()
+
+__all__ = [
+    "__version__",
+    "data",
+    "decoding",
+    "layers",
+    "list_presets",
+    "losses",
+    "models",
+    "serving",
+    "tokenizers",
+    "zoo",
+]

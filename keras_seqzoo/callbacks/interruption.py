@@ -12,7 +12,8 @@ class StopOnInterrupt(keras.callbacks.Callback):
     Python would raise `KeyboardInterrupt` in the middle of whatever runs, with weights of which
     some are updated. Used as a context manager around one or more calls of `fit`, this callback
     takes the first interrupt instead, and `fit` returns with `interrupted` set. A second interrupt
-    raises as usual.
+    raises as usual. Python takes signals in the main thread alone; in another one this does
+    nothing.
 
     Attributes:
         interrupted: bool, whether an interrupt came.
@@ -44,12 +45,17 @@ class StopOnInterrupt(keras.callbacks.Callback):
             signal.signal(signal.SIGINT, self._previous)
             self._previous = None
 
-    def _interrupt(self, *_):
+    def check(self, *_):
+        """Raise `KeyboardInterrupt` if an interrupt came: for places where stopping is safe."""
         if self.interrupted:
             raise KeyboardInterrupt
-        self.interrupted = True
 
     def on_train_batch_end(self, batch, logs=None):
         """End the fit if an interrupt came during this step."""
         if self.interrupted:
             self.model.stop_training = True
+
+    def _interrupt(self, *_):
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True

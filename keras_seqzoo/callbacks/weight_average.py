@@ -55,7 +55,7 @@ class WeightAverage(keras.callbacks.Callback):
 
     def _blend(self, rate):
         for average, weight in zip(self._averages, self._weights, strict=True):
-            average.assign_add(rate * (weight - average))
+            average.assign_add(tf.cast(rate, average.dtype) * (weight - average))
 
     @contextlib.contextmanager
     def applied(self):

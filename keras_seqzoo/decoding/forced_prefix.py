@@ -19,6 +19,9 @@ def force_prefix(step, state, prefix, mask):
     Returns:
         A tuple `(step, state)` for a strategy.
 
+    Raises:
+        ValueError: if `prefix` has not two dimensions, or `mask` another shape.
+
     Example:
 
     >>> uniform = lambda tokens, state: (tf.math.log(tf.fill([1, 4], 0.25)), state)
@@ -26,13 +29,21 @@ def force_prefix(step, state, prefix, mask):
     >>> step(tf.constant([0]), state)[0].numpy()
     array([[-inf, -inf,   0., -inf]], dtype=float32)
     """
-    rows = tf.shape(prefix)[0]
+    prefix = tf.cast(tf.convert_to_tensor(prefix), tf.int32)
+    mask = tf.convert_to_tensor(mask)
+    if prefix.shape.rank != 2:
+        raise ValueError(f"`prefix` must have shape (batch, length), got {tuple(prefix.shape)}.")
+    if not mask.shape.is_compatible_with(prefix.shape):
+        raise ValueError(
+            f"`mask` must have the shape of `prefix`, {tuple(prefix.shape)}, "
+            f"got {tuple(mask.shape)}."
+        )
     counts = tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1)  # (B,)
     state = {
         "inner": state,
-        "prefix": tf.cast(prefix, tf.int32),
+        "prefix": prefix,
         "count": counts,
-        "position": tf.zeros([rows], tf.int32),
+        "position": tf.zeros_like(counts),
     }
 
     def forced_step(tokens, state):

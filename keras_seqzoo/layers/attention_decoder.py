@@ -24,8 +24,8 @@ class AttentionDecoder(keras.layers.Layer):
 
     Neither feeds a context back into the layer that asks, so in training the recurrent layers run
     whole and the attention is one batched matmul over all steps. `input_feeding=True` puts the
-    last joined vector beside the input, [x_t; o_{t-1}] (Luong et al., section 3.3), and then the
-    steps are run one by one.
+    last joined vector beside the input, [x_t; o_{t-1}] (Luong et al., section 3.3; o_0 = 0), and
+    then the steps are run one by one.
 
     Args:
         layers: a list of `Recurrent` layers, from the bottom.
@@ -33,9 +33,10 @@ class AttentionDecoder(keras.layers.Layer):
         units: int, size of the joined vector o_t.
         input_feeding: bool, whether o_{t-1} is also an input of step t.
         attend_from: `"top"` or `"bottom"`, the layer whose output asks.
-        residual: bool, whether layers above the first add their input to their output.
+        residual: bool, whether each layer's input is added to its output, see `Stack`.
         dropout: float, dropout on the inputs of the layers above the first and on o_t, with one
-            mask for all steps of a sequence (Gal and Ghahramani, 2016).
+            mask for all steps of a sequence (Gal and Ghahramani, 2016). Only with input feeding
+            do the inputs between two layers get a new mask at each step.
 
     Call arguments:
         sequence: float tensor `(batch, steps, features)`.
@@ -110,7 +111,8 @@ class AttentionDecoder(keras.layers.Layer):
         fed = features + self.units if self.input_feeding else features
         self.lower.build((batch, steps, fed))
         query_size = self.lower.output_size
-        self.attention.build((batch, steps, query_size), memory_shape)
+        if not self.attention.built:  # it is when it comes from a configuration
+            self.attention.build((batch, steps, query_size), memory_shape)
         top_size = query_size
         if self.upper is not None:
             self.upper.build((batch, steps, query_size + memory_size))
@@ -136,6 +138,7 @@ class AttentionDecoder(keras.layers.Layer):
         self, sequence, memory, memory_mask=None, keys=None, initial_state=None, training=False
     ):
         """Run over all steps."""
+        sequence = tf.cast(sequence, self.compute_dtype)
         batch_size = tf.shape(sequence)[0]
         state = initial_state or self.get_initial_state(batch_size)
         state = self.complete_state(state, batch_size)
@@ -149,7 +152,7 @@ class AttentionDecoder(keras.layers.Layer):
             )
         if self.input_feeding:
             outputs, weights, state = self._run_step_by_step(
-                sequence, state, memory, memory_mask, keys, scale
+                sequence, state, memory, memory_mask, keys, scale, training
             )
         else:
             outputs, weights, state = self._attend(
@@ -170,46 +173,47 @@ class AttentionDecoder(keras.layers.Layer):
         Returns:
             A tuple `(output, weights, state)`: `(batch, units)`, `(batch, memory_steps)`.
         """
-        sequence = tf.cast(inputs, self.compute_dtype)[:, tf.newaxis]  # (B, 1, F)
+        inputs = tf.cast(inputs, self.compute_dtype)
         if self.input_feeding:
-            sequence = tf.concat([sequence, state["output"][:, tf.newaxis]], axis=-1)
-        outputs, weights, new_state = self._attend(sequence, state, memory, memory_mask, keys)
-        output = outputs[:, 0]
+            inputs = tf.concat([inputs, state["output"]], axis=-1)
+        output, weights, new_state = self._attend(inputs, state, memory, memory_mask, keys)
         if self.input_feeding:
             new_state["output"] = output
-        return output, weights[:, 0], new_state
+        return output, weights, new_state
 
-    def _attend(self, sequence, state, memory, mask, keys, scale=None, training=False):
-        """Recurrent layers, attention and join over whole sequences, without feeding."""
+    def _attend(self, inputs, state, memory, mask, keys, scale=None, training=False):
+        """Recurrent layers, attention and join, without feeding.
+
+        Runs over whole sequences `(batch, steps, features)`, or does one step `(batch, features)`.
+        """
         split = len(self.lower.layers)
-        query, lower_states = self.lower(
-            sequence, initial_state=state["layers"][:split], training=training
-        )
+        query, lower_states = _run(self.lower, inputs, state["layers"][:split], training)
         context, weights, _ = self.attention(query, memory, mask=mask, keys=keys)
         top, upper_states = query, []
         if self.upper is not None:
             top = tf.concat([query, context], axis=-1)
             top = top if scale is None else top * scale
-            top, upper_states = self.upper(
-                top, initial_state=state["layers"][split:], training=training
-            )
+            top, upper_states = _run(self.upper, top, state["layers"][split:], training)
         output = self.join(tf.concat([context, top], axis=-1))
         return output, weights, {"layers": list(lower_states) + list(upper_states)}
 
-    def _run_step_by_step(self, sequence, state, memory, mask, keys, scale):
+    def _run_step_by_step(self, sequence, state, memory, mask, keys, scale, training):
         """The same as `_attend`, with each step's output beside the next step's input."""
         steps = tf.shape(sequence)[1] if sequence.shape[1] is None else sequence.shape[1]
         inputs = tf.TensorArray(sequence.dtype, steps, element_shape=sequence[:, 0].shape)
         inputs = inputs.unstack(tf.transpose(sequence, (1, 0, 2)))  # (B, T, F) -> T of (B, F)
         outputs = tf.TensorArray(self.compute_dtype, steps, element_shape=state["output"].shape)
         weights = tf.TensorArray(tf.float32, steps, element_shape=memory.shape[:2])
+        scale = None if scale is None else scale[:, 0]  # (B, upper input)
 
         def body(time, state, outputs, weights):
-            fed = tf.concat([inputs.read(time), state["output"]], axis=-1)[:, tf.newaxis]
-            output, attended, new_state = self._attend(fed, state, memory, mask, keys, scale)
-            new_state["output"] = output[:, 0]
-            outputs = outputs.write(time, output[:, 0])
-            return time + 1, new_state, outputs, weights.write(time, attended[:, 0])
+            fed = tf.concat([inputs.read(time), state["output"]], axis=-1)
+            output, attended, new_state = self._attend(
+                fed, state, memory, mask, keys, scale, training
+            )
+            new_state["output"] = output
+            outputs = outputs.write(time, output)
+            return time + 1, new_state, outputs, weights.write(time, attended)
 
         _, state, outputs, weights = tf.while_loop(
             lambda time, *_: time < steps,
@@ -269,3 +273,10 @@ class AttentionDecoder(keras.layers.Layer):
         ]
         config["attention"] = keras.saving.deserialize_keras_object(config["attention"])
         return cls(**config)
+
+
+def _run(stack, inputs, states, training):
+    """Run a stack over sequences, or for one step where the inputs have no time axis."""
+    if inputs.shape.rank == 2:
+        return stack.step(inputs, states, training=training)
+    return stack(inputs, initial_state=states, training=training)

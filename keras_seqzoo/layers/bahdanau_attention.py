@@ -62,10 +62,13 @@ class BahdanauAttention(Attention):
                 f"`keys` needs {self.units} features, the `units` of the layer, "
                 f"but has the shape {tuple(keys.shape)}"
             )
-        query = self.query_projection(query)[:, :, tf.newaxis]  # (batch, time, 1, units)
+        # Not tensordot (nor Dense, which calls it): in a loop where shapes are open, XLA refuses
+        # its gradient.
+        kernel = tf.cast(self.query_projection.kernel, query.dtype)
+        query = tf.einsum("btq,qu->btu", query, kernel)[:, :, tf.newaxis]
         hidden = tf.tanh(query + keys[:, tf.newaxis])  # (batch, time, steps, units)
-        vector = tf.cast(self.vector, hidden.dtype)
-        return tf.tensordot(hidden, vector, axes=1)[..., 0]
+        vector = tf.cast(self.vector[:, 0], hidden.dtype)
+        return tf.einsum("btsu,u->bts", hidden, vector)
 
     def get_config(self):
         """Give the constructor arguments."""

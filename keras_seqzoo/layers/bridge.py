@@ -17,7 +17,7 @@ class Bridge(keras.layers.Layer):
         s_0 = tanh(W_1 f_n + W_2 b_1 + b).
 
     `kind="copy"` gives the decoder's states the encoder's values, layer by layer (Sutskever et
-    al., 2014), and needs as many states of the same sizes.
+    al., 2014), and needs as many states of the same sizes, of one direction.
 
     Args:
         state_sizes: a list with one entry for each decoder layer, each a list of ints.
@@ -58,6 +58,8 @@ class Bridge(keras.layers.Layer):
                 ]
                 for depth, sizes in enumerate(self.state_sizes)
             ]
+        # TensorFlow finds what a SavedModel needs in flat lists only. (Named to come second.)
+        self.projections_in_a_row = [layer for layers in self.projections for layer in layers]
 
     def build(self, states_shape):
         """Build the projections for the encoder's last layer."""
@@ -68,12 +70,13 @@ class Bridge(keras.layers.Layer):
                 for projection in projections:
                     projection.build((None, size))
             return
-        got = [shape[-1] for shape in _flatten_shapes(states_shape)]
-        need = [size for sizes in self.state_sizes for size in sizes]
-        if got != need:
+        got = [[shape[-1] for shape in _flatten_shapes(layer)] for layer in states_shape]
+        two_directions = any(isinstance(layer, dict) for layer in states_shape)
+        if got != self.state_sizes or two_directions:
             raise ValueError(
-                '`kind="copy"` needs an encoder whose states have the sizes of the decoder\'s, '
-                f"{need}, got {got}."
+                'A bridge of kind "copy" needs `states` of one direction and of the sizes of the '
+                f"decoder's, one list for each layer, {self.state_sizes}, got {got}"
+                f"{' of two directions' if two_directions else ''}."
             )
 
     def call(self, states):

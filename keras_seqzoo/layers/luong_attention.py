@@ -93,7 +93,8 @@ class LuongAttention(Attention):
         if self.score == "concat":
             return self.network.scores(query, keys)
         if self.score == "general":
-            query = tf.tensordot(query, tf.cast(self.kernel, query.dtype), axes=1)
+            # Not tensordot, whose gradient XLA refuses in a loop where shapes are open.
+            query = tf.einsum("btq,qm->btm", query, tf.cast(self.kernel, query.dtype))
         if query.shape[-1] != keys.shape[-1]:
             raise ValueError(
                 f"`keys` needs {query.shape[-1]} features to multiply with the query, "

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.sharing import serialize_shared
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TiedSoftmax(keras.layers.Layer):
@@ -99,10 +100,7 @@ class TiedSoftmax(keras.layers.Layer):
 
     def get_config(self):
         """Give the constructor arguments."""
-        # Keras marks a layer that it meets twice in one file as shared, but only from the second
-        # time on, and loses a later mark on the first. So the first time is this one.
-        keras.saving.serialize_keras_object(self.embedding)
-        embedding = keras.saving.serialize_keras_object(self.embedding)
+        embedding = serialize_shared(self.embedding)
         return {**super().get_config(), "embedding": embedding, "use_bias": self.use_bias}
 
     @classmethod

@@ -4,7 +4,8 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.attention_decoder import AttentionDecoder
-from keras_seqzoo.layers.bridge import Bridge
+from keras_seqzoo.layers.bridge import KINDS, Bridge
+from keras_seqzoo.layers.sharing import serialize_shared
 from keras_seqzoo.layers.stack import Stack
 from keras_seqzoo.models.encoder_decoder import Decoder
 
@@ -31,7 +32,7 @@ class RecurrentDecoder(Decoder):
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
         context: `"initial"` or `"every_step"`, the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
-        residual: bool, whether layers above the first add their input to their output.
+        residual: bool, whether each layer's input is added to its output, see `Stack`.
         dropout: float, dropout on the embedded tokens, between layers and on the features, with
             one mask for all steps of a sequence.
 
@@ -45,7 +46,7 @@ class RecurrentDecoder(Decoder):
         tensors whose first dimension is `batch`.
 
     Raises:
-        ValueError: if `context` is unknown or goes together with an attention.
+        ValueError: if `context` or `bridge` is unknown, or options do not go together.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class RecurrentDecoder(Decoder):
         super().__init__(autocast=False, **kwargs)
         if context not in CONTEXTS:
             raise ValueError(f"`context` must be one of {', '.join(CONTEXTS)}, got {context!r}.")
+        if bridge not in KINDS:
+            raise ValueError(f"`bridge` must be one of {', '.join(KINDS)}, got {bridge!r}.")
         if attention is not None and context != "initial":
             raise ValueError(f"`context={context!r}` is for a decoder without `attention`.")
         if attention is None and (input_feeding or attend_from != "top"):
@@ -110,7 +113,14 @@ class RecurrentDecoder(Decoder):
     def init_state(self, memory, encoder_states, mask=None):
         """Make the first state from the encoder's memory and final states."""
         batch_size = tf.shape(memory)[0]
-        state = {"layers": self.bridge(encoder_states)}
+        # A search keeps the dtypes that it starts with: the LSTM's memory begins in float32 too.
+        layers = [
+            layer.read_states(states)
+            for layer, states in zip(
+                self.recurrent_layers, self.bridge(encoder_states), strict=True
+            )
+        ]
+        state = {"layers": layers}
         if self.attention is not None:
             if not self.core.built:  # the keys need its weights before its first call
                 self.core.build((None, None, self.embedding.output_dim), tuple(memory.shape))
@@ -169,7 +179,7 @@ class RecurrentDecoder(Decoder):
         config = super().get_config()
         serialize = keras.saving.serialize_keras_object
         config.update(
-            embedding=serialize(self.embedding),
+            embedding=serialize_shared(self.embedding),
             layers=[serialize(layer) for layer in self.recurrent_layers],
             attention=None if self.attention is None else serialize(self.attention),
             attention_units=self.attention_units,

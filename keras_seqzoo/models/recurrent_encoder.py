@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_seqzoo.layers.sharing import serialize_shared
 from keras_seqzoo.layers.stack import Stack
 from keras_seqzoo.models.encoder_decoder import Encoder
 
@@ -62,7 +63,7 @@ class RecurrentEncoder(Encoder):
         """Return every constructor argument."""
         config = super().get_config()
         config.update(
-            embedding=keras.saving.serialize_keras_object(self.embedding),
+            embedding=serialize_shared(self.embedding),
             layers=[keras.saving.serialize_keras_object(layer) for layer in self.stack.layers],
             residual=self.residual,
             dropout=self.dropout,

@@ -94,6 +94,17 @@ class RecurrentEncoderDecoderBackbone(keras_hub.models.Backbone):
         dtype=None,
         **kwargs,
     ):
+        for argument, value in (
+            ("encoder_vocabulary_size", encoder_vocabulary_size),
+            ("decoder_vocabulary_size", decoder_vocabulary_size),
+            ("embedding_dim", embedding_dim),
+            ("encoder_units", encoder_units),
+            ("decoder_units", decoder_units),
+            ("encoder_layers", encoder_layers),
+            ("decoder_layers", decoder_layers),
+        ):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"`{argument}` must be a positive int, got {value!r}.")
         _check_choice("cell", cell, CELLS)
         _check_choice("direction", direction, DIRECTIONS)
         if attention is not None:

@@ -1,5 +1,7 @@
 """The ready translation model."""
 
+import types
+
 import keras
 import keras_hub
 import tensorflow as tf
@@ -49,8 +51,12 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
 
     backbone_cls = RecurrentEncoderDecoderBackbone
     preprocessor_cls = RecurrentSeq2SeqLMPreprocessor
+    sampler = None  # until `compile`
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, **kwargs):
+        # Not a dict: TensorFlow would want to save its functions with the model.
+        self._searches = types.SimpleNamespace(compiled={})
+
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -101,7 +107,6 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
         super().compile(optimizer, loss, sampler="greedy" if own else sampler, **kwargs)
         if own:
             self.sampler = sampler
-        self._search_functions = {}
 
     def search(
         self, encoder_token_ids, encoder_padding_mask, strategy, max_length, alignments=False
@@ -158,7 +163,7 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
 
         Raises:
             ValueError: if there is no preprocessor, `alignments` is asked of a model without
-                attention, or a text is too long and `truncate=False`.
+                attention, `texts` is one string, or a text is too long and `truncate=False`.
         """
         if self.preprocessor is None:
             raise ValueError("`translate` needs a `preprocessor`, got None.")
@@ -167,7 +172,10 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
         if strategy is None:
             own = isinstance(self.sampler, DecodingStrategy)
             strategy = self.sampler if own else BeamSearch(width=5)
-        max_length = max_length or self.preprocessor.decoder_sequence_length
+        if isinstance(texts, str):
+            raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
+        if max_length is None:
+            max_length = self.preprocessor.decoder_sequence_length
         texts = list(texts)
         results = [[Translation("", 0.0, 0.0, [], [], None)] for _ in texts]
         filled = [index for index, text in enumerate(texts) if text.strip()]
@@ -198,16 +206,17 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
         for text, tokens in zip(texts, ids, strict=True):
             if len(tokens) > limit:
                 raise ValueError(
-                    f"A text is longer than the limit of {limit} source tokens: it has "
-                    f"{len(tokens)} and begins {text[:40]!r}. Split it, or let it be cut."
+                    f"One of `texts` is longer than the limit of {limit} source tokens: it has "
+                    f"{len(tokens)} and begins {text[:40]!r}. Split it, or let it be cut with "
+                    "`truncate=True`."
                 )
         return ids
 
     def _search_function(self, strategy, alignments):
         """Make or find the compiled search for a strategy."""
         key = (type(strategy), repr(strategy.get_config()), alignments)
-        if key not in self._search_functions:
-            self._search_functions[key] = tf.function(
+        if key not in self._searches.compiled:
+            self._searches.compiled[key] = tf.function(
                 lambda ids, mask, max_length: self.search(
                     ids, mask, strategy, max_length, alignments
                 ),
@@ -217,7 +226,7 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
                     tf.TensorSpec([], tf.int32),
                 ],
             )
-        return self._search_functions[key]
+        return self._searches.compiled[key]
 
     def _read(self, hypotheses, sources):
         """Turn hypotheses of a batch into lists of `Translation`."""

@@ -35,7 +35,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         each `(batch, sequence_length)`.
 
     Raises:
-        ValueError: if both tokenizers would be saved under one name.
+        ValueError: if both tokenizers would be saved under one name, or a length is not positive.
     """
 
     backbone_cls = RecurrentEncoderDecoderBackbone
@@ -49,6 +49,12 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         decoder_sequence_length=128,
         **kwargs,
     ):
+        for argument, length in (
+            ("encoder_sequence_length", encoder_sequence_length),
+            ("decoder_sequence_length", decoder_sequence_length),
+        ):
+            if not isinstance(length, int) or length < 1:
+                raise ValueError(f"`{argument}` must be a positive int, got {length!r}.")
         super().__init__(
             tokenizer,
             encoder_sequence_length=encoder_sequence_length,

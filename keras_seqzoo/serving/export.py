@@ -1,6 +1,6 @@
 """A translation model as a SavedModel."""
 
-import os
+import errno
 
 import tensorflow as tf
 
@@ -46,10 +46,9 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
         TypeError: if `model` or `strategy` is of another type.
         ValueError: if `model` has no preprocessor, `n_best` is not what the strategy can give, or
             `max_length` is below 1.
-        OSError: if `directory` cannot be written to. Nothing is left there then.
+        OSError: if `directory` cannot be written to. No part of a version is left there then.
 
     Example:
-
     ```python
     model = keras_seqzoo.models.RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
     path = export_translation_model(model, "served/en_fr")  # "served/en_fr/1"
@@ -64,12 +63,11 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
     With TensorFlow Serving over REST:
 
     ```shell
-    docker run -p 8501:8501 -v "$PWD/served/en_fr:/models/en_fr" -e MODEL_NAME=en_fr \\
-        tensorflow/serving
-    curl localhost:8501/v1/models/en_fr:predict -d '{"instances": ["Two dogs run."]}'
+    docker run -p 8501:8501 -v "$PWD/served:/models" -e MODEL_NAME=en_fr tensorflow/serving
+    url=localhost:8501/v1/models/en_fr:predict
+    curl $url -d '{"instances": ["Two dogs run."]}'
     # {"predictions": [{"translation": "...", "score": ...}]}
-    curl localhost:8501/v1/models/en_fr:predict \\
-        -d '{"signature_name": "n_best", "instances": ["Two dogs run."]}'
+    curl $url -d '{"signature_name": "n_best", "instances": ["Two dogs run."]}'
     ```
     """
     if not isinstance(model, RecurrentSeq2SeqLM):
@@ -93,7 +91,7 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
         _giving(strategy, check_integer("n_best", n_best, minimum=1)),
         check_integer("max_length", max_length, minimum=1),
     )
-    return write_version(_checked(directory), lambda path: _save(model, signatures.trace(), path))
+    return write_version(directory, lambda path: _save(model, signatures, path))
 
 
 def _giving(strategy, n_best):
@@ -109,18 +107,14 @@ def _giving(strategy, n_best):
     return strategy
 
 
-def _checked(directory):
-    directory = os.fspath(directory)
-    # Before the model is traced, which takes seconds.
-    if os.path.exists(directory) and not os.path.isdir(directory):
-        raise NotADirectoryError(f"`directory` must be a folder, this is a file: {directory!r}")
-    return directory
-
-
-def _save(model, functions, path):
-    """Writes functions with what they use of the model: no optimizer, no Keras objects' state."""
-    module = tf.Module()
+def _save(model, signatures, path):
+    """Writes the signatures with what they use of the model, without optimizer and Keras layers."""
+    functions = signatures.trace()
     used = (variable for function in functions.values() for variable in function.graph.variables)
+    module = tf.Module()
     module.weights = list({variable.ref(): variable for variable in used}.values())
     module.tokenizers = [model.preprocessor.encoder_tokenizer, model.preprocessor.tokenizer]
-    tf.saved_model.save(module, path, signatures=functions)
+    try:
+        tf.saved_model.save(module, path, signatures=functions)
+    except tf.errors.OpError as error:  # what TensorFlow's file system raises
+        raise OSError(errno.EIO, error.message) from error

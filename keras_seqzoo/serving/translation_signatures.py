@@ -106,7 +106,11 @@ class TranslationSignatures:
         return self._search(ids, strategy), filled
 
     def _search(self, ids, strategy):
-        return self._model.search(*self._preprocessor.pad(ids), strategy, self._max_length)
+        ids, mask = self._preprocessor.pad(ids)  # (rows, longest)
+        # Recurrent layers need a step, also where there is no row to search.
+        extra = [[0, 0], [0, tf.cast(tf.shape(ids)[1] == 0, tf.int32)]]
+        ids, mask = tf.pad(ids, extra), tf.pad(mask, extra)
+        return self._model.search(ids, mask, strategy, self._max_length)
 
     def _detokenize(self, hypotheses):
         """Turns hypotheses into texts `(rows, n)`."""

@@ -4,8 +4,6 @@ import errno
 import os
 import tempfile
 
-import tensorflow as tf
-
 
 def write_version(directory, write):
     """Writes the next version of a model, which appears in the folder whole or not at all.
@@ -31,8 +29,12 @@ def write_version(directory, write):
             written = os.path.join(temporary, "version")
             write(written)
             return _publish(written, directory)
-    except (OSError, tf.errors.OpError) as error:
-        raise _os_error(error, directory) from error
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            f"`directory` must be a folder that can be written to. Received: {directory!r}: "
+            f"{error.strerror}",
+        ) from error
 
 
 def _publish(written, directory):
@@ -51,12 +53,3 @@ def _publish(written, directory):
 def _latest(directory):
     numbers = [int(name) for name in os.listdir(directory) if name.isascii() and name.isdigit()]
     return max(numbers, default=0)
-
-
-def _os_error(error, directory):
-    needed = f"`directory` must be a folder that can be written to. Received: {directory!r}"
-    if isinstance(error, (FileExistsError, NotADirectoryError)):
-        return NotADirectoryError(f"{needed}, which is or lies in a file.")
-    if isinstance(error, OSError):
-        return type(error)(error.errno, f"{needed}: {error.strerror}")
-    return OSError(f"{needed}: {error.message}")

@@ -7,78 +7,182 @@ from pathlib import Path
 
 import numpy as np
 
+FOLDER = "training"
+FILE = "run.json"
+
 
 class RunState:
-    """Saves and restores a run: model, optimizer, average and position, step by step.
+    """Saves and restores a run: model, optimizer, dropout's seeds, average and position.
 
-    The folder holds `run.json`, which names the position and the files that belong to it. It is
-    replaced last and in one go, so a run that is killed while it saves resumes from the state
-    before.
+    The state lies in the folder `training` of the run's folder. There, `run.json` names the
+    position and the files that belong to it, and is replaced last and in one go, so that a run
+    that is killed while it saves resumes from the state before.
 
     Args:
-        directory: folder of the state, made at the first save.
+        directory: folder of the run.
 
     Attributes:
         epoch: int, epochs that are finished and evaluated.
         step: int, steps done in the epoch under way.
         best: float or `None`, the best validation score so far.
         history: list of dicts, one for each evaluated epoch.
+        finished: bool, whether the run is over; it then has no weights to go on from.
+
+    Raises:
+        ValueError: if there is a `run.json` that cannot be read.
     """
 
     def __init__(self, directory):
         self.directory = Path(directory)
+        self.folder = self.directory / FOLDER
         self.epoch = 0
         self.step = 0
         self.best = None
         self.history = []
+        self.finished = False
+        self._options = None
+        self._seeds = []
+        self._files = []
+        if self.exists:
+            self._read()
 
     @property
     def exists(self):
-        """Whether there is a state to go on from."""
-        return (self.directory / "run.json").is_file()
+        """Whether a run was begun in this folder."""
+        return (self.folder / FILE).is_file()
 
-    def read_options(self):
-        """Return the options that the saved run was started with."""
-        return self._read()["options"]
+    def check(self, options=None):
+        """Make sure that a run can begin, or go on, in this folder. Nothing is written.
 
-    def save(self, model, average, options):
+        Args:
+            options: dict of what the run is started with, or `None` to look at the folder alone.
+
+        Raises:
+            NotADirectoryError: if the folder is a file.
+            FileExistsError: if it holds something else than a run.
+            ValueError: if it holds a run that was begun with other options; the message names
+                those that differ.
+        """
+        if self.directory.exists() and not self.directory.is_dir():
+            raise NotADirectoryError(f"a folder is needed, but this is a file: {self.directory}")
+        if not self.exists:
+            if self.directory.is_dir() and any(self.directory.iterdir()):
+                raise FileExistsError(
+                    f"the folder {self.directory} is not empty and holds no training run; "
+                    "a new or empty folder is needed"
+                )
+        elif options is not None:
+            self._check_options(_as_json(options))
+
+    def begin(self, options):
+        """Check the folder (see `check`) and mark it as this run's, if the run is new."""
+        self.check(options)
+        if not self.exists:
+            self._options = _as_json(options)
+            self._write()
+
+    def save(self, model, average):
         """Write the state after the last whole step.
 
         Args:
             model: the compiled model; its optimizer is saved with it.
             average: a `WeightAverage`.
-            options: dict of what the run was started with, for `read_options`.
         """
-        self.directory.mkdir(parents=True, exist_ok=True)
-        old = self._read()["files"] if self.exists else []
         name = f"epoch-{self.epoch}-step-{self.step}"
         files = [f"{name}.weights.h5", f"{name}.average.npz"]
-        model.save_weights(self.directory / files[0], overwrite=True)
-        np.savez(self.directory / files[1], **average.get_state())
+        with self._replacing(files[0]) as path:
+            model.save_weights(path)
+        with self._replacing(files[1]) as path:
+            np.savez(path, **average.get_state())
+        self._seeds = [seed.numpy().tolist() for seed in _seeds(model)]
+        self._write(files)
+
+    def restore(self, model, average):
+        """Set a compiled model, its optimizer and the average to what was saved."""
+        if not self._files:  # interrupted before the first step
+            return
+        weights, averages = self._files
+        model.optimizer.build(model.trainable_variables)
+        model.load_weights(self.folder / weights)
+        with np.load(self.folder / averages) as arrays:
+            average.set_state(dict(arrays), model)
+        for variable, seed in zip(_seeds(model), self._seeds, strict=True):
+            variable.assign(np.array(seed, variable.dtype))
+
+    def finish(self):
+        """Mark the run as over and remove the weights that it would go on from."""
+        self.finished = True
+        self._seeds = []
+        self._write()
+
+    def _check_options(self, options):
+        names = sorted({*options, *self._options})
+        differing = [name for name in names if options.get(name) != self._options.get(name)]
+        if differing:
+            differences = "; ".join(
+                f"`{name}` was {_short(self._options.get(name))}, got {_short(options.get(name))}"
+                for name in differing
+            )
+            raise ValueError(
+                f"the run in {self.directory} was begun with other options: {differences}. Give "
+                "the same to go on with it, or another folder for a new run"
+            )
+
+    def _read(self):
+        try:
+            contents = json.loads((self.folder / FILE).read_text(encoding="utf-8"))
+            self.epoch, self.step = contents["epoch"], contents["step"]
+            self.best, self.history = contents["best"], contents["history"]
+            self.finished = contents["finished"]
+            self._options = contents["options"]
+            self._seeds, self._files = contents["seeds"], contents["files"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{self.folder / FILE} is damaged and the run cannot go on: {error!r}"
+            ) from error
+
+    def _write(self, files=()):
+        """Replace `run.json`, then remove the files that only the old one named."""
         contents = {
-            "files": files,
             "epoch": self.epoch,
             "step": self.step,
             "best": self.best,
             "history": self.history,
-            "options": options,
+            "finished": self.finished,
+            "options": self._options,
+            "seeds": self._seeds,
+            "files": list(files),
         }
-        temporary = self.directory / "run.json.new"
-        temporary.write_text(json.dumps(contents, indent=1), encoding="utf-8")
-        os.replace(temporary, self.directory / "run.json")
-        for file in set(old) - set(files):
+        with self._replacing(FILE) as path:
+            path.write_text(json.dumps(contents, indent=1), encoding="utf-8")
+        for file in set(self._files) - set(files):
             with contextlib.suppress(OSError):
-                (self.directory / file).unlink()
+                (self.folder / file).unlink()
+        self._files = list(files)
 
-    def restore(self, model, average):
-        """Set model, optimizer, average and position to what was saved."""
-        contents = self._read()
-        weights, averages = contents["files"]
-        model.optimizer.build(model.trainable_variables)
-        model.load_weights(self.directory / weights)
-        average.set_state(dict(np.load(self.directory / averages)), model)
-        self.epoch, self.step = contents["epoch"], contents["step"]
-        self.best, self.history = contents["best"], contents["history"]
+    @contextlib.contextmanager
+    def _replacing(self, name):
+        """Give a path to write to that takes the place of the file `name` when it is whole."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temporary = self.folder / f"new-{name}"
+        try:
+            yield temporary
+            os.replace(temporary, self.folder / name)
+        finally:
+            temporary.unlink(missing_ok=True)
 
-    def _read(self):
-        return json.loads((self.directory / "run.json").read_text(encoding="utf-8"))
+
+def _seeds(model):
+    """Return the states of a model's random generators, which Keras does not save."""
+    weights = {id(weight) for weight in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights]
+
+
+def _as_json(options):
+    """Return options as they come back from a file, tuples as lists for one."""
+    return json.loads(json.dumps(options))
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,105 @@
+"""What comes before the first import of Keras: the backend is checked, the command line made quiet.
+
+Importing this module does both; the package does so before anything else.
+"""
+
+import contextlib
+import importlib
+import json
+import logging
+import os
+import pathlib
+import sys
+import tempfile
+
+PACKAGE = "keras_seqzoo"
+COMMAND = "seqzoo"
+BACKEND = "tensorflow"
+
+
+def is_command_line():
+    """Whether this process is `seqzoo` or `python -m keras_seqzoo`, and not a user's program."""
+    arguments = getattr(sys, "argv", None) or [""]
+    if arguments[0] == "-m":  # what Python says until it has imported the package
+        module = sys.orig_argv[len(sys.orig_argv) - len(arguments)]
+        return module.removeprefix("-m") == PACKAGE
+    program = pathlib.PurePath(arguments[0])
+    if program.name == "__main__.py":
+        return program.parent.name == PACKAGE
+    return program.name in (COMMAND, f"{COMMAND}.exe")
+
+
+def keras_backend():
+    """Return the backend that Keras has or will have, and where it was chosen.
+
+    Keras itself is not imported: that fails where the backend is not installed.
+    """
+    keras = sys.modules.get("keras")
+    if hasattr(keras, "config") and hasattr(keras.config, "backend"):
+        return keras.config.backend(), "the Keras that is already imported"
+    if backend := os.environ.get("KERAS_BACKEND"):
+        return backend, "the environment variable KERAS_BACKEND"
+    home = os.path.expanduser("~")
+    home = os.path.join(home if os.access(home, os.W_OK) else "/tmp", ".keras")
+    config_path = os.path.join(os.environ.get("KERAS_HOME", home), "keras.json")
+    with contextlib.suppress(OSError, ValueError), open(config_path, encoding="utf-8") as file:
+        return json.load(file).get("backend", BACKEND), config_path
+    return BACKEND, "Keras' default"
+
+
+def check_backend():
+    """Refuse another backend than TensorFlow.
+
+    Raises:
+        ImportError: naming the backend and where it was chosen.
+    """
+    backend, source = keras_backend()
+    if backend != BACKEND:
+        raise ImportError(
+            f"{PACKAGE} runs on Keras' TensorFlow backend only, got {backend!r} from {source}. "
+            "Set KERAS_BACKEND=tensorflow before Keras is first imported.",
+            name=PACKAGE,
+        )
+
+
+def import_quietly(*modules):
+    """Import modules with nothing of what TensorFlow's libraries say while they are loaded.
+
+    They write before their log levels are read, hence to a file in the place of standard error.
+    What they wrote is shown if an import fails. `TF_CPP_MIN_LOG_LEVEL=0` shows everything.
+    """
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "0":
+        return
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    try:
+        standard_error = os.dup(2)
+    except OSError:  # closed: there is nothing to keep quiet
+        return
+    with tempfile.TemporaryFile() as captured:
+        failed = True
+        try:
+            os.dup2(captured.fileno(), 2)
+            for module in modules:
+                importlib.import_module(module)
+            failed = False
+        finally:
+            os.dup2(standard_error, 2)
+            os.close(standard_error)
+            if failed:
+                captured.seek(0)
+                os.write(2, captured.read())
+
+
+def _prepare():
+    if not is_command_line():
+        check_backend()
+        return
+    try:
+        check_backend()
+    except ImportError as error:
+        print(f"{COMMAND}: error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    import_quietly("tensorflow", "keras_hub", "tensorflow_text")
+
+
+_prepare()

@@ -1,0 +1,106 @@
+"""The application: its commands, and what becomes of errors."""
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Annotated
+
+import typer
+
+import keras_seqzoo
+from keras_seqzoo.cli.evaluate import evaluate
+from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
+from keras_seqzoo.cli.export import export
+from keras_seqzoo.cli.presets import list_names
+from keras_seqzoo.cli.train import EXAMPLES as TRAIN_EXAMPLES
+from keras_seqzoo.cli.train import train_translate
+from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
+from keras_seqzoo.cli.translate import translate
+
+PROGRAM = "seqzoo"
+USER_ERROR = 2
+INTERNAL_ERROR = 1
+
+# Plain help and errors of one line: they go to logs and pipes as well as to screens.
+SETTINGS = {"add_completion": False, "rich_markup_mode": None, "no_args_is_help": True}
+
+app = typer.Typer(
+    name=PROGRAM,
+    help="Recurrent sequence models: use, train, measure and serve them.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    **SETTINGS,
+)
+train = typer.Typer(help="Train a model; Ctrl-C stops it, the same command goes on.", **SETTINGS)
+
+app.command("list")(list_names)
+app.command("translate", epilog=TRANSLATE_EXAMPLES)(translate)
+app.command("evaluate")(evaluate)
+app.command("export", epilog=EXPORT_EXAMPLES)(export)
+app.add_typer(train, name="train")
+train.command("translate", epilog=TRAIN_EXAMPLES)(train_translate)
+
+
+@train.callback()
+def _train():
+    """Make `train` a group of commands, also while it has only one."""
+
+
+def _show_version(wanted):
+    if wanted:
+        typer.echo(f"{PROGRAM} {keras_seqzoo.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _application(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+):
+    """Take the options that come before a command."""
+
+
+def main(arguments=None):
+    """Run a command and end the process.
+
+    The exit status is 0 for success, 2 for what the user can mend (one line on standard error says
+    what), 130 after Ctrl-C, and 1 for a fault of this program. With the environment variable
+    SEQZOO_DEBUG set, errors come with a traceback.
+
+    Args:
+        arguments: list of strings; by default those of the process.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            app(arguments, prog_name=PROGRAM)
+        except (ValueError, OSError, ImportError) as error:
+            _end(f"error: {_message(error)}", USER_ERROR)
+        except Exception as error:
+            _end(
+                f"internal error: {type(error).__name__}: {_message(error)} "
+                "(SEQZOO_DEBUG=1 shows where)",
+                INTERNAL_ERROR,
+            )
+
+
+def _end(line, status):
+    if os.environ.get("SEQZOO_DEBUG"):
+        traceback.print_exc()
+    typer.echo(" ".join(line.split()), err=True)
+    sys.exit(status)
+
+
+def _message(error):
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+def _show_warning(message, category, filename, lineno, file=None, line=None):
+    typer.echo(f"warning: {' '.join(str(message).split())}", err=True)

@@ -1,0 +1,61 @@
+"""`seqzoo evaluate`."""
+
+from typing import Annotated
+
+import typer
+
+from keras_seqzoo.cli.lines import check_lengths
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Beam,
+    LengthPenalty,
+    MaxLength,
+    Preset,
+    Progress,
+    load_translation_model,
+    make_strategy,
+)
+from keras_seqzoo.cli.progress import ProgressLine
+from keras_seqzoo.data import read_parallel
+from keras_seqzoo.metrics import score_translations
+
+
+def evaluate(
+    preset: Preset,
+    source: Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")],
+    reference: Annotated[str, typer.Option(metavar="FILE", help="Their translations.")],
+    beam: Beam = 5,
+    length_penalty: LengthPenalty = 1.0,
+    lowercase: Annotated[
+        bool, typer.Option("--lowercase", "-lc", help="Ignore case, in both scores.")
+    ] = False,
+    max_length: MaxLength = None,
+    batch_size: BatchSize = 64,
+    progress: Progress = None,
+):
+    """Translate a test set and print BLEU and chrF, with the signatures of sacrebleu.
+
+    The references are compared with detokenised translations, as text.
+    """
+    strategy = make_strategy(beam, length_penalty)
+    sources, references = read_parallel(source, reference)
+    if not sources:
+        raise ValueError(f"--source and --reference need at least one line, {source} has none")
+    model = load_translation_model(preset)
+    check_lengths(model, sources, place=f"{source}, line")
+    line = ProgressLine("translated", total=len(sources), enabled=progress)
+    finished = 0
+
+    def count(number):
+        nonlocal finished
+        finished += number
+        line.show(finished)
+
+    translations = model.translate(
+        sources, strategy, max_length=max_length, batch_size=batch_size, on_batch=count
+    )
+    line.clear()
+    texts = [best.text for best, *_ in translations]
+    result = score_translations(texts, references, lowercase)
+    typer.echo(f"BLEU {result.bleu:.2f} {result.bleu_signature}")
+    typer.echo(f"chrF {result.chrf:.2f} {result.chrf_signature}")

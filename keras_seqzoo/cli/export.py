@@ -1,0 +1,41 @@
+"""`seqzoo export`."""
+
+from typing import Annotated
+
+import typer
+
+from keras_seqzoo.cli.options import (
+    Beam,
+    LengthPenalty,
+    MaxLength,
+    Preset,
+    load_translation_model,
+    make_strategy,
+)
+from keras_seqzoo.serving import export_translation_model
+
+EXAMPLES = """\b
+Example:
+  seqzoo export --preset gru_attention_multi30k_en_fr --to served/en_fr
+"""
+
+
+def export(
+    preset: Preset,
+    to: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder of the model; a new version is put into it.")
+    ],
+    beam: Beam = 5,
+    length_penalty: LengthPenalty = 1.0,
+    n_best: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Translations that the signature n_best gives; as many as the beam is wide."
+        ),
+    ] = None,
+    max_length: MaxLength = None,
+):
+    """Write a SavedModel for TensorFlow Serving, from text to text, and print its path."""
+    strategy = make_strategy(beam, length_penalty, n_best or 1)
+    model = load_translation_model(preset)
+    typer.echo(export_translation_model(model, to, strategy, n_best, max_length))

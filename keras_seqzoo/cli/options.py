@@ -1,0 +1,58 @@
+"""What several commands have in common: options, the model, the search."""
+
+from typing import Annotated
+
+import typer
+
+from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+
+DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
+
+Preset = Annotated[
+    str, typer.Option(help="Name of a preset (see `seqzoo list`) or folder of one.")
+]
+Beam = Annotated[
+    int, typer.Option(min=1, help="Width of the beam search; 1 is greedy search.")
+]
+LengthPenalty = Annotated[
+    float,
+    typer.Option(min=0.0, help="Alpha of the score log P / length^alpha; 0 favours short ones."),
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Sentences translated at a time.")]
+MaxLength = Annotated[
+    int | None, typer.Option(min=1, help="The most tokens of a translation; the preset's limit.")
+]
+Truncate = Annotated[
+    bool,
+    typer.Option(
+        "--truncate/--no-truncate",
+        help="Whether a source above the preset's limit is cut, with a warning, or an error.",
+    ),
+]
+Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress",
+        help="Show progress on standard error; by default where that is a terminal.",
+        show_default=False,
+    ),
+]
+
+
+def load_translation_model(preset):
+    """Load the translation model of a preset."""
+    return RecurrentSeq2SeqLM.from_preset(preset)
+
+
+def make_strategy(beam, length_penalty, n_best=1):
+    """Make the search that the options ask for.
+
+    Raises:
+        ValueError: if more hypotheses are asked for than the beam is wide.
+    """
+    if n_best > beam:
+        raise ValueError(f"--n-best {n_best} needs a --beam of at least {n_best}, got {beam}")
+    if beam == 1:
+        return Greedy()
+    return BeamSearch(width=beam, length_penalty=length_penalty, n_best=n_best)

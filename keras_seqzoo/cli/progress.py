@@ -1,0 +1,90 @@
+"""A line on standard error that says how far a command has come."""
+
+import sys
+import time
+
+import keras
+
+INTERVAL = 0.2  # seconds between two updates
+BAR = 24
+
+
+class ProgressLine:
+    """One line that is written over again and again, and is gone in the end.
+
+    Args:
+        label: string, what is counted.
+        total: int or `None` if the end is not known.
+        enabled: bool, or `None` to show it where standard error is a terminal.
+    """
+
+    def __init__(self, label, total=None, enabled=None):
+        self.label = label
+        self.total = total
+        self.enabled = sys.stderr.isatty() if enabled is None else enabled
+        self._width = 0
+        self._started = time.monotonic()
+        self._next = self._started + INTERVAL
+
+    def due(self):
+        """Whether it is time to show something new."""
+        return self.enabled and time.monotonic() >= self._next
+
+    def show(self, done, note=""):
+        """Show how much is done, if that is due."""
+        if not self.due():
+            return
+        self._next = time.monotonic() + INTERVAL
+        seconds = time.monotonic() - self._started
+        if self.total:
+            filled = BAR * done // self.total
+            bar = "=" * filled + "." * (BAR - filled)
+            text = f"{self.label} [{bar}] {done}/{self.total}"
+        else:
+            text = f"{self.label} {done}"
+        self._write(f"{text}  {seconds:.0f} s{note}")
+
+    def clear(self):
+        """Remove the line, so that something else can be written."""
+        if self._width:
+            self._write("")
+            sys.stderr.write("\r")
+            sys.stderr.flush()
+
+    def _write(self, text):
+        sys.stderr.write("\r" + text.ljust(self._width))
+        sys.stderr.flush()
+        self._width = len(text)
+
+
+class TrainingProgress(keras.callbacks.Callback):
+    """Shows the steps of each epoch of a `TranslationTraining` on standard error.
+
+    Args:
+        training: the `TranslationTraining`.
+        enabled: see `ProgressLine`.
+    """
+
+    def __init__(self, training, enabled=None):
+        super().__init__()
+        self.training = training
+        self.enabled = enabled
+        self.line = None
+
+    def on_train_begin(self, logs=None):
+        """Begin the line of an epoch, where the run stands in it."""
+        state = self.training.state
+        self.line = ProgressLine(
+            f"epoch {state.epoch + 1}/{self.training.epochs}",
+            total=state.step + self.params["steps"],
+            enabled=self.enabled,
+        )
+
+    def on_train_batch_end(self, batch, logs=None):
+        """Show the step."""
+        if self.line.due():
+            self.line.show(self.training.state.step, f"  loss {float(logs['loss']):.3f}")
+
+    def on_train_end(self, logs=None):
+        """Remove the line."""
+        self.line.clear()

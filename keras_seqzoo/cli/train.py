@@ -1,0 +1,187 @@
+"""`seqzoo train translate`."""
+
+import hashlib
+from typing import Annotated, Literal
+
+import keras
+import typer
+
+from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.data import read_parallel
+from keras_seqzoo.training import RunState, TranslationTraining, make_translation_model
+
+EXAMPLES = """\b
+Example:
+  seqzoo train translate --source train.en --target train.fr \\
+    --valid-source val.en --valid-target val.fr --out en_fr
+  seqzoo translate --preset en_fr "Two dogs run through the snow."
+"""
+
+File = Annotated[str, typer.Option(metavar="FILE", help="UTF-8 text, a sentence a line, or .gz.")]
+Size = Annotated[int, typer.Option(min=1)]
+Share = Annotated[float, typer.Option(min=0.0, max=1.0)]
+
+# What `make_translation_model` hands on to the backbone as it is.
+BACKBONE_OPTIONS = (
+    "cell",
+    "embedding_dim",
+    "encoder_units",
+    "decoder_units",
+    "encoder_layers",
+    "decoder_layers",
+    "direction",
+    "scaled_attention",
+    "attend_from",
+    "input_feeding",
+
+    "bridge",
+    "residual",
+    "dropout",
+)
+# What `TranslationTraining` takes as it is.
+TRAINING_OPTIONS = (
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "warmup_steps",
+    "label_smoothing",
+    "weight_decay",
+    "average",
+    "seed",
+)
+# What may be another when a run goes on.
+FREE_OPTIONS = ("out", "description", "progress")
+
+
+def train_translate(
+    context: typer.Context,
+    source: File,
+    target: File,
+    valid_source: File,
+    valid_target: File,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder of the preset: new, empty or of this run.")
+    ],
+    description: Annotated[
+        str, typer.Option(help="One line about the preset, kept with it.")
+    ] = "Translation model.",
+    tokenizer: Literal["bpe", "unigram"] = "bpe",
+    vocabulary_size: Annotated[int, typer.Option(min=1, help="With 261 special tokens.")] = 5000,
+    separate_vocabularies: Annotated[
+        bool,
+        typer.Option("--separate-vocabularies", help="One vocabulary for each side, not a joint."),
+    ] = False,
+    cell: Literal["gru", "lstm", "elman"] = "gru",
+    embedding_dim: Size = 256,
+    encoder_units: Annotated[int, typer.Option(min=1, help="In each direction.")] = 256,
+    decoder_units: Size = 512,
+    encoder_layers: Size = 1,
+    decoder_layers: Size = 1,
+    direction: Literal["bidirectional", "forward", "reversed"] = "bidirectional",
+    attention: Literal["general", "dot", "concat", "bahdanau", "none"] = "general",
+    attention_units: Annotated[int, typer.Option(min=1, help="Of the joined vector.")] = 256,
+    scaled_attention: Annotated[
+        bool, typer.Option(help="Divide dot and general scores by the root of the size.")
+    ] = True,
+    attend_from: Literal["top", "bottom"] = "top",
+    input_feeding: bool = False,
+    context_vector: Annotated[
+        Literal["initial", "every_step"],
+        typer.Option("--context", help="Where a decoder without attention sees the source."),
+    ] = "initial",
+    bridge: Literal["tanh", "copy"] = "tanh",
+    residual: bool = False,
+    untied: Annotated[
+        bool, typer.Option("--untied", help="An output projection besides the embedding.")
+    ] = False,
+    dropout: Share = 0.3,
+    epochs: Size = 30,
+    batch_size: Size = 64,
+    learning_rate: Annotated[float, typer.Option(min=0.0, help="Adam's, after warm-up.")] = 2e-3,
+    warmup_steps: Annotated[int, typer.Option(min=0)] = 400,
+    label_smoothing: Share = 0.1,
+    weight_decay: Annotated[float, typer.Option(min=0.0)] = 0.0,
+    average: Annotated[float, typer.Option(help="Momentum of the average of the weights.")] = 0.999,
+    max_length: Annotated[
+        int, typer.Option(min=2, help="Tokens; longer training pairs are left out.")
+    ] = 64,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1)] = 0,
+    mixed_bfloat16: Annotated[
+        bool, typer.Option("--mixed-bfloat16", help="Compute in bfloat16.")
+    ] = False,
+    progress: Progress = None,
+):
+    """Train a translation model on parallel text; DIR becomes its preset.
+
+    After each epoch the validation set is translated, and the weights with the best BLEU are kept.
+    Ctrl-C stops after the step under way; the same command goes on from there. The defaults are
+    those of the pretrained models.
+    """
+    state = RunState(out)
+    state.check()  # before the files are read
+    train = read_parallel(source, target)
+    validation = read_parallel(valid_source, valid_target)
+    options = {name: value for name, value in context.params.items() if name not in FREE_OPTIONS}
+    options |= {
+        "source": _digest(train[0]),
+        "target": _digest(train[1]),
+        "valid_source": _digest(validation[0]),
+        "valid_target": _digest(validation[1]),
+    }
+    state.check(options)
+    if not state.finished:
+        keras.utils.set_random_seed(seed)
+        training = TranslationTraining(
+            _make_model(*train, options),
+            out,
+            boundaries=_boundaries(max_length),
+            options=options,
+            metadata={"description": description, "training": options},
+            report=lambda line: typer.echo(line, err=True),
+            **{name: options[name] for name in TRAINING_OPTIONS},
+        )
+        bar = TrainingProgress(training, progress)
+        finished = training.run(train, validation, verbose=0, callbacks=[bar])
+        state = training.state
+        if not finished:
+            typer.echo(
+                f"stopped in epoch {state.epoch + 1} after step {state.step}; "
+                "the same command goes on from there",
+                err=True,
+            )
+            raise typer.Exit(130)
+    typer.echo(
+        f"the run in {out} is finished: {state.epoch} epochs, best validation BLEU "
+        f"{state.best:.2f}; {out} is the preset",
+        err=True,
+    )
+
+
+def _make_model(source, target, options):
+    attention = None if options["attention"] == "none" else options["attention"]
+    return make_translation_model(
+        source,
+        target,
+        tokenizer=options["tokenizer"],
+        vocabulary_size=options["vocabulary_size"],
+        separate_vocabularies=options["separate_vocabularies"],
+        # Twice as long as in training: translations may be, and no training pair is cut short.
+        sequence_length=max(128, 2 * options["max_length"]),
+        tie_softmax=not options["untied"],
+        attention=attention,
+        attention_units=attention and options["attention_units"],
+        dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
+        **{name: options[name] for name in BACKBONE_OPTIONS},
+    )
+
+
+def _boundaries(max_length):
+    """Return the lengths that batches are padded to, up to the longest."""
+    lengths = (8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+    return (*(length for length in lengths if length < max_length), max_length)
+
+
+def _digest(lines):
+    """Return what tells texts apart."""
+    return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()

@@ -1,0 +1,156 @@
+"""Writing presets: small, without a training state, and never half."""
+
+import json
+import os
+import pathlib
+import shutil
+
+import h5py
+import keras_hub
+import numpy as np
+
+from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
+
+DTYPES = ("float16", "float32")
+# What KerasHub writes beside the configurations and assets of the tokenizers.
+PRESET_FILES = (
+    CONFIG_FILE,
+    METADATA_FILE,
+    "model.weights.h5",
+    "preprocessor.json",
+    "task.json",
+    "task.weights.h5",
+)
+ASSETS = "assets"
+
+
+def save_preset(model, directory, dtype="float16", metadata=None):
+    """Write a model as a preset that `from_preset` loads by the folder's path.
+
+    The folder has KerasHub's layout. Beside `model.save_to_preset`, the optimizer's state is left
+    out, the weights are stored in `dtype` and compressed, and the model loads as float32 whatever
+    it was trained in. A new preset is written whole before it takes the place of an old one; other
+    files in the folder, such as the model card `README.md`, stay as they are.
+
+    Args:
+        model: a KerasHub task or backbone, such as a `RecurrentSeq2SeqLM`.
+        directory: path of the folder; it is made if there is none.
+        dtype: `"float16"` (half the size, 11 significant bits) or `"float32"`, of the weights on
+            disk.
+        metadata: a dict that JSON can hold, added to the preset's `metadata.json`; it is what
+            `list_presets` gives. `description` should be one line.
+
+    Returns:
+        The folder, a `pathlib.Path`.
+
+    Raises:
+        TypeError: if `model` is neither a task nor a backbone, or `metadata` no dict of JSON.
+        ValueError: if `dtype` is unknown or too narrow for a weight, or `directory` is a file.
+
+    Example:
+    ```python
+    keras_seqzoo.zoo.save_preset(model, "my_model", metadata={"description": "English to French."})
+    model = keras_seqzoo.models.RecurrentSeq2SeqLM.from_preset("my_model")
+    ```
+    """
+    if not isinstance(model, (keras_hub.models.Task, keras_hub.models.Backbone)):
+        raise TypeError(f"`model` must be a KerasHub task or backbone, got {type(model).__name__}.")
+    if dtype not in DTYPES:
+        raise ValueError(f"`dtype` must be one of {', '.join(DTYPES)}, got {dtype!r}.")
+    if not isinstance(metadata or {}, dict):
+        raise TypeError(f"`metadata` must be a dict, got {type(metadata).__name__}.")
+    json.dumps(metadata)  # raises TypeError before anything is written
+    directory = pathlib.Path(directory)
+    if directory.exists() and not directory.is_dir():
+        raise ValueError(f"`directory` must be a folder, got the file {str(directory)!r}.")
+
+    # On the file system of the target, so that moving files from one to the other is a rename.
+    beside = directory if directory.is_dir() else directory.parent
+    draft = beside / f".{directory.name}.saving"
+    shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
+    draft.mkdir(parents=True)
+    try:
+        model.save_to_preset(str(draft), max_shard_size=None)
+        for path in draft.glob("*.weights.h5"):
+            _rewrite_weights(path, dtype)
+        for path in draft.glob("*.json"):
+            _rewrite_json(path, _as_float32)
+        _rewrite_json(draft / METADATA_FILE, lambda written: {**written, **(metadata or {})})
+        _replace(draft, directory)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return directory
+
+
+def _rewrite_weights(path, dtype):
+    """Copy a weights file without the optimizer, its floating-point numbers in `dtype`."""
+    target_path = path.with_suffix(".copy")
+    with h5py.File(path) as source, h5py.File(target_path, "w") as target:
+
+        def copy(name, item):
+            if name.split("/")[0] == "optimizer":
+                return
+            if isinstance(item, h5py.Group):
+                copied = target.require_group(name)
+            else:
+                values = item[()]
+                if values.dtype.kind == "f":
+                    values = _narrow(values, dtype, name)
+                options = {}
+                if values.size and values.ndim:  # HDF5 compresses nothing else
+                    options = {"chunks": values.shape, "compression": "gzip", "shuffle": True}
+                copied = target.create_dataset(name, data=values, **options)
+            copied.attrs.update(item.attrs)
+
+        target.attrs.update(source.attrs)
+        source.visititems(copy)
+    os.replace(target_path, path)
+
+
+def _narrow(values, dtype, name):
+    with np.errstate(over="ignore"):
+        narrow = values.astype(dtype)
+    if not np.array_equal(np.isfinite(narrow), np.isfinite(values)):
+        raise ValueError(
+            f"`dtype` {dtype!r} cannot hold the weight {name!r}, whose largest absolute value is "
+            f"{np.nanmax(np.abs(values)):.4g}. Save with dtype='float32'."
+        )
+    return narrow
+
+
+def _rewrite_json(path, change):
+    content = change(json.loads(path.read_text(encoding="utf-8")))
+    path.write_text(json.dumps(content, indent=4, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _as_float32(config):
+    """Replace floating-point dtype policies; KerasHub cannot load a preset with a mixed one."""
+    if isinstance(config, list):
+        return [_as_float32(item) for item in config]
+    if not isinstance(config, dict):
+        return config
+    if config.get("class_name") == "DTypePolicy" and "float" in config["config"]["name"]:
+        return {**config, "config": {**config["config"], "name": "float32"}}
+    return {key: _as_float32(value) for key, value in config.items()}
+
+
+def _files(folder):
+    """Return the paths, relative to the folder, of the files that belong to the preset in it."""
+    assets = [path for path in (folder / ASSETS).rglob("*") if path.is_file()]
+    # A tokenizer's configuration has the name of the folder of its assets.
+    tokenizers = {f"{path.parent.name}.json" for path in assets}
+    names = {name for name in (*PRESET_FILES, *tokenizers) if (folder / name).is_file()}
+    return names | {str(path.relative_to(folder)) for path in assets}
+
+
+def _replace(draft, directory):
+    """Move a whole preset to its place, and remove what an old one has more."""
+    if not directory.exists():
+        os.rename(draft, directory)
+        return
+    old, new = _files(directory), _files(draft)
+    for name in sorted(new):
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(draft / name, directory / name)
+    for name in old - new:
+        (directory / name).unlink()

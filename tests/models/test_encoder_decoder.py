@@ -1,0 +1,173 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.decoding import BeamSearch
+from keras_seqzoo.layers import GRU, Bidirectional, LuongAttention, TiedSoftmax
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.models import (
+    Decoder,
+    Encoder,
+    EncoderDecoder,
+    RecurrentDecoder,
+    RecurrentEncoder,
+    TeacherForcing,
+)
+from tests.layer_checks import assert_close, check_serialisation
+from tests.models.small import SOURCE, TARGET, inputs
+
+END = 3
+
+
+class BagEncoder(Encoder):
+    """A user's encoder: each token by itself, and their mean."""
+
+    def __init__(self, vocabulary, size, **kwargs):
+        super().__init__(**kwargs)
+        self.embedding = keras.layers.Embedding(vocabulary, size)
+
+    def call(self, token_ids, mask=None, training=False):
+        memory = self.embedding(token_ids) * tf.cast(mask, tf.float32)[..., tf.newaxis]
+        count = tf.reduce_sum(tf.cast(mask, tf.float32), axis=-1, keepdims=True)
+        return memory, tf.reduce_sum(memory, axis=1) / count
+
+
+class KerasDecoder(Decoder):
+    """A user's decoder around one of Keras' own cells."""
+
+    def __init__(self, vocabulary, size, **kwargs):
+        super().__init__(**kwargs)
+        self.embedding = keras.layers.Embedding(vocabulary, size)
+        self.cell = keras.layers.GRUCell(size)
+        self.rnn = keras.layers.RNN(self.cell, return_sequences=True, return_state=True)
+
+    def init_state(self, memory, encoder_states, mask=None):
+        return {"h": encoder_states, "age": tf.zeros(tf.shape(memory)[:1], tf.int32)}
+
+    def call(self, token_ids, state, training=False):
+        features, h = self.rnn(self.embedding(token_ids), initial_state=state["h"])
+        return features, {"h": h, "age": state["age"] + tf.shape(token_ids)[1]}
+
+    def step(self, token_ids, state):
+        features, h = self.cell(self.embedding(token_ids), state["h"])
+        return features, {"h": h, "age": state["age"] + 1}
+
+
+class Translator(EncoderDecoder, keras.Model):
+    def __init__(self, vocabulary, size):
+        super().__init__()
+        self.encoder = BagEncoder(vocabulary, size)
+        self.decoder = KerasDecoder(vocabulary, size)
+        self.output_layer = keras.layers.Dense(vocabulary)
+
+
+def search(model, width=3):
+    @tf.function
+    def run(source, mask):
+        start = tf.fill(tf.shape(source)[:1], 2)
+        strategy = BeamSearch(width, n_best=2)
+        return strategy(model.step, model.start(source, mask), start, END, max_length=5)
+
+    return run(SOURCE, SOURCE != 0)
+
+
+def test_a_model_of_ones_own_trains_and_is_searched():
+    model = Translator(30, 4)
+    model.compile(keras.optimizers.Adam(0.05), SequenceCrossentropy())
+    labels = np.pad(TARGET[:, 1:], [(0, 0), (0, 1)], constant_values=END)
+    history = model.fit(inputs(), labels, epochs=60, batch_size=3, verbose=0).history["loss"]
+    assert history[-1] < 0.2 * history[0]
+
+    logits, state = model(inputs()), model.start(SOURCE, SOURCE != 0)
+    for t in range(4):
+        log_probabilities, state = model.step(TARGET[:, t], state)
+        assert_close(log_probabilities, tf.nn.log_softmax(logits[:, t]))
+    np.testing.assert_array_equal(state["age"], 4)
+
+    found = search(model)
+    assert found.tokens.shape == (3, 2, 5)
+    np.testing.assert_array_equal(found.tokens[:, 0, :4], labels)  # learnt by heart
+
+
+def recurrent_parts(vocabulary=30, size=4, **options):
+    """An encoder, a decoder and an output layer with one embedding among them."""
+    embedding = keras.layers.Embedding(vocabulary, size, name="shared")
+    encoder = RecurrentEncoder(embedding, [Bidirectional(GRU(3))], dropout=0.1)
+    decoder = RecurrentDecoder(embedding, [GRU(5)], LuongAttention("general"), **options)
+    return encoder, decoder, TiedSoftmax(embedding)
+
+
+def functional(encoder, decoder, output_layer):
+    source = keras.Input((None,), dtype="int32")
+    mask = keras.Input((None,), dtype="bool")
+    target = keras.Input((None,), dtype="int32")
+    memory, states = encoder(source, mask=mask)
+    features = TeacherForcing(decoder)(target, memory, states, memory_mask=mask)
+    return keras.Model([source, mask, target], output_layer(features))
+
+
+def test_our_parts_in_a_functional_model_still_share_the_embedding_when_loaded(tmp_path):
+    model = functional(*recurrent_parts(input_feeding=True))
+    arguments = [SOURCE, SOURCE != 0, TARGET]
+    expected = model(arguments)
+    assert sum("shared" in w.path for w in model.weights) == 1
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert_close(loaded(arguments), expected)
+    assert len(loaded.weights) == len(model.weights)
+
+
+def test_our_parts_in_a_model_of_ones_own_need_no_call_before_start():
+    class Model(EncoderDecoder, keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.decoder, self.output_layer = recurrent_parts()
+
+    model = Model()
+    state = model.start(SOURCE, SOURCE != 0)
+    steps = []
+    for t in range(4):
+        log_probabilities, state = model.step(TARGET[:, t], state)
+        steps.append(log_probabilities)
+    assert_close(tf.stack(steps, axis=1), tf.nn.log_softmax(model(inputs())))
+    assert search(model).tokens.shape == (3, 2, 5)
+
+
+def test_the_state_of_a_call_goes_on():
+    encoder, decoder, _ = recurrent_parts()
+    memory, states = encoder(SOURCE, mask=SOURCE != 0)
+    start = decoder.init_state(memory, states, mask=SOURCE != 0)
+    whole, last = decoder(TARGET, start)
+    first, state = decoder(TARGET[:, :1], start)
+    rest, state = decoder(TARGET[:, 1:], state)
+    assert_close(tf.concat([first, rest], axis=1), whole)
+    assert_close(state, last)
+    without_mask = decoder.init_state(memory, states)
+    assert_close(without_mask["mask"], np.ones(SOURCE.shape, bool))
+
+
+def test_serialisation():
+    encoder, decoder, _ = recurrent_parts(input_feeding=True, dropout=0.2)
+    check_serialisation(encoder, SOURCE, mask=SOURCE != 0)
+    memory, states = encoder(SOURCE, mask=SOURCE != 0)
+    check_serialisation(TeacherForcing(decoder), TARGET, memory, states)
+    twin = check_serialisation(decoder, TARGET, decoder.init_state(memory, states))
+    assert twin.attention.score == "general"
+    plain = RecurrentDecoder(
+        keras.layers.Embedding(30, 4), [GRU(3), GRU(3)], context="every_step", residual=True
+    )
+    check_serialisation(plain, TARGET, plain.init_state(memory, states))
+
+
+def test_what_is_missing_says_so():
+    with pytest.raises(NotImplementedError, match="Encoder.*`call`"):
+        Encoder().call(SOURCE)
+    for name, arguments in {
+        "call": (TARGET, {}),
+        "step": (TARGET[:, 0], {}),
+        "init_state": (0, 0),
+    }.items():
+        with pytest.raises(NotImplementedError, match=f"Decoder.*`{name}`"):
+            getattr(Decoder(), name)(*arguments)
+    assert Decoder().alignment({}) is None

@@ -1,0 +1,183 @@
+import keras
+import keras_hub
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+from tests.layer_checks import assert_close, config_equal
+from tests.models.small import SOURCE, TARGET, backbone, inputs
+
+# Each value of each option comes at least once, and what could meet badly comes together.
+COMBINATIONS = {
+    "default": {},
+    "dot": {"attention": "dot", "cell": "lstm", "share_embeddings": True},
+    "unscaled general": {"scaled_attention": False, "attention_units": 5, "encoder_layers": 2},
+    "concat": {"attention": "concat", "direction": "forward", "cell": "elman"},
+    "bahdanau": {
+        "attention": "bahdanau",
+        "direction": "reversed",
+        "bridge": "copy",
+        **{"encoder_units": 6, "cell": "lstm", "tie_softmax": False},
+    },
+    "feeding": {"input_feeding": True, "decoder_layers": 2, "residual": True, "cell": "lstm"},
+    "bottom": {"attend_from": "bottom", "decoder_layers": 2, "residual": True},
+    "bottom feeding": {
+        "attend_from": "bottom",
+        "decoder_layers": 2,
+        "input_feeding": True,
+        **{"attention": "bahdanau", "attention_units": 5},
+    },
+    "no attention": {
+        "attention": None,
+        "cell": "lstm",
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        **{"direction": "reversed", "bridge": "copy", "encoder_units": 6},
+    },
+    "every step": {"attention": None, "context": "every_step", "direction": "forward"},
+    "every step of both": {
+        "attention": None,
+        "context": "every_step",
+        "cell": "lstm",
+        **{"decoder_layers": 2, "residual": True, "tie_softmax": False},
+    },
+}
+every_combination = pytest.mark.parametrize("options", COMBINATIONS.values(), ids=COMBINATIONS)
+
+
+def task(tie_softmax=True, **options):
+    return RecurrentSeq2SeqLM(backbone(**options), tie_softmax=tie_softmax, compile=False)
+
+
+@every_combination
+def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
+    model = task(**options)
+    logits = model(inputs())
+    assert logits.shape == (3, 4, 292) and logits.dtype == tf.float32
+    expected = tf.nn.log_softmax(logits)
+
+    # Other ids in the padding, to the right and to the left; and rows in another order.
+    source, mask = np.where(SOURCE == 0, 77, SOURCE), SOURCE != 0
+    source, mask = (
+        np.pad(source, [(0, 0), (2, 1)], constant_values=78),
+        np.pad(mask, [(0, 0), (2, 1)]),
+    )
+    order = [2, 0, 1]
+    state = model.start(source[order], mask[order])
+    for t in range(4):
+        step, state = model.step(TARGET[order, t], state)
+        assert_close(step, tf.gather(expected[:, t], order), atol=1e-5)
+        if model.decoder.attention is not None:
+            weights = model.decoder.alignment(state).numpy()
+            np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-5)
+            np.testing.assert_array_equal(weights[~mask[order]], 0.0)
+    alone = model(inputs(SOURCE[2:, :2], TARGET[2:, :3]))
+    assert_close(alone[0], logits[2, :3], atol=1e-5)
+
+
+def test_source_order_matters_as_the_direction_says():
+    # A reader in one direction ends on what it read last, and so weighs it more.
+    backward = backbone(direction="reversed", attention=None)
+    forward = backbone(direction="forward", attention=None)
+    forward.set_weights(backward.get_weights())
+    source = np.array([[5, 6, 7, 8]], "int32")
+    one = backward(inputs(source, TARGET[:1]))
+    other = forward(inputs(source[:, ::-1], TARGET[:1]))
+    assert_close(one["decoder_sequence_output"], other["decoder_sequence_output"])
+    assert_close(one["encoder_sequence_output"], other["encoder_sequence_output"][:, ::-1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cell": "lstm", "input_feeding": True, "decoder_layers": 2},
+        {"attention": None, "context": "every_step", "cell": "lstm"},
+    ],
+    ids=["feeding", "every step"],
+)
+def test_half_precision(options):
+    reference = task(**options)
+    model = task(dtype="mixed_bfloat16", **options)
+    model.set_weights(reference.get_weights())
+    assert all(w.dtype == "float32" for w in model.weights)
+    logits = model(inputs())
+    assert logits.dtype == tf.float32
+    assert_close(logits, reference(inputs()), atol=5e-2)
+    state = model.start(SOURCE, SOURCE != 0)
+    for t in range(2):
+        for h, c in state["layers"]:
+            assert (h.dtype, c.dtype) == (tf.bfloat16, tf.float32)
+        log_probabilities, state = model.step(TARGET[:, t], state)
+        assert log_probabilities.dtype == tf.float32
+
+
+@pytest.mark.parametrize("options", [{}, {"input_feeding": True, "attention": "bahdanau"}])
+def test_xla_trains_as_without(options):
+    weights, losses = backbone(**options).get_weights(), []
+    for jit_compile in (False, True):
+        model = task(**options)
+        model.backbone.set_weights(weights)
+        model.compile(keras.optimizers.SGD(1.0), jit_compile=jit_compile)
+        labels = (np.roll(TARGET, -1, axis=1), (TARGET != 0).astype("float32"))
+        losses.append([float(model.train_on_batch(inputs(), *labels)[0]) for _ in range(2)])
+    assert_close(losses[1], losses[0], rtol=1e-4)  # the second loss comes after a gradient step
+    assert losses[0][1] < losses[0][0]
+
+
+def test_dropout_is_in_training_only():
+    model = backbone(dropout=0.5, decoder_layers=2)
+    outputs = [
+        model(inputs(), training=training)["decoder_sequence_output"] for training in (0, 0, 1)
+    ]
+    assert_close(outputs[0], outputs[1])
+    assert not np.allclose(outputs[0], outputs[2])
+
+
+@pytest.mark.parametrize("name", ["feeding", "bahdanau", "every step of both"])
+def test_configuration(name):
+    options = {k: v for k, v in COMBINATIONS[name].items() if k != "tie_softmax"}
+    model = backbone(**options, dropout=0.1)
+    config = model.get_config()
+    assert options.items() <= config.items()
+    twin = type(model).from_config(config)
+    assert config_equal(twin.get_config(), config)
+    assert [w.path for w in twin.weights] == [w.path for w in model.weights]
+    twin.set_weights(model.get_weights())
+    assert_close(twin(inputs()), model(inputs()))
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_preset(shared, tmp_path):
+    model = backbone(share_embeddings=shared, input_feeding=True, decoder_layers=2)
+    assert sum("embedding" in w.path for w in model.weights) == 2 - shared
+    model.save_to_preset(str(tmp_path))
+    loaded = keras_hub.models.Backbone.from_preset(str(tmp_path))
+    assert type(loaded) is type(model) and len(loaded.weights) == len(model.weights)
+    assert_close(loaded(inputs()), model(inputs()))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cell": "rnn"}, "`cell`"),
+        ({"direction": "left"}, "`direction`"),
+        ({"attention": "cosine"}, "`attention`"),
+        ({"context": "never", "attention": None}, "`context`"),
+        ({"context": "every_step"}, "`context=.*`attention`"),
+        ({"bridge": "sum"}, "`bridge`"),
+        ({"bridge": "copy", "direction": "forward"}, "bridge.*`states`"),
+        ({"attend_from": "bottom"}, "`attend_from="),
+        ({"attend_from": "side"}, "`attend_from`"),
+        ({"attention": None, "input_feeding": True}, "`input_feeding`"),
+        ({"share_embeddings": True, "encoder_vocabulary_size": 7}, "`share_embeddings`"),
+        ({"encoder_layers": 0}, "`encoder_layers`"),
+        ({"decoder_units": 2.5}, "`decoder_units`"),
+        ({"embedding_dim": -1}, "`embedding_dim`"),
+        ({"dropout": 1.5}, "`dropout`|rate"),
+        ({"attention": "dot", "decoder_units": 5}, "`query` and `memory`"),
+    ],
+)
+def test_errors_name_the_argument(options, message):
+    with pytest.raises(ValueError, match=message):
+        backbone(**options)

@@ -1,0 +1,79 @@
+"""A process that serves SavedModels with TensorFlow and the SentencePiece ops alone.
+
+Neither Keras nor this package can be imported in it. TensorFlow Text's Python package imports
+Keras, so the process loads the library with its ops by itself, as servers do. Standard input holds
+a JSON list of requests; the answers go to standard output as JSON.
+"""
+
+import importlib.util
+import json
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+for absent in ("keras", "keras_hub", "keras_seqzoo"):
+    sys.modules[absent] = None  # importing it raises ImportError
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
+from tensorflow.python.framework import op_def_registry  # noqa: E402
+
+
+def operations(folder):
+    """The types of all ops in a SavedModel."""
+    with open(os.path.join(folder, "saved_model.pb"), "rb") as file:
+        model = saved_model_pb2.SavedModel.FromString(file.read())
+    found = set()
+    for graph in (meta.graph_def for meta in model.meta_graphs):
+        found.update(node.op for node in graph.node)
+        found.update(node.op for function in graph.library.function for node in function.node_def)
+        found -= {function.signature.name for function in graph.library.function}
+    return sorted(found)
+
+
+def plain(outputs):
+    return {
+        name: json.loads(json.dumps(value.tolist(), default=bytes.decode))
+        for name, value in outputs.items()
+    }
+
+
+def serve_v2(folder, calls):
+    model = tf.saved_model.load(folder)
+    for signature, name, value in calls:
+        outputs = model.signatures[signature](**{name: tf.constant(array(name, value))})
+        yield plain({name: output.numpy() for name, output in outputs.items()})
+
+
+def serve_v1(folder, calls):
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        meta = tf.compat.v1.saved_model.loader.load(session, ["serve"], folder)
+        for signature, name, value in calls:
+            definition = meta.signature_def[signature]
+            fetches = {name: info.name for name, info in definition.outputs.items()}
+            inputs = {definition.inputs[name].name: array(name, value)}
+            yield plain(session.run(fetches, inputs))
+
+
+def array(name, value):
+    if name == "text":  # hexadecimal, since JSON holds no bytes
+        return np.array([bytes.fromhex(text) for text in value], object)
+    return np.array(value, "int32")
+
+
+requests = json.load(sys.stdin)
+used = {folder: operations(folder) for folder, _ in requests}
+core = {op for ops in used.values() for op in ops if op_def_registry.get(op) is not None}
+package = importlib.util.find_spec("tensorflow_text").submodule_search_locations[0]
+tf.load_op_library(f"{package}/python/ops/_sentencepiece_tokenizer.so")
+answers = [
+    {
+        "operations": used[folder],
+        "not_core": sorted(set(used[folder]) - core),
+        "v2": list(serve_v2(folder, calls)),
+        "v1": list(serve_v1(folder, calls)),
+    }
+    for folder, calls in requests
+]
+print(json.dumps(answers))
