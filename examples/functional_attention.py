@@ -67,7 +67,7 @@ def rewrite(model, texts, max_length=12):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--save", help="where to save the model, a .keras file")
     options = parser.parse_args(arguments)
     keras.utils.set_random_seed(1)
@@ -81,7 +81,7 @@ def main(arguments=None):
     inputs = [source, tf.strings.regex_replace(target, f"{END}$", "")]
     labels = characters(target)[:, 1:]
     model = make_model(characters)
-    model.compile(keras.optimizers.Adam(4e-3), SequenceCrossentropy())
+    model.compile(keras.optimizers.Adam(8e-3), SequenceCrossentropy())
     model.fit(inputs, labels, batch_size=64, epochs=options.epochs, verbose=2)
 
     path = options.save or os.path.join(tempfile.mkdtemp(), "dates.keras")

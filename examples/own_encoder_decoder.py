@@ -109,7 +109,8 @@ class Translator(EncoderDecoder, keras.Model):
     def __init__(self, tokenizer, vocabulary_size, units=64, **kwargs):
         super().__init__(**kwargs)
         self.tokenizer, self.vocabulary_size, self.units = tokenizer, vocabulary_size, units
-        embedding = keras.layers.Embedding(vocabulary_size, units, "glorot_uniform")
+        normal = keras.initializers.RandomNormal(stddev=0.3)
+        embedding = keras.layers.Embedding(vocabulary_size, units, normal)
         self.encoder = ConvolutionalEncoder(embedding, units)
         self.decoder = GatedDecoder(embedding, units)
         self.output_layer = TiedSoftmax(embedding)
@@ -142,19 +143,23 @@ class Translator(EncoderDecoder, keras.Model):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="folder that holds the folder multi30k")
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--save", help="where to save the model, a .keras file")
     options = parser.parse_args(arguments)
     keras.utils.set_random_seed(1)
 
     if options.data:
-        (source, target), size, units = load_multi30k("train", directory=options.data), 4000, 256
+        size, units, batch_size = 4000, 256, 64
+        source, target = load_multi30k("train", directory=options.data)
         test_source, test_target = load_multi30k("val", directory=options.data)
     else:
-        (source, target), size, units = made_up_pairs(2000), 320, 64
+        size, units, batch_size = 340, 64, 16
+        source, target = made_up_pairs(2000)
         test_source, test_target = made_up_pairs(200, seed=1)
     tokenizer = BytePairTokenizer.train(source + target, vocabulary_size=size)
-    batches = translation_batches(source, target, tokenizer, tokenizer, reshuffle_each_epoch=True)
+    batches = translation_batches(
+        source, target, tokenizer, tokenizer, batch_size=batch_size, reshuffle_each_epoch=True
+    )
     model = Translator(tokenizer, size, units)
     model.compile(keras.optimizers.Adam(3e-3, clipnorm=1.0), SequenceCrossentropy())
     model.fit(batches, epochs=options.epochs, shuffle=False, verbose=2)

@@ -21,16 +21,19 @@ from keras_seqzoo.data import read_lines
 from keras_seqzoo.layers import LSTM, TiedSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
 
-STREAMS, SEGMENT = 16, 40
+STREAMS, SEGMENT = 16, 32
 
 
 def made_up_text(sentences, seed=0):
     """Make sentences that end with the name they began with, often in the segment before."""
     generator = random.Random(seed)
-    names, things = ["anna", "bill", "cora", "dave"], ["a red box", "the old map", "some tea"]
-    verbs = ["finds", "buys", "sells"]
+    names, verbs, things = (
+        ["anna", "bill", "cora", "dave"],
+        ["has", "buys"],
+        ["tea", "a map", "oil"],
+    )
     return " ".join(
-        f"{name} {generator.choice(verbs)} {generator.choice(things)} , says {name} ."
+        f"{name} {generator.choice(verbs)} {generator.choice(things)} , {name} ."
         for name in generator.choices(names, k=sentences)
     )
 
@@ -101,7 +104,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     keras.utils.set_random_seed(1)
 
-    text = "\n".join(read_lines(options.data)) if options.data else made_up_text(2000)
+    text = "\n".join(read_lines(options.data)) if options.data else made_up_text(3000)
     characters = "".join(sorted(set(text)))
     split = len(text) * 9 // 10
     train, test = segments(text[:split], characters), segments(text[split:], characters)

@@ -5,7 +5,19 @@ import importlib.metadata
 from keras_seqzoo import _environment  # noqa: F401  before everything that imports Keras
 
 # isort: split
-from keras_seqzoo import data, decoding, layers, losses, models, serving, tokenizers, zoo
+from keras_seqzoo import (
+    callbacks,
+    data,
+    decoding,
+    layers,
+    losses,
+    metrics,
+    models,
+    serving,
+    tokenizers,
+    training,
+    zoo,
+)
 from keras_seqzoo.zoo import list_presets
 
 try:
@@ -18,13 +30,16 @@ zoo.register_presets()
 
 __all__ = [
     "__version__",
+    "callbacks",
     "data",
     "decoding",
     "layers",
     "list_presets",
     "losses",
+    "metrics",
     "models",
     "serving",
     "tokenizers",
+    "training",
     "zoo",
 ]

@@ -19,7 +19,6 @@ class StopOnInterrupt(keras.callbacks.Callback):
         interrupted: bool, whether an interrupt came.
 
     Example:
-
     ```python
     with StopOnInterrupt() as stop:
         model.fit(dataset, callbacks=[stop])

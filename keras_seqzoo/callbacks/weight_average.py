@@ -18,10 +18,9 @@ class WeightAverage(keras.callbacks.Callback):
     a run can be made of several calls of `fit`.
 
     Args:
-        momentum: float in (0, 1).
+        momentum: float in [0, 1); with 0 the average is the last weights.
 
     Example:
-
     ```python
     average = WeightAverage(0.999)
     model.fit(dataset, callbacks=[average])
@@ -32,8 +31,8 @@ class WeightAverage(keras.callbacks.Callback):
 
     def __init__(self, momentum=0.999):
         super().__init__()
-        if not 0.0 < momentum < 1.0:
-            raise ValueError(f"`momentum` must be between 0 and 1, got {momentum}.")
+        if not 0.0 <= momentum < 1.0:
+            raise ValueError(f"`momentum` must be at least 0 and below 1, got {momentum}.")
         self.momentum = momentum
         self.steps = 0
         self._weights = None

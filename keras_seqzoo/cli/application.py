@@ -21,6 +21,9 @@ from keras_seqzoo.cli.translate import translate
 PROGRAM = "seqzoo"
 USER_ERROR = 2
 INTERNAL_ERROR = 1
+INTERRUPTED = 130
+# What typer raises for a wrong command line, whichever click it is built on.
+USAGE_ERRORS = typer.BadParameter.__mro__[1]
 
 # Plain help and errors of one line: they go to logs and pipes as well as to screens.
 SETTINGS = {"add_completion": False, "rich_markup_mode": None, "no_args_is_help": True}
@@ -69,38 +72,50 @@ def main(arguments=None):
     """Run a command and end the process.
 
     The exit status is 0 for success, 2 for what the user can mend (one line on standard error says
-    what), 130 after Ctrl-C, and 1 for a fault of this program. With the environment variable
-    SEQZOO_DEBUG set, errors come with a traceback.
+    what), 130 after Ctrl-C, and 1 for a fault of this program or a reader that went away. With the
+    environment variable SEQZOO_DEBUG set, errors come with a traceback.
 
     Args:
         arguments: list of strings; by default those of the process.
     """
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        try:
-            app(arguments, prog_name=PROGRAM)
-        except (ValueError, OSError, ImportError) as error:
-            _end(f"error: {_message(error)}", USER_ERROR)
-        except Exception as error:
-            _end(
-                f"internal error: {type(error).__name__}: {_message(error)} "
-                "(SEQZOO_DEBUG=1 shows where)",
-                INTERNAL_ERROR,
-            )
+        sys.exit(_run(arguments))
 
 
-def _end(line, status):
+def _run(arguments):
+    try:
+        return app(arguments, prog_name=PROGRAM, standalone_mode=False) or 0
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except USAGE_ERRORS as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
+            error.show()
+            return USER_ERROR
+        command = error.ctx.command_path if error.ctx else PROGRAM
+        return _fail(f"error: {error.format_message()} (see {command} --help)", USER_ERROR)
+    except (ValueError, OSError, ImportError) as error:
+        return _fail(f"error: {_message(error)}", USER_ERROR)
+    except Exception as error:
+        return _fail(
+            f"internal error: {type(error).__name__}: {_message(error)} "
+            "(SEQZOO_DEBUG=1 shows where)",
+            INTERNAL_ERROR,
+        )
+
+
+def _fail(line, status):
     if os.environ.get("SEQZOO_DEBUG"):
         traceback.print_exc()
-    typer.echo(" ".join(line.split()), err=True)
-    sys.exit(status)
+    typer.echo(f"{PROGRAM}: " + " ".join(line.split()), err=True)
+    return status
 
 
 def _message(error):
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
-    typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"{PROGRAM}: warning: {' '.join(str(message).split())}", err=True)

@@ -33,9 +33,10 @@ def evaluate(
     batch_size: BatchSize = 64,
     progress: Progress = None,
 ):
-    """Translate a test set and print BLEU and chrF, with the signatures of sacrebleu.
+    """Translate a test set and print BLEU and chrF.
 
-    The references are compared with detokenised translations, as text.
+    Both are sacrebleu's, on detokenised text, each followed by the signature that says how it was
+    computed.
     """
     strategy = make_strategy(beam, length_penalty)
     sources, references = read_parallel(source, reference)

@@ -35,7 +35,11 @@ def export(
     ] = None,
     max_length: MaxLength = None,
 ):
-    """Write a SavedModel for TensorFlow Serving, from text to text, and print its path."""
+    """Write a SavedModel for TensorFlow Serving.
+
+    It takes text and gives text, with no Python behind it. Its path is printed: DIR/1, or the next
+    number that is free.
+    """
     strategy = make_strategy(beam, length_penalty, n_best or 1)
     model = load_translation_model(preset)
     typer.echo(export_translation_model(model, to, strategy, n_best, max_length))

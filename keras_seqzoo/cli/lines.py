@@ -2,10 +2,10 @@
 
 import itertools
 import sys
+import warnings
 
 import numpy as np
 import tensorflow as tf
-import typer
 
 CHUNK = 2000  # lines translated at a time: enough to batch by length, few enough to hold
 
@@ -60,7 +60,7 @@ def check_lengths(model, lines, first=1, truncate=True, place="line"):
             )
             if not truncate:
                 raise ValueError(message)
-            typer.echo(f"warning: {message}; it was cut", err=True)
+            warnings.warn(f"{message}; it was cut", stacklevel=2)
 
 
 def write_lines(lines):

@@ -6,15 +6,12 @@ import typer
 
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.zoo import preset_path
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
 
-Preset = Annotated[
-    str, typer.Option(help="Name of a preset (see `seqzoo list`) or folder of one.")
-]
-Beam = Annotated[
-    int, typer.Option(min=1, help="Width of the beam search; 1 is greedy search.")
-]
+Preset = Annotated[str, typer.Option(help="Name of a preset (see `seqzoo list`) or folder of one.")]
+Beam = Annotated[int, typer.Option(min=1, help="Width of the beam search; 1 is greedy search.")]
 LengthPenalty = Annotated[
     float,
     typer.Option(min=0.0, help="Alpha of the score log P / length^alpha; 0 favours short ones."),
@@ -41,8 +38,8 @@ Progress = Annotated[
 
 
 def load_translation_model(preset):
-    """Load the translation model of a preset."""
-    return RecurrentSeq2SeqLM.from_preset(preset)
+    """Load the translation model of a preset: a name, a folder, or an address of KerasHub's."""
+    return RecurrentSeq2SeqLM.from_preset(preset if "://" in preset else str(preset_path(preset)))
 
 
 def make_strategy(beam, length_penalty, n_best=1):

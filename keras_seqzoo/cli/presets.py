@@ -6,7 +6,10 @@ from keras_seqzoo.zoo import list_presets
 
 
 def list_names():
-    """List the pretrained presets, a name and a description in each line."""
+    """List the pretrained presets.
+
+    In each line a name, which the other commands take as --preset, and a description.
+    """
     presets = list_presets()
     width = max(map(len, presets), default=0)
     for name, metadata in presets.items():

@@ -1,6 +1,7 @@
 """`seqzoo train translate`."""
 
 import hashlib
+import math
 from typing import Annotated, Literal
 
 import keras
@@ -20,7 +21,21 @@ Example:
 
 File = Annotated[str, typer.Option(metavar="FILE", help="UTF-8 text, a sentence a line, or .gz.")]
 Size = Annotated[int, typer.Option(min=1)]
-Share = Annotated[float, typer.Option(min=0.0, max=1.0)]
+
+
+def _share(value):
+    if not 0.0 <= value < 1.0:
+        raise typer.BadParameter(f"{value} is not in the range 0<=x<1.")
+    return value
+
+
+def _finite(value):
+    if not 0.0 <= value < math.inf:
+        raise typer.BadParameter(f"{value} is not in the range 0<=x<inf.")
+    return value
+
+
+Share = Annotated[float, typer.Option(callback=_share)]
 
 # What `make_translation_model` hands on to the backbone as it is.
 BACKBONE_OPTIONS = (
@@ -34,7 +49,7 @@ BACKBONE_OPTIONS = (
     "scaled_attention",
     "attend_from",
     "input_feeding",
-
+    "context",
     "bridge",
     "residual",
     "dropout",
@@ -98,11 +113,15 @@ def train_translate(
     dropout: Share = 0.3,
     epochs: Size = 30,
     batch_size: Size = 64,
-    learning_rate: Annotated[float, typer.Option(min=0.0, help="Adam's, after warm-up.")] = 2e-3,
+    learning_rate: Annotated[
+        float, typer.Option(callback=_finite, help="Adam's, after warm-up.")
+    ] = 2e-3,
     warmup_steps: Annotated[int, typer.Option(min=0)] = 400,
     label_smoothing: Share = 0.1,
-    weight_decay: Annotated[float, typer.Option(min=0.0)] = 0.0,
-    average: Annotated[float, typer.Option(help="Momentum of the average of the weights.")] = 0.999,
+    weight_decay: Annotated[float, typer.Option(callback=_finite)] = 0.0,
+    average: Annotated[
+        float, typer.Option(callback=_share, help="Momentum of the average of the weights.")
+    ] = 0.999,
     max_length: Annotated[
         int, typer.Option(min=2, help="Tokens; longer training pairs are left out.")
     ] = 64,
@@ -112,24 +131,25 @@ def train_translate(
     ] = False,
     progress: Progress = None,
 ):
-    """Train a translation model on parallel text; DIR becomes its preset.
+    """Train a translation model on parallel text.
 
-    After each epoch the validation set is translated, and the weights with the best BLEU are kept.
-    Ctrl-C stops after the step under way; the same command goes on from there. The defaults are
-    those of the pretrained models.
+    DIR becomes the preset. After each epoch the validation set is translated, and the weights with
+    the best BLEU are kept. Ctrl-C stops after the step under way; the same command goes on from
+    there. The defaults are those of the pretrained models.
     """
     state = RunState(out)
     state.check()  # before the files are read
     train = read_parallel(source, target)
     validation = read_parallel(valid_source, valid_target)
     options = {name: value for name, value in context.params.items() if name not in FREE_OPTIONS}
+    options["context"] = options.pop("context_vector")
     options |= {
         "source": _digest(train[0]),
         "target": _digest(train[1]),
         "valid_source": _digest(validation[0]),
         "valid_target": _digest(validation[1]),
     }
-    state.check(options)
+    state.check(options)  # before a model is made
     if not state.finished:
         keras.utils.set_random_seed(seed)
         training = TranslationTraining(
@@ -183,5 +203,6 @@ def _boundaries(max_length):
 
 
 def _digest(lines):
-    """Return what tells texts apart."""
-    return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+    """Return what tells texts apart, wherever their files lie."""
+    digest = hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+    return f"{len(lines)} lines, sha256 {digest}"

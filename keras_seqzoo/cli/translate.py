@@ -33,7 +33,7 @@ def translate(
     texts: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[TEXT]...",
+            metavar="TEXT",
             help="Sentences; without any, lines are read from standard input.",
             show_default=False,
         ),
@@ -75,6 +75,8 @@ def translate(
         check_figure_path(attention_plot)
         chunks = _one_sentence(chunks)
     model = load_translation_model(preset)
+    if attention_plot is not None and model.decoder.attention is None:
+        raise ValueError(f"--attention-plot needs a model with attention, {preset} has none")
     line = ProgressLine("translated", enabled=progress)
     for first, lines in chunks:
         check_lengths(model, lines, first, truncate)

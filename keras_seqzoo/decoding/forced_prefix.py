@@ -23,7 +23,6 @@ def force_prefix(step, state, prefix, mask):
         ValueError: if `prefix` has not two dimensions, or `mask` another shape.
 
     Example:
-
     >>> uniform = lambda tokens, state: (tf.math.log(tf.fill([1, 4], 0.25)), state)
     >>> step, state = force_prefix(uniform, {}, tf.constant([[2]]), tf.constant([[True]]))
     >>> step(tf.constant([0]), state)[0].numpy()

@@ -57,7 +57,6 @@ class AttentionDecoder(keras.layers.Layer):
             `attend_from="bottom"` has no layer above the first.
 
     Example:
-
     >>> decoder = AttentionDecoder([GRU(8)], LuongAttention("general"), units=6)
     >>> x, memory = keras.ops.ones((2, 5, 3)), keras.ops.ones((2, 7, 4))
     >>> outputs, weights, state = decoder(x, memory)

@@ -34,7 +34,6 @@ class Bridge(keras.layers.Layer):
         ValueError: if `kind` is unknown, or if states to copy do not fit.
 
     Example:
-
     >>> states = [{"forward": [keras.ops.ones((2, 3))], "backward": [keras.ops.ones((2, 3))]}]
     >>> [[state.shape for state in layer] for layer in Bridge([[5], [5]])(states)]
     [[TensorShape([2, 5])], [TensorShape([2, 5])]]

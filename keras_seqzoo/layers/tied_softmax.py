@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.sharing import serialize_shared
 
+
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TiedSoftmax(keras.layers.Layer):
     """Scores every token of a vocabulary by the embedding that the model reads it with.

@@ -36,7 +36,6 @@ def score_translations(hypotheses, references, lowercase=False):
         ValueError: if the lists are empty or differ in length.
 
     Example:
-
     >>> round(score_translations(["a small black dog runs"], ["a small black dog runs"]).bleu)
     100
     """

@@ -1,4 +1,4 @@
-"""The encoder-decoder contract: what an encoder and a decoder must offer to be trained and searched."""
+"""The encoder-decoder contract: what a model offers to be trained and searched."""
 
 import keras
 import tensorflow as tf
@@ -93,6 +93,10 @@ class TeacherForcing(keras.layers.Layer):
         state = self.decoder.init_state(memory, encoder_states, mask=memory_mask)
         return self.decoder(token_ids, state, training=training)[0]
 
+    def get_build_config(self):
+        """Leave it to the first call to build the parts, when loading too."""
+        return None
+
     def get_config(self):
         """Return every constructor argument."""
         return {
@@ -128,7 +132,6 @@ class EncoderDecoder:
         Logits, a float32 tensor `(batch, decoder_length, vocabulary_size)`.
 
     Example:
-
     ```python
     class Translator(keras_seqzoo.models.EncoderDecoder, keras.Model):
         def __init__(self, encoder, decoder, vocabulary_size):
@@ -150,6 +153,16 @@ class EncoderDecoder:
         features, _ = self.decoder(inputs["decoder_token_ids"], state, training=training)
         return self.output_layer(features)
 
+    def build_from_config(self, config):
+        """Make the weights of a saved model, so that a `.keras` file can be loaded."""
+        shapes = (config or {}).get("input_shape")
+        if self.built or not isinstance(shapes, dict):
+            super().build_from_config(config)
+            return
+        # Keras itself would try it with float inputs, which are neither ids nor masks.
+        kinds = {name: "bool" if name.endswith("mask") else "int32" for name in shapes}
+        self({name: keras.KerasTensor(shapes[name], kind) for name, kind in kinds.items()})
+
     def start(self, encoder_token_ids, encoder_padding_mask=None):
         """Encode the source and return the state that the first `step` takes.
 
@@ -160,9 +173,7 @@ class EncoderDecoder:
         Returns:
             A nest of tensors whose first dimension is `batch`.
         """
-        memory, states = self.encoder(
-            encoder_token_ids, mask=encoder_padding_mask, training=False
-        )
+        memory, states = self.encoder(encoder_token_ids, mask=encoder_padding_mask, training=False)
         return self.decoder.init_state(memory, states, mask=encoder_padding_mask)
 
     def step(self, tokens, state):

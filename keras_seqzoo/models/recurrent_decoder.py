@@ -174,6 +174,10 @@ class RecurrentDecoder(Decoder):
     def _embed(self, token_ids):
         return self.embedding(token_ids) * self.embedding.output_dim**0.5
 
+    def get_build_config(self):
+        """Leave it to the first call to build the parts, when loading too."""
+        return None
+
     def get_config(self):
         """Return every constructor argument."""
         config = super().get_config()

@@ -59,6 +59,10 @@ class RecurrentEncoder(Encoder):
         memory, states = self.stack(embedded, mask=mask, training=training)
         return self.memory_dropout(memory, training=training), states
 
+    def get_build_config(self):
+        """Leave it to the first call to build the parts, when loading too."""
+        return None
+
     def get_config(self):
         """Return every constructor argument."""
         config = super().get_config()

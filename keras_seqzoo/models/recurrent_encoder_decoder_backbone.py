@@ -2,11 +2,13 @@
 
 import keras
 import keras_hub
+import tensorflow as tf
 
 from keras_seqzoo.layers import GRU, LSTM, BahdanauAttention, Bidirectional, Elman, LuongAttention
 from keras_seqzoo.models.encoder_decoder import TeacherForcing
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
+from keras_seqzoo.zoo.named_presets import NamedPresets
 
 CELLS = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 DIRECTIONS = ("forward", "reversed", "bidirectional")
@@ -14,7 +16,7 @@ ATTENTIONS = ("dot", "general", "concat", "bahdanau")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentEncoderDecoderBackbone(keras_hub.models.Backbone):
+class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
     """A recurrent encoder and a recurrent decoder, with or without attention.
 
     The encoder reads the source forward, reversed (Sutskever et al., 2014) or in both directions;
@@ -58,10 +60,10 @@ class RecurrentEncoderDecoderBackbone(keras_hub.models.Backbone):
         `decoder_sequence_output` `(batch, decoder_length, feature_size)`.
 
     Raises:
-        ValueError: if an option is unknown or does not go with another.
+        ValueError: if an option is unknown or does not go with another, or a mask has another shape
+            than its ids.
 
     Example:
-
     >>> backbone = RecurrentEncoderDecoderBackbone(100, 120, embedding_dim=8, decoder_units=16)
     >>> ids, mask = keras.ops.ones((2, 5), "int32"), keras.ops.ones((2, 5), "bool")
     >>> outputs = backbone({"encoder_token_ids": ids, "encoder_padding_mask": mask,
@@ -148,7 +150,9 @@ class RecurrentEncoderDecoderBackbone(keras_hub.models.Backbone):
         decoder = RecurrentDecoder(
             token_embedding,
             [recurrent(decoder_units, f"decoder_layer_{i}") for i in range(decoder_layers)],
-            attention=_attention(attention, attention_units or decoder_units, scaled_attention, dtype),
+            attention=_attention(
+                attention, attention_units or decoder_units, scaled_attention, dtype
+            ),
             attention_units=attention_units,
             input_feeding=input_feeding,
             attend_from=attend_from,
@@ -202,6 +206,20 @@ class RecurrentEncoderDecoderBackbone(keras_hub.models.Backbone):
         self.residual = residual
         self.share_embeddings = share_embeddings
         self.dropout = dropout
+
+    def call(self, inputs, training=None, mask=None):
+        """Run encoder and decoder."""
+        # Said here, because the layers inside know the masks by other names, if at all.
+        for side in ("encoder", "decoder"):
+            ids, padding = (
+                inputs[f"{side}_{name}"].shape for name in ("token_ids", "padding_mask")
+            )
+            if not tf.TensorShape(padding).is_compatible_with(tf.TensorShape(ids)):
+                raise ValueError(
+                    f"`{side}_padding_mask` must have the shape of `{side}_token_ids`, "
+                    f"{tuple(ids)}, got {tuple(padding)}."
+                )
+        return super().call(inputs, training=training, mask=mask)
 
     def get_config(self):
         """Return every constructor argument."""

@@ -16,10 +16,11 @@ from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
 )
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.translation import Translation
+from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
+class RecurrentSeq2SeqLM(NamedTaskPresets, keras_hub.models.Seq2SeqLM, EncoderDecoder):
     """Recurrent encoder-decoder that is trained on strings and translates strings.
 
     A `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary. With a
@@ -40,7 +41,6 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
         Logits, a float32 tensor `(batch, decoder_length, vocabulary_size)`.
 
     Example:
-
     ```python
     model = keras_seqzoo.models.RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
     model.generate("Two dogs run through the snow.")
@@ -108,6 +108,18 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
         if own:
             self.sampler = sampler
 
+    def get_compile_config(self):
+        """Return the arguments of `compile` for a `.keras` file, the sampler among them."""
+        config = super().get_compile_config()
+        if config:
+            config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
+        return config
+
+    def compile_from_config(self, config):
+        """Compile with what `get_compile_config` returned."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self.optimizer.build(self.trainable_variables)
+
     def search(
         self, encoder_token_ids, encoder_padding_mask, strategy, max_length, alignments=False
     ):
@@ -163,7 +175,8 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
 
         Raises:
             ValueError: if there is no preprocessor, `alignments` is asked of a model without
-                attention, `texts` is one string, or a text is too long and `truncate=False`.
+                attention, `texts` is one string, `max_length` is negative, or a text is too long
+                and `truncate=False`.
         """
         if self.preprocessor is None:
             raise ValueError("`translate` needs a `preprocessor`, got None.")
@@ -176,6 +189,8 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
             raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
         if max_length is None:
             max_length = self.preprocessor.decoder_sequence_length
+        if not isinstance(max_length, int) or max_length < 0:
+            raise ValueError(f"`max_length` must be an int of at least 0, got {max_length!r}.")
         texts = list(texts)
         results = [[Translation("", 0.0, 0.0, [], [], None)] for _ in texts]
         filled = [index for index, text in enumerate(texts) if text.strip()]
@@ -216,10 +231,12 @@ class RecurrentSeq2SeqLM(keras_hub.models.Seq2SeqLM, EncoderDecoder):
         """Make or find the compiled search for a strategy."""
         key = (type(strategy), repr(strategy.get_config()), alignments)
         if key not in self._searches.compiled:
+
+            def search(ids, mask, max_length):
+                return self.search(ids, mask, strategy, max_length, alignments)
+
             self._searches.compiled[key] = tf.function(
-                lambda ids, mask, max_length: self.search(
-                    ids, mask, strategy, max_length, alignments
-                ),
+                search,
                 input_signature=[
                     tf.TensorSpec([None, None], tf.int32),
                     tf.TensorSpec([None, None], tf.bool),

@@ -191,7 +191,11 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         encoder_tokenizer = self._encoder_tokenizer
         if encoder_tokenizer is not None:
             encoder_tokenizer = keras.saving.serialize_keras_object(encoder_tokenizer)
-        config["encoder_tokenizer"] = encoder_tokenizer
+        config.update(
+            encoder_tokenizer=encoder_tokenizer,
+            encoder_sequence_length=self.encoder_sequence_length,
+            decoder_sequence_length=self.decoder_sequence_length,
+        )
         return config
 
     @classmethod

@@ -24,7 +24,6 @@ def plot_alignment(translation, path):
         ImportError: if matplotlib is not installed.
 
     Example:
-
     ```python
     [[best]] = model.translate(["Two dogs run."], alignments=True)
     plot_alignment(best, "attention.png")

@@ -72,6 +72,7 @@ class SentencePieceTokenizer(keras_hub.tokenizers.Tokenizer):
                 f"`sequence_length` must be at least 1 or None. Received: {sequence_length!r}"
             )
         super().__init__(dtype=dtype, **kwargs)
+        self.built = True  # It has no weights: a model that holds it need not call it first.
         self.sequence_length = sequence_length
         self.add_bos = add_bos
         self.add_eos = add_eos

@@ -58,13 +58,18 @@ class RunState:
             options: dict of what the run is started with, or `None` to look at the folder alone.
 
         Raises:
-            NotADirectoryError: if the folder is a file.
+            NotADirectoryError: if the folder is a file, or lies in one.
+            PermissionError: if it cannot be written to.
             FileExistsError: if it holds something else than a run.
             ValueError: if it holds a run that was begun with other options; the message names
                 those that differ.
         """
-        if self.directory.exists() and not self.directory.is_dir():
-            raise NotADirectoryError(f"a folder is needed, but this is a file: {self.directory}")
+        parents = (self.directory, *self.directory.absolute().parents)
+        existing = next(path for path in parents if path.exists())
+        if not existing.is_dir():
+            raise NotADirectoryError(f"a folder is needed, but this is a file: {existing}")
+        if not os.access(existing, os.W_OK):
+            raise PermissionError(f"no permission to write into the folder: {existing}")
         if not self.exists:
             if self.directory.is_dir() and any(self.directory.iterdir()):
                 raise FileExistsError(

@@ -34,7 +34,7 @@ class TranslationTraining:
         warmup_steps: int, 0 for none.
         label_smoothing: float in [0, 1).
         weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
-        average: float in (0, 1), momentum of the running average of the weights.
+        average: float in [0, 1), momentum of the running average of the weights.
         boundaries: increasing lengths in tokens that batches are padded to; longer pairs are left
             out.
         seed: int, of the order of the data. Weights and dropout follow
@@ -45,7 +45,6 @@ class TranslationTraining:
         report: function of a line of text, called with each epoch's figures.
 
     Example:
-
     ```python
     training = TranslationTraining(model, "my-preset", epochs=20)
     training.run((english, french), (valid_english, valid_french))

@@ -41,15 +41,12 @@ def make_translation_model(
         ValueError: if an option is unknown or does not fit the texts.
 
     Example:
-
     ```python
     model = make_translation_model(english, french, vocabulary_size=4000, dropout=0.2)
     ```
     """
     if tokenizer not in TOKENIZERS:
-        raise ValueError(
-            f"`tokenizer` must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}."
-        )
+        raise ValueError(f"`tokenizer` must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}.")
     backbone = RecurrentEncoderDecoderBackbone(
         vocabulary_size,
         vocabulary_size,

@@ -50,6 +50,17 @@ def task(tie_softmax=True, **options):
     return RecurrentSeq2SeqLM(backbone(**options), tie_softmax=tie_softmax, compile=False)
 
 
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_mask_of_another_shape_is_an_error(side):
+    model = task()
+    wrong = inputs() | {f"{side}_padding_mask": np.ones((3, 2), bool)}
+    for subject in (model, model.backbone):
+        with pytest.raises(ValueError, match=rf"`{side}_padding_mask` must have.*got \(3, 2\)"):
+            subject(wrong)
+    with pytest.raises(ValueError, match="`mask` .* must have shape"):
+        model.start(SOURCE, np.ones((3, 2), bool))
+
+
 @every_combination
 def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
     model = task(**options)
@@ -112,12 +123,12 @@ def test_half_precision(options):
         assert log_probabilities.dtype == tf.float32
 
 
-@pytest.mark.parametrize("options", [{}, {"input_feeding": True, "attention": "bahdanau"}])
-def test_xla_trains_as_without(options):
-    weights, losses = backbone(**options).get_weights(), []
+def test_xla_trains_as_without():
+    # With input feeding: see the tests of `AttentionDecoder`.
+    weights, losses = task().get_weights(), []
     for jit_compile in (False, True):
-        model = task(**options)
-        model.backbone.set_weights(weights)
+        model = task()
+        model.set_weights(weights)
         model.compile(keras.optimizers.SGD(1.0), jit_compile=jit_compile)
         labels = (np.roll(TARGET, -1, axis=1), (TARGET != 0).astype("float32"))
         losses.append([float(model.train_on_batch(inputs(), *labels)[0]) for _ in range(2)])
@@ -142,7 +153,7 @@ def test_configuration(name):
     assert options.items() <= config.items()
     twin = type(model).from_config(config)
     assert config_equal(twin.get_config(), config)
-    assert [w.path for w in twin.weights] == [w.path for w in model.weights]
+    assert [(w.name, w.shape) for w in twin.weights] == [(w.name, w.shape) for w in model.weights]
     twin.set_weights(model.get_weights())
     assert_close(twin(inputs()), model(inputs()))
 

@@ -1,0 +1,70 @@
+import pytest
+
+import keras_seqzoo
+from keras_seqzoo.cli import translate
+from keras_seqzoo.cli.options import DEFAULT_PRESET
+
+
+def test_version(seqzoo):
+    assert seqzoo("--version") == (0, f"seqzoo {keras_seqzoo.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [(), ("list",), ("translate",), ("evaluate",), ("export",), ("train",), ("train", "translate")],
+)
+def test_help(seqzoo, command):
+    result = seqzoo(*command, "--help")
+    assert result.status == 0 and result.errors == ""
+    assert " ".join(("Usage: seqzoo", *command)) in result.output
+    assert "..." not in result.output.partition("Commands:")[2]  # no summary is cut
+
+
+@pytest.mark.parametrize("command", [(), ("train",)])
+def test_without_a_command_there_is_help(seqzoo, command):
+    result = seqzoo(*command)
+    assert result.status == 2 and result.output == ""
+    assert "Commands:" in result.errors
+
+
+def test_list(seqzoo):
+    result = seqzoo("list")
+    assert result == (
+        0,
+        f"{DEFAULT_PRESET}  A tiny one.\n{'gru_plain':{len(DEFAULT_PRESET)}}  A plain one.\n",
+        "",
+    )
+
+
+def test_list_of_nothing(seqzoo, tmp_path, monkeypatch):
+    monkeypatch.setattr(keras_seqzoo.zoo.names, "presets_folder", lambda: tmp_path)
+    assert seqzoo("list") == (0, "", "no presets are installed\n")
+
+
+@pytest.mark.parametrize(
+    "error, status, message",
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (RuntimeError("two\nlines"), 1, "internal error: RuntimeError: two lines (SEQZOO_DEBUG=1"),
+        (OSError(28, "No space left on device"), 2, "error: No space left on device"),
+        (PermissionError(13, "Permission denied", "x.h5"), 2, "error: x.h5: Permission denied"),
+        (MemoryError(), 1, "internal error: MemoryError"),
+        (BrokenPipeError(32, "Broken pipe"), 1, ""),
+    ],
+)
+def test_what_becomes_of_errors(seqzoo, monkeypatch, error, status, message):
+    def fail(preset):
+        raise error
+
+    monkeypatch.setattr(translate, "load_translation_model", fail)
+    result = seqzoo("translate", "A dog.")
+    assert result.status == status and result.output == ""
+    assert len(result.errors.splitlines()) == bool(message)
+    assert message in result.errors
+
+
+def test_debugging_shows_where(seqzoo, monkeypatch):
+    monkeypatch.setenv("SEQZOO_DEBUG", "1")
+    result = seqzoo("translate", "--preset", "nowhere", "A dog.")
+    assert result.status == 2
+    assert "Traceback" in result.errors and "preset_path" in result.errors

@@ -1,0 +1,62 @@
+import pytest
+import sacrebleu
+
+from keras_seqzoo.decoding import BeamSearch
+from tests.made_up import parallel_text, write_parallel_text
+
+
+def test_scores_and_signatures(seqzoo, model, tmp_path):
+    source, reference = write_parallel_text(tmp_path, "test", 5)
+    arguments = ("evaluate", "--preset", "gru_attention_multi30k_en_fr", "--beam", 2)
+    arguments += ("--source", source, "--reference", reference)
+    texts, references = parallel_text(5)
+    translations = [best.text for [best] in model.translate(texts, BeamSearch(2))]
+    for options, lowercase in [((), False), (("--lowercase",), True), (("-lc",), True)]:
+        bleu = sacrebleu.metrics.BLEU(lowercase=lowercase)
+        chrf = sacrebleu.metrics.CHRF(lowercase=lowercase)
+        expected = "".join(
+            f"{name} {metric.corpus_score(translations, [references]).score:.2f} "
+            f"{metric.get_signature()}\n"
+            for name, metric in [("BLEU", bleu), ("chrF", chrf)]
+        )
+        assert f"case:{'lc' if lowercase else 'mixed'}" in expected
+        assert seqzoo(*arguments, *options) == (0, expected, "")
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"source": "missing"}, "no such file: {folder}/missing"),
+        ({"reference": "folder"}, "a file is needed, but this is a folder: {folder}/folder"),
+        ({"reference": "short"}, "{folder}/source has 2 and {folder}/short has 1"),
+        ({"source": "latin"}, "{folder}/latin, line 2: not UTF-8 text (byte 0xe9"),
+        ({"source": "empty", "reference": "empty"}, "need at least one line"),
+        ({"source": "broken.gz"}, "not a whole gzip file: {folder}/broken.gz"),
+        ({"preset": "gru_plein"}, "'gru_plain'?"),
+    ],
+    ids=["missing", "folder", "unequal", "latin-1", "empty", "gzip", "preset"],
+)
+def test_bad_input(seqzoo, tmp_path, change, message):
+    for name, content in {
+        "source": b"a\nb\n",
+        "reference": b"a\nb\n",
+        "short": b"a\n",
+        "latin": b"a\ncaf\xe9\n",
+        "empty": b"",
+        "broken.gz": b"\x1f\x8b\x08",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder").mkdir()
+    options = {"source": "source", "reference": "reference", **change}
+    preset = options.pop("preset", "gru_attention_multi30k_en_fr")
+    files = [part for name, file in options.items() for part in (f"--{name}", tmp_path / file)]
+    result = seqzoo("evaluate", "--preset", preset, *files)
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert line.startswith("seqzoo: error: ") and message.format(folder=tmp_path) in line
+
+
+def test_options_that_are_needed(seqzoo):
+    result = seqzoo("evaluate", "--preset", "gru_plain")
+    assert result.status == 2 and len(result.errors.splitlines()) == 1
+    assert "--source" in result.errors

@@ -1,0 +1,189 @@
+import os
+import signal
+
+import pytest
+
+from keras_seqzoo.cli import train as command
+from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+from tests.cli.training_files import OPTIONS, write_files
+
+
+class InterruptedAt:
+    """In the place of the progress bar: sends Ctrl-C in the middle of a step."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def __call__(self, *arguments):
+        bar = TrainingProgress(*arguments)
+        bar.on_train_batch_begin = self.begin
+        return bar
+
+    def begin(self, batch, logs=None):
+        self.step -= 1
+        if self.step == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("texts"))
+
+
+def arguments(files, out, **changes):
+    options = {**OPTIONS, **files, "out": out, **changes}
+    pairs = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
+    return ("train", "translate", *(part for pair in pairs for part in pair))
+
+
+def test_an_interrupted_run_goes_on(seqzoo, files, tmp_path, monkeypatch):
+    whole = seqzoo(*arguments(files, tmp_path / "whole"))
+    assert (whole.status, whole.output) == (0, "")
+    *epochs, last = whole.errors.splitlines()
+    assert [line.split("  ")[0] for line in epochs] == ["epoch 1", "epoch 2"]
+    assert all("  bleu " in line and "  loss " in line for line in epochs)
+    assert "(best so far, saved)" in epochs[0]
+    assert "finished: 2 epochs, best validation BLEU" in last
+
+    out = tmp_path / "parts"
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "TrainingProgress", InterruptedAt(step=4))
+        stopped = seqzoo(*arguments(files, out))
+    assert (stopped.status, stopped.output) == (130, "")
+    assert stopped.errors.splitlines()[-1] == (
+        "stopped in epoch 2 after step 1; the same command goes on from there"
+    )
+
+    # Other options or other text cannot go on with it.
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    other = tmp_path / "other"
+    other.write_text("x\n" * 4, encoding="utf-8")
+    for change, message in [
+        ({"epochs": 3}, "`epochs` was 2, got 3"),
+        ({"attention": "dot"}, "`attention` was 'general', got 'dot'"),
+        ({"context": "every_step"}, "`context` was 'initial', got 'every_step'"),
+        ({"valid_target": other}, "`valid_target` was '4 lines, sha256"),
+    ]:
+        refused = seqzoo(*arguments(files, out, **change))
+        assert (refused.status, refused.output) == (2, "")
+        [line] = refused.errors.splitlines()
+        assert message in line and line.count(" was ") == 1
+    assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+    resumed = seqzoo(*arguments(files, out, description="Other words."))
+    assert resumed.status == 0
+    assert "resumed at epoch 2 after step 1" in resumed.errors
+    assert resumed.errors.splitlines()[-1] == last.replace("whole", "parts")
+    weights = [RecurrentSeq2SeqLM.from_preset(str(tmp_path / name)) for name in ("whole", "parts")]
+    first, second = (model.get_weights() for model in weights)
+    assert all((one == other).all() for one, other in zip(first, second, strict=True))
+
+    again = seqzoo(*arguments(files, out))
+    assert again.status == 0 and again.errors.splitlines() == resumed.errors.splitlines()[-1:]
+    assert seqzoo("translate", "--preset", out, "a dog").status == 0
+
+
+def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
+    made = []
+
+    def stop(model, *arguments, **options):
+        made.append((model, options))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(command, "TranslationTraining", stop)
+    changes = {"attention": "none", "context": "every_step", "cell": "lstm", "decoder_layers": 2}
+    flags = ("--untied", "--residual", "--separate-vocabularies", "--mixed-bfloat16")
+    result = seqzoo(*arguments(files, tmp_path / "new", **changes), *flags)
+    assert "enough" in result.errors
+    seqzoo(*arguments(files, tmp_path / "new"), "--no-scaled-attention", "--input-feeding")
+    (plain, options), (attentive, _) = made
+    config = plain.backbone.get_config()
+    for name, value in {**changes, "attention": None, "residual": True, "dropout": 0.3}.items():
+        assert config[name] == value
+    assert not config["share_embeddings"] and not plain.tie_softmax
+    assert plain.backbone.dtype_policy.name == "mixed_bfloat16"
+    assert options["boundaries"] == (8,) and options["batch_size"] == 8
+    config = attentive.backbone.get_config()
+    assert (config["attention"], config["attention_units"]) == ("general", 4)
+    assert config["input_feeding"] and not config["scaled_attention"]
+    assert not (tmp_path / "new").exists()
+
+
+def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, monkeypatch):
+    seen = {}
+
+    def stop(source, target, options):
+        seen.update(options)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(command, "_make_model", stop)
+    paths = [part for name, file in files.items() for part in (f"--{name.replace('_', '-')}", file)]
+    seqzoo("train", "translate", *paths, "--out", tmp_path / "new")
+    expected = {
+        "tokenizer": "bpe",
+        "vocabulary_size": 5000,
+        "separate_vocabularies": False,
+        "cell": "gru",
+        "embedding_dim": 256,
+        "encoder_units": 256,
+        "decoder_units": 512,
+        "attention": "general",
+        "attention_units": 256,
+        "scaled_attention": True,
+        "dropout": 0.3,
+        "label_smoothing": 0.1,
+        "batch_size": 64,
+        "learning_rate": 2e-3,
+        "warmup_steps": 400,
+        "epochs": 30,
+        "average": 0.999,
+        "max_length": 64,
+    }
+    assert {name: seen[name] for name in expected} == expected
+    assert command._boundaries(64) == (8, 12, 16, 20, 24, 32, 48, 64)
+    assert command._boundaries(10) == (8, 10)
+
+
+BAD = {
+    "missing file": ({"source": "{folder}/no"}, "no such file: {folder}/no"),
+    "folder as file": ({"valid_source": "{folder}"}, "a file is needed, but this is a folder"),
+    "unequal lengths": ({"source": "{short}"}, "{short} has 1 and"),
+    "unequal validation": ({"valid_target": "{short}"}, "{short} has 1"),
+    "not UTF-8": ({"target": "{latin}"}, "{latin}, line 1: not UTF-8"),
+    "no text": ({"source": "{empty}", "target": "{empty}"}, "text"),
+    "no validation text": ({"valid_source": "{empty}", "valid_target": "{empty}"}, "validation"),
+    "out is a file": ({"out": "{short}"}, "this is a file: {short}"),
+    "out is below a file": ({"out": "{short}/x"}, "{short}"),
+    "out is full": ({"out": "{folder}"}, "{folder} is not empty and holds no training run"),
+    "vocabulary": ({"vocabulary_size": 100}, "vocabulary_size"),
+    "large vocabulary": ({"vocabulary_size": 90000}, "vocabulary_size"),
+    "units": ({"decoder_units": 0}, "'--decoder-units'"),
+    "dropout": ({"dropout": 1.0}, "'--dropout'"),
+    "dropout nan": ({"dropout": "nan"}, "'--dropout'"),
+    "average": ({"average": 1.0}, "'--average'"),
+    "label smoothing": ({"label_smoothing": 1.5}, "'--label-smoothing'"),
+    "rate": ({"learning_rate": "nan"}, "'--learning-rate'"),
+    "decay": ({"weight_decay": "inf"}, "'--weight-decay'"),
+    "cell": ({"cell": "transformer"}, "'--cell'"),
+    "options that do not go together": ({"context": "every_step"}, "context"),
+    "pairs too long": ({"max_length": 2}, "longer"),
+}
+
+
+@pytest.mark.parametrize("changes, message", BAD.values(), ids=BAD)
+def test_bad_input(seqzoo, files, tmp_path, changes, message):
+    contents = {"short": b"a\n", "latin": b"caf\xe9\n", "empty": b""}
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    places = {"folder": folder, **{name: folder / name for name in contents}}
+    changes = {name: str(value).format(**places) for name, value in changes.items()}
+    out = changes.pop("out", tmp_path / "new")
+    result = seqzoo(*arguments(files, out, **changes))
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert line.startswith("seqzoo: error: ") and message.format(**places) in line
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["folder", *contents])
+    assert {name: (folder / name).read_bytes() for name in contents} == contents

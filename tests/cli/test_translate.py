@@ -1,0 +1,158 @@
+import pytest
+
+from keras_seqzoo.cli import lines
+from keras_seqzoo.cli.options import DEFAULT_PRESET
+from keras_seqzoo.decoding import BeamSearch, Greedy
+
+TEXTS = ["a red dog runs", "a cat", "red cat sees a dog"]
+
+
+def best(model, texts, strategy):
+    return [translations[0].text for translations in model.translate(texts, strategy)]
+
+
+def as_output(texts):
+    return "".join(f"{lines.as_column(text)}\n" for text in texts)
+
+
+def test_arguments_equal_the_model(seqzoo, model):
+    expected = as_output(best(model, TEXTS, BeamSearch(5)))
+    assert seqzoo("translate", *TEXTS) == (0, expected, "")
+
+
+def test_one_line_out_for_each_line_in(seqzoo, model, monkeypatch):
+    monkeypatch.setattr(lines, "CHUNK", 3)
+    odd = ["", "  ", "x", "😀", "a\u2028b\x85c", "né", ""]
+    texts = [*TEXTS, *odd, "dog"]
+    result = seqzoo(
+        "translate", "--beam", 1, "--batch-size", 2, stdin="\n".join(texts).encode("utf-8")
+    )
+    assert (result.status, result.errors) == (0, "")
+    rows = result.output.split("\n")
+    assert rows.pop() == "" and len(rows) == len(texts)
+    assert rows == as_output(best(model, texts, Greedy())).split("\n")[:-1]
+    assert [rows[index] for index in (3, 4, 9)] == ["", "", ""]
+
+
+def test_windows_line_ends(seqzoo):
+    result = seqzoo("translate", "--beam", 1, stdin=b"a dog\r\n\r\na cat\r\n")
+    assert result.output == seqzoo("translate", "--beam", 1, "a dog", "", "a cat").output
+
+
+def test_no_input_gives_no_output(seqzoo):
+    assert seqzoo("translate", stdin=b"") == (0, "", "")
+    assert seqzoo("translate", stdin=b"\n\n") == (0, "\n\n", "")
+
+
+def test_n_best_and_scores(seqzoo, model):
+    result = seqzoo("translate", "--beam", 4, "--n-best", 3, "--scores", "a dog", "", "a cat")
+    rows = [row.split("\t") for row in result.output.splitlines()]
+    assert [row[:2] for row in rows] == [
+        *(["1", str(rank)] for rank in (1, 2, 3)),
+        ["2", "1"],
+        *(["3", str(rank)] for rank in (1, 2, 3)),
+    ]
+    expected = model.translate(["a dog"], BeamSearch(4, n_best=3))[0]
+    assert [row[2] for row in rows[:3]] == [lines.as_column(e.text, "\t") for e in expected]
+    assert [row[3] for row in rows[:3]] == [f"{e.score:.4f}" for e in expected]
+    assert rows[3][2:] == ["", "0.0000"]
+
+
+def test_scores_alone(seqzoo, model):
+    result = seqzoo("translate", "--length-penalty", 0, "--scores", "a dog")
+    [[expected]] = model.translate(["a dog"], BeamSearch(5, length_penalty=0.0))
+    text, score = result.output[:-1].split("\t")
+    assert text == lines.as_column(expected.text, "\t")
+    assert float(score) == pytest.approx(expected.log_probability, abs=1e-4)
+
+
+def test_max_length(seqzoo, model):
+    [[expected]] = model.translate(["a dog"], Greedy(), max_length=2)
+    result = seqzoo("translate", "--beam", 1, "--max-length", 2, "a dog")
+    assert result.output == as_output([expected.text])
+
+
+def test_long_lines_are_cut_with_a_warning(seqzoo):
+    texts = f"a dog\n{'red ' * 2500}\n\n".encode()
+    result = seqzoo("translate", "--beam", 1, stdin=texts)
+    assert result.status == 0 and len(result.output.split("\n")) == 4
+    [warning] = result.errors.splitlines()
+    assert warning.startswith("seqzoo: warning: line 2 is too long: ")
+    assert warning.endswith("the limit is 24; it was cut")
+    result = seqzoo("translate", "--no-truncate", "--beam", 1, stdin=texts)
+    assert (result.status, result.output) == (2, "")
+    assert "error: line 2 is too long" in result.errors and "limit is 24" in result.errors
+
+
+def test_text_before_a_bad_line_is_written(seqzoo, monkeypatch):
+    monkeypatch.setattr(lines, "CHUNK", 2)
+    result = seqzoo("translate", "--beam", 1, stdin=b"a dog\na cat\n\xff\n")
+    assert result.status == 2 and len(result.output.split("\n")) == 3
+    assert "standard input, line 3: not UTF-8 text (byte 0xff, number 1" in result.errors
+
+
+def test_attention_plot(seqzoo, tmp_path):
+    path = tmp_path / "attention.png"
+    path.write_bytes(b"an old one")
+    result = seqzoo("translate", "--attention-plot", path, "", "a red $dog$ 犬")
+    assert result.status == 0 and result.errors == ""
+    assert result.output.startswith("\n") and result.output.count("\n") == 2
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert [file.name for file in tmp_path.iterdir()] == ["attention.png"]
+
+
+def test_progress_goes_to_standard_error(seqzoo, monkeypatch):
+    monkeypatch.setattr("keras_seqzoo.cli.progress.INTERVAL", 0.0)
+    result = seqzoo("translate", "--progress", "--beam", 1, "a dog")
+    assert result.status == 0 and "translated 1 " in result.errors
+    assert result.output.count("\n") == 1
+    assert result.errors.endswith("\r")  # the line is gone in the end
+
+
+BAD = {
+    "unknown preset": (["--preset", "gru_attention_multi30k_en_fx", "x"], f"'{DEFAULT_PRESET}'?"),
+    "empty preset": (["--preset", "", "x"], "There is no preset ''"),
+    "preset is a file": (["--preset", "{file}", "x"], "There is no preset '{file}'"),
+    "preset is another folder": (["--preset", "{folder}", "x"], "it has no config.json"),
+    "width 0": (["--beam", "0", "x"], "'--beam'"),
+    "width of letters": (["--beam", "wide", "x"], "'--beam'"),
+    "n-best wider than the beam": (["--n-best", "6", "x"], "--n-best 6 needs a --beam of at least"),
+    "n-best 0": (["--n-best", "0", "x"], "'--n-best'"),
+    "length penalty": (["--length-penalty", "-1", "x"], "'--length-penalty'"),
+    "no number as length penalty": (["--length-penalty", "nan", "x"], "penalty"),
+    "batch size": (["--batch-size", "0", "x"], "'--batch-size'"),
+    "max length": (["--max-length", "0", "x"], "'--max-length'"),
+    "unknown option": (["--wide", "x"], "--wide"),
+    "argument is not UTF-8": (["a\udcff"], "TEXT 1 is not UTF-8 text"),
+    "plot without a format": (["--attention-plot", "{folder}/x", "x"], "must end in"),
+    "plot of a strange format": (["--attention-plot", "{folder}/x.txt", "x"], "must end in"),
+    "plot in no folder": (["--attention-plot", "{folder}/no/x.png", "x"], "no such folder"),
+    "plot on a folder": (["--attention-plot", "{folder}.png", "x"], "this is a folder"),
+    "plot of two": (["--attention-plot", "{folder}/x.png", "x", "y"], "one sentence, got 2"),
+    "plot of none": (["--attention-plot", "{folder}/x.png", ""], "one sentence, got 0"),
+    "plot without attention": (
+        ["--preset", "gru_plain", "--attention-plot", "{folder}/x.png", "x"],
+        "--attention-plot needs a model with attention, gru_plain has none",
+    ),
+}
+
+
+@pytest.mark.parametrize("arguments, message", BAD.values(), ids=BAD)
+def test_bad_input(seqzoo, tmp_path, arguments, message):
+    places = {"file": tmp_path / "file", "folder": tmp_path / "folder"}
+    places["file"].write_text("x")
+    places["folder"].mkdir()
+    (tmp_path / "folder.png").mkdir()
+    result = seqzoo("translate", *(argument.format(**places) for argument in arguments))
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert line.startswith("seqzoo: error: ") and message.format(**places) in line
+    assert not list(places["folder"].iterdir())
+
+
+def test_a_damaged_preset_is_an_error(seqzoo, zoo, tmp_path):
+    for name in ("config.json", "task.json"):
+        (tmp_path / name).write_text("{")
+    result = seqzoo("translate", "--preset", tmp_path, "x")
+    assert (result.status, result.output) == (2, "")
+    assert len(result.errors.splitlines()) == 1

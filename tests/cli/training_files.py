@@ -1,0 +1,33 @@
+"""Files and options for a training run of seconds."""
+
+import random
+
+WORDS = {"a": "x", "b": "y", "c": "z"}
+# All pairs fit the shortest batches, so that one shape is compiled.
+OPTIONS = {
+    "vocabulary_size": 272,
+    "embedding_dim": 4,
+    "encoder_units": 3,
+    "decoder_units": 5,
+    "attention_units": 4,
+    "epochs": 2,
+    "batch_size": 8,
+    "warmup_steps": 2,
+    "max_length": 8,
+    "learning_rate": 0.01,
+    "seed": 7,
+}
+
+
+def write_files(folder):
+    """Write 24 pairs to train on and 4 to validate with; returns a dict of options."""
+    generator = random.Random(0)
+    files = {}
+    for prefix, count in (("", 24), ("valid_", 4)):
+        sentences = [generator.choices(list(WORDS), k=3) for _ in range(count)]
+        translated = [[WORDS[word] for word in sentence] for sentence in sentences]
+        for side, text in (("source", sentences), ("target", translated)):
+            path = folder / f"{prefix}{side}.txt"
+            path.write_text("".join(f"{' '.join(line)}\n" for line in text), encoding="utf-8")
+            files[prefix + side] = path
+    return files

@@ -1,0 +1,260 @@
+import functools
+import random
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.models import RecurrentSeq2SeqLM, Translation
+from keras_seqzoo.tokenizers import BytePairTokenizer
+from tests.layer_checks import assert_close
+from tests.models.small import (
+    SENTENCES,
+    backbone,
+    inputs,
+    model,
+    preprocessor,
+    shared_model,
+    tokenizer,
+)
+
+WORDS = ["ape", "bow", "cow", "dew", "elm", "fig", "gem", "hat"]
+
+
+def made_up_sentences(count, seed):
+    chosen = random.Random(seed)
+    return [" ".join(chosen.choices(WORDS, k=chosen.randint(1, 4))) for _ in range(count)]
+
+
+@functools.cache
+def copier():
+    """A model that learnt to copy sentences of eight words, and its history of losses."""
+    keras.utils.set_random_seed(3)
+    tokens = BytePairTokenizer.train(made_up_sentences(200, seed=0), 300)
+    size = tokens.vocabulary_size()
+    result = RecurrentSeq2SeqLM(
+        backbone(
+            encoder_vocabulary_size=size,
+            decoder_vocabulary_size=size,
+            embedding_dim=24,
+            encoder_units=24,
+            decoder_units=48,
+            share_embeddings=True,
+        ),
+        type(preprocessor())(tokens, encoder_sequence_length=12, decoder_sequence_length=12),
+    )
+    result.compile(keras.optimizers.Adam(0.01, global_clipnorm=1.0))
+    texts = made_up_sentences(1024, seed=1)
+    pairs = {"encoder_text": texts, "decoder_text": texts}
+    history = result.fit(pairs, batch_size=64, epochs=10, verbose=0).history["loss"]
+    return result, history
+
+
+def test_fit_on_strings_learns_to_copy():
+    learnt, history = copier()
+    assert history[-1] < 0.5 * history[0]
+    texts = made_up_sentences(40, seed=2)
+    copies = [best.text for [best] in learnt.translate(texts, Greedy())]
+    assert sum(one == other for one, other in zip(copies, texts, strict=True)) > 30
+    assert learnt.generate(texts[:5]) == [best.text for [best] in learnt.translate(texts[:5])]
+
+
+def test_samplers_of_keras_hub_and_our_strategies_give_the_same():
+    learnt, _ = copier()
+    texts = made_up_sentences(6, seed=3)
+    results = {}
+    for name, sampler in {
+        "ours": Greedy(),
+        "greedy": "greedy",
+        "beam": BeamSearch(3),
+        "theirs": keras_hub.samplers.BeamSampler(num_beams=3),
+        "top_k": keras_hub.samplers.TopKSampler(k=1, seed=1),
+    }.items():
+        learnt.compile(sampler=sampler)
+        results[name] = learnt.generate(texts)
+    assert results["ours"] == results["greedy"] == results["top_k"]
+    assert results["beam"] == results["ours"]  # it is sure of itself
+    assert len(results["theirs"]) == 6 and all(isinstance(text, str) for text in results["theirs"])
+
+
+@pytest.mark.parametrize("sampler", [Greedy(), BeamSearch(2), "greedy", "beam"])
+def test_generate_goes_on_from_prompts(sampler):
+    learnt, _ = copier()
+    learnt.compile(sampler=sampler)
+    prompts = ["cow dew", "", "fig"]  # of different lengths in one batch
+    pairs = {"encoder_text": ["cow dew elm", "hat", "fig gem"], "decoder_text": prompts}
+    texts = learnt.generate(pairs)
+    assert all(text.startswith(prompt) for text, prompt in zip(texts, prompts, strict=True))
+    if sampler != "beam":  # KerasHub's rescores hypotheses that have ended
+        assert texts == ["cow dew elm", "hat", "fig gem"]
+
+
+def test_generate_under_xla():
+    learnt, _ = copier()
+    results = []
+    for jit_compile in (False, True):
+        learnt.compile(sampler=BeamSearch(2), jit_compile=jit_compile)
+        results.append(learnt.generate(["cow dew", "hat"], max_length=5))
+    assert results[0] == results[1]
+
+
+def test_generate_takes_what_keras_hub_tasks_take():
+    learnt, _ = copier()
+    learnt.compile(sampler=Greedy())
+    assert isinstance(learnt.generate("cow dew"), str)
+    dataset = tf.data.Dataset.from_tensor_slices(["cow", "hat"]).batch(1)
+    assert learnt.generate(dataset) == learnt.generate(["cow", "hat"])
+    # KerasHub's own samplers go on to the end where there is no stop token.
+    learnt.compile(sampler="greedy")
+    assert len(learnt.generate("cow", stop_token_ids=None)) >= len(learnt.generate("cow"))
+    learnt.compile(sampler=Greedy())
+    with pytest.raises(ValueError, match="`stop_token_ids`"):
+        learnt.generate("cow", stop_token_ids=None)
+
+
+def test_translate():
+    subject = shared_model()
+    texts = ["no rain", "", "nine old cars stop", " \t", "a", "a bee hums", "🦉🌍", "é"]
+    done = []
+    results = subject.translate(
+        texts, BeamSearch(3, n_best=2), batch_size=2, alignments=True, on_batch=done.append
+    )
+    assert done == [2, 2, 2]
+    for text, translations in zip(texts, results, strict=True):
+        if not text.strip():
+            assert translations == [Translation("", 0.0, 0.0, [], [], None)]
+            continue
+        # In order: each is what the text alone gives.
+        [alone] = subject.translate([text], BeamSearch(3, n_best=2))
+        assert [t.text for t in translations] == [t.text for t in alone]
+        assert len(translations) == 2 and translations[0].score >= translations[1].score
+        ids = tokenizer()(text).numpy()
+        for one in translations:
+            assert one.source_tokens == [*map(tokenizer().id_to_token, ids), "[EOS]"]
+            assert one.alignment.shape == (len(one.target_tokens), len(one.source_tokens))
+            np.testing.assert_allclose(one.alignment.sum(axis=-1), 1.0, rtol=1e-5)
+            assert one.score == pytest.approx(one.log_probability / len(one.target_tokens))
+    assert len({translations[0].text for translations in results}) > 2  # else order shows nothing
+
+
+def test_scores_are_the_models_own():
+    [[best]] = shared_model().translate(["a bee hums"], Greedy())
+    ids = [tokenizer().token_to_id(token) for token in best.target_tokens]
+    source = np.array([[*tokenizer()("a bee hums").numpy(), 3]])
+    log_probabilities = tf.nn.log_softmax(
+        shared_model()(inputs(source, np.array([[2, *ids[:-1]]])))
+    )
+    assert best.log_probability == pytest.approx(
+        sum(float(log_probabilities[0, t, token]) for t, token in enumerate(ids)), rel=1e-4
+    )
+
+
+def test_translate_any_text():
+    subject = shared_model()
+    long = "the moon is far " * 625
+    assert len(long) == 10_000
+    [[cut]] = subject.translate([long], Greedy())
+    assert len(cut.source_tokens) == 16 and cut.source_tokens[-1] == "[EOS]"
+    with pytest.raises(ValueError, match="`texts` is longer than the limit of 16"):
+        subject.translate(["a", long], truncate=False)
+    assert len(subject.translate(["a", "é"], Greedy(), truncate=False)) == 2
+    assert subject.translate([]) == []
+    [[short]] = subject.translate(["nine old cars stop"], Greedy(), max_length=2)
+    assert len(short.target_tokens) <= 2
+
+
+def test_translate_needs():
+    with pytest.raises(ValueError, match="`texts`"):
+        shared_model().translate("no rain")
+    with pytest.raises(ValueError, match="`max_length`"):
+        shared_model().translate(["no rain"], max_length=-1)
+    with pytest.raises(ValueError, match="`preprocessor`"):
+        RecurrentSeq2SeqLM(backbone()).translate(["no rain"])
+    with pytest.raises(ValueError, match="`alignments=True`"):
+        model(attention=None).translate(["no rain"], alignments=True)
+
+
+def test_an_uncompiled_model_translates():
+    subject = RecurrentSeq2SeqLM(backbone(), preprocessor(length=4), compile=False)
+    assert len(subject.translate(["no rain"])) == 1
+
+
+def test_a_model_that_translated_can_be_exported(tmp_path):
+    shared_model().translate(["no rain"], Greedy())
+    module = tf.Module()
+    module.model = shared_model()
+    module.start = tf.function(
+        lambda ids: module.model.start(ids, ids > 0)["memory"],
+        input_signature=[tf.TensorSpec([None, None], tf.int32)],
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    ids = inputs()["encoder_token_ids"]
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert_close(loaded.start(ids), module.start(ids))
+
+
+@pytest.mark.parametrize(
+    "options", [{"share_embeddings": True, "decoder_layers": 2}, {"tie_softmax": False}]
+)
+def test_saving(options, tmp_path):
+    subject = model(**options)
+    subject.compile(sampler=BeamSearch(2, length_penalty=0.5))
+    vocabulary_matrices = [w for w in subject.weights if 292 in w.shape and len(w.shape) == 2]
+    assert len(vocabulary_matrices) == (1 if "share_embeddings" in options else 3)
+    expected, text = subject(inputs()), subject.translate(["no rain"])[0][0].text
+
+    subject.save(tmp_path / "model.keras")
+    subject.save_to_preset(str(tmp_path / "preset"))
+    for loaded in (
+        keras.models.load_model(tmp_path / "model.keras"),
+        keras_hub.models.Seq2SeqLM.from_preset(str(tmp_path / "preset")),
+    ):
+        assert type(loaded) is RecurrentSeq2SeqLM
+        assert [w.shape for w in loaded.weights] == [w.shape for w in subject.weights]
+        assert_close(loaded(inputs()), expected)
+        loaded.compile(sampler=subject.sampler)
+        assert loaded.translate(["no rain"])[0][0].text == text
+        assert loaded.tie_softmax == options.get("tie_softmax", True)
+    only = keras_hub.models.Backbone.from_preset(str(tmp_path / "preset"))
+    assert_close(only.get_weights(), subject.backbone.get_weights())
+
+
+def test_a_loaded_keras_file_goes_on_training(tmp_path):
+    subject = model()
+    subject.compile(keras.optimizers.Adam(0.02), sampler=BeamSearch(2, length_penalty=0.5))
+    pairs = {"encoder_text": SENTENCES, "decoder_text": SENTENCES}
+    subject.fit(pairs, batch_size=5, verbose=0)
+    subject.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.sampler.get_config() == subject.sampler.get_config()
+    assert loaded.loss.get_config() == subject.loss.get_config()
+    assert int(loaded.optimizer.iterations) == 1
+    losses = [m.fit(pairs, batch_size=5, verbose=0).history["loss"] for m in (subject, loaded)]
+    assert losses[0] == pytest.approx(losses[1])
+    assert_close(loaded.get_weights(), subject.get_weights())
+
+    subject.compile(sampler="top_k")
+    subject.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert type(loaded.sampler) is keras_hub.samplers.TopKSampler
+
+
+def test_two_tokenizers(tmp_path):
+    source = BytePairTokenizer.train(SENTENCES * 2, 285, config_file="encoder_tokenizer.json")
+    subject = RecurrentSeq2SeqLM(
+        backbone(encoder_vocabulary_size=285), preprocessor(length=8, encoder_tokenizer=source)
+    )
+    pairs = {"encoder_text": SENTENCES, "decoder_text": SENTENCES}
+    subject.fit(pairs, batch_size=5, verbose=0)
+    [[best]] = subject.translate(["far door"], Greedy())
+    ids = source("far door").numpy()
+    assert best.source_tokens == [*map(source.id_to_token, ids), "[EOS]"]
+    subject.save_to_preset(str(tmp_path))
+    loaded = keras_hub.models.Seq2SeqLM.from_preset(str(tmp_path))
+    for name in ("tokenizer", "encoder_tokenizer"):
+        one, other = (getattr(x.preprocessor, name) for x in (subject, loaded))
+        assert one.get_vocabulary() == other.get_vocabulary()
+    assert loaded.translate(["far door"], Greedy())[0][0].text == best.text

@@ -1,0 +1,43 @@
+"""The shipped presets, exported and served without Keras, on real sentences."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_seqzoo.data import load_multi30k
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.serving import export_translation_model
+
+SERVER = Path(__file__).with_name("server.py")
+SENTENCES = 1000
+BATCH = 100
+
+
+@pytest.mark.parametrize("name", ["gru_attention_multi30k_en_fr", "gru_attention_multi30k_en_de"])
+def test_a_thousand_sentences_are_served_as_the_model_translates_them(
+    name, data_directory, tmp_path
+):
+    sentences = load_multi30k("val", directory=data_directory)[0][:SENTENCES]
+    assert len(sentences) == SENTENCES
+    model = RecurrentSeq2SeqLM.from_preset(name)
+    path = export_translation_model(model, tmp_path)
+    texts = [sentence.encode("utf-8").hex() for sentence in sentences]
+    calls = [
+        ["serving_default", "text", texts[begin : begin + BATCH]]
+        for begin in range(0, SENTENCES, BATCH)
+    ]
+    served = subprocess.run(
+        [sys.executable, SERVER],
+        input=json.dumps([[path, calls]]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    [answer] = json.loads(served.stdout)
+    expected = [best.text for best, *_ in model.translate(sentences)]
+    for loader in ("v1", "v2"):
+        translations = [text for part in answer[loader] for text in part["translation"]]
+        assert translations == expected
