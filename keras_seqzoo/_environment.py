@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 
@@ -99,6 +100,8 @@ def _prepare():
     except ImportError as error:
         print(f"{COMMAND}: error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    # Ctrl-C before the command runs ends the process with no traceback; the command takes over.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_quietly("tensorflow", "keras_hub", "tensorflow_text")
 
 

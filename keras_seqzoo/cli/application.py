@@ -1,7 +1,9 @@
 """The application: its commands, and what becomes of errors."""
 
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from typing import Annotated
@@ -78,6 +80,9 @@ def main(arguments=None):
     Args:
         arguments: list of strings; by default those of the process.
     """
+    if threading.current_thread() is threading.main_thread():
+        # While Python and TensorFlow started, Ctrl-C just ended the process.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         sys.exit(_run(arguments))

@@ -30,7 +30,8 @@ def export(
     n_best: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Translations that the signature n_best gives; as many as the beam is wide."
+            min=1,
+            help="Translations that the signature n_best gives; by default the width of the beam.",
         ),
     ] = None,
     max_length: MaxLength = None,

@@ -18,7 +18,8 @@ LengthPenalty = Annotated[
 ]
 BatchSize = Annotated[int, typer.Option(min=1, help="Sentences translated at a time.")]
 MaxLength = Annotated[
-    int | None, typer.Option(min=1, help="The most tokens of a translation; the preset's limit.")
+    int | None,
+    typer.Option(min=1, help="The most tokens of a translation; by default the preset's limit."),
 ]
 Truncate = Annotated[
     bool,

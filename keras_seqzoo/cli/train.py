@@ -99,14 +99,22 @@ def train_translate(
     scaled_attention: Annotated[
         bool, typer.Option(help="Divide dot and general scores by the root of the size.")
     ] = True,
-    attend_from: Literal["top", "bottom"] = "top",
-    input_feeding: bool = False,
+    attend_from: Annotated[
+        Literal["top", "bottom"], typer.Option(help="The decoder's layer that asks for attention.")
+    ] = "top",
+    input_feeding: Annotated[
+        bool, typer.Option("--input-feeding", help="The joined vector goes into the next step.")
+    ] = False,
     context_vector: Annotated[
         Literal["initial", "every_step"],
         typer.Option("--context", help="Where a decoder without attention sees the source."),
     ] = "initial",
-    bridge: Literal["tanh", "copy"] = "tanh",
-    residual: bool = False,
+    bridge: Annotated[
+        Literal["tanh", "copy"], typer.Option(help="From the encoder's last states to the decoder.")
+    ] = "tanh",
+    residual: Annotated[
+        bool, typer.Option("--residual", help="Add each layer's input to its output.")
+    ] = False,
     untied: Annotated[
         bool, typer.Option("--untied", help="An output projection besides the embedding.")
     ] = False,
@@ -116,7 +124,7 @@ def train_translate(
     learning_rate: Annotated[
         float, typer.Option(callback=_finite, help="Adam's, after warm-up.")
     ] = 2e-3,
-    warmup_steps: Annotated[int, typer.Option(min=0)] = 400,
+    warmup_steps: Annotated[int, typer.Option(min=0, help="In which the rate rises.")] = 400,
     label_smoothing: Share = 0.1,
     weight_decay: Annotated[float, typer.Option(callback=_finite)] = 0.0,
     average: Annotated[

@@ -1,0 +1,182 @@
+"""Translating strings with any encoder-decoder: batches, search, and reading its hypotheses."""
+
+import types
+
+import tensorflow as tf
+
+from keras_seqzoo.data import length_sorted_batches
+from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
+from keras_seqzoo.models.translation import Translation
+
+
+class TextTranslation:
+    """Mixin that gives an `EncoderDecoder` with a preprocessor `search` and `translate`.
+
+    It needs `start`, `step` and `decoder` of `EncoderDecoder`, a `preprocessor` with the methods
+    of `RecurrentSeq2SeqLMPreprocessor`, and `sampler`, the default strategy or something else.
+    """
+
+    _searches = None
+
+    def search(
+        self, encoder_token_ids, encoder_padding_mask, strategy, max_length, alignments=False
+    ):
+        """Search for the best target sequences, in graph.
+
+        Args:
+            encoder_token_ids: int32 tensor `(batch, source_length)`.
+            encoder_padding_mask: boolean tensor of the same shape.
+            strategy: a `keras_seqzoo.decoding.DecodingStrategy`.
+            max_length: int or scalar tensor, the most tokens of a hypothesis.
+            alignments: bool, whether to keep the attention weights.
+
+        Returns:
+            `keras_seqzoo.decoding.Hypotheses`.
+        """
+        tokenizer = self.preprocessor.tokenizer
+        rows = tf.shape(encoder_token_ids)[0]
+        return strategy(
+            self.step,
+            self.start(encoder_token_ids, encoder_padding_mask),
+            tf.fill([rows], tokenizer.start_token_id),
+            end_token=tokenizer.end_token_id,
+            max_length=max_length,
+            pad_token=tokenizer.pad_token_id,
+            alignment=self.decoder.alignment if alignments else None,
+        )
+
+    def translate(
+        self,
+        texts,
+        strategy=None,
+        max_length=None,
+        batch_size=64,
+        alignments=False,
+        truncate=True,
+        on_batch=None,
+    ):
+        """Translate any number of strings, in batches of similar length.
+
+        Args:
+            texts: a list of strings. Empty and blank ones translate to the empty string.
+            strategy: a `DecodingStrategy`; by default the one of `compile`, else a beam of 5.
+            max_length: int, the most target tokens; by default the preprocessor's
+                `decoder_sequence_length`.
+            batch_size: int, sentences searched at a time.
+            alignments: bool, whether to give attention weights.
+            truncate: bool, whether a source longer than the preprocessor's
+                `encoder_sequence_length` is cut or is an error.
+            on_batch: a function called with the number of sentences after each batch.
+
+        Returns:
+            A list with, for each text, a list of `Translation`, best first.
+
+        Raises:
+            ValueError: if there is no preprocessor, `alignments` is asked of a model without
+                attention, `texts` is one string, `max_length` is negative, or a text is too long
+                and `truncate=False`.
+        """
+        if self.preprocessor is None:
+            raise ValueError("`translate` needs a `preprocessor`, got None.")
+        if alignments and self.decoder.attention is None:
+            raise ValueError("`alignments=True` needs a model with attention, this one has none.")
+        if strategy is None:
+            own = isinstance(self.sampler, DecodingStrategy)
+            strategy = self.sampler if own else BeamSearch(width=5)
+        if isinstance(texts, str):
+            raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
+        if max_length is None:
+            max_length = self.preprocessor.decoder_sequence_length
+        if not isinstance(max_length, int) or max_length < 0:
+            raise ValueError(f"`max_length` must be an int of at least 0, got {max_length!r}.")
+        texts = list(texts)
+        results = [[Translation("", 0.0, 0.0, [], [], None)] for _ in texts]
+        filled = [index for index, text in enumerate(texts) if text.strip()]
+        if not filled:
+            return results
+        ids = self._encode([texts[index] for index in filled], truncate)
+        for batch in length_sorted_batches(ids, batch_size):
+            rows = tf.ragged.constant([ids[row] for row in batch], dtype=tf.int32)
+            hypotheses = self._search_function(strategy, alignments)(
+                *self.preprocessor.pad(rows), tf.constant(max_length)
+            )
+            for row, translations in zip(
+                batch, self._read(hypotheses, [ids[row] for row in batch]), strict=True
+            ):
+                results[filled[row]] = translations
+            if on_batch is not None:
+                on_batch(len(batch))
+        return results
+
+    def _encode(self, texts, truncate):
+        """Tokenize source texts into lists of ids."""
+        limit = self.preprocessor.encoder_sequence_length
+        if truncate:
+            return self.preprocessor.encode_source(tf.constant(texts)).to_list()
+        # One longer than any text can be: nothing is cut.
+        whole = max(len(text.encode("utf-8")) for text in texts) + 2
+        ids = self.preprocessor.encode_source(tf.constant(texts), whole).to_list()
+        for text, tokens in zip(texts, ids, strict=True):
+            if len(tokens) > limit:
+                raise ValueError(
+                    f"One of `texts` is longer than the limit of {limit} source tokens: it has "
+                    f"{len(tokens)} and begins {text[:40]!r}. Split it, or let it be cut with "
+                    "`truncate=True`."
+                )
+        return ids
+
+    def _search_function(self, strategy, alignments):
+        """Make or find the compiled search for a strategy."""
+        key = (type(strategy), repr(strategy.get_config()), alignments)
+        if self._searches is None:
+            # Not a dict: TensorFlow would want to save its functions with the model.
+            self._searches = types.SimpleNamespace(compiled={})
+        if key not in self._searches.compiled:
+
+            def search(ids, mask, max_length):
+                return self.search(ids, mask, strategy, max_length, alignments)
+
+            self._searches.compiled[key] = tf.function(
+                search,
+                input_signature=[
+                    tf.TensorSpec([None, None], tf.int32),
+                    tf.TensorSpec([None, None], tf.bool),
+                    tf.TensorSpec([], tf.int32),
+                ],
+            )
+        return self._searches.compiled[key]
+
+    def _read(self, hypotheses, sources):
+        """Turn hypotheses of a batch into lists of `Translation`."""
+        tokenizer = self.preprocessor.tokenizer
+        encoder_tokenizer = self.preprocessor.encoder_tokenizer
+        batch, n_best, _ = hypotheses.tokens.shape
+        lengths, scores = hypotheses.lengths.numpy(), hypotheses.scores.numpy()
+        log_probabilities = hypotheses.log_probabilities.numpy()
+        flat = tf.RaggedTensor.from_tensor(
+            tf.reshape(hypotheses.tokens, (batch * n_best, -1)), lengths=lengths.reshape(-1)
+        )
+        texts = tokenizer.detokenize(flat)  # B·N strings
+        tokens = hypotheses.tokens.numpy()
+        alignments = None if hypotheses.alignments is None else hypotheses.alignments.numpy()
+        for row, source in enumerate(sources):
+            source_tokens = [encoder_tokenizer.id_to_token(token) for token in source]
+            translations = []
+            for rank in range(n_best):
+                length = int(lengths[row, rank])
+                if length == 0 and rank:  # the search found fewer
+                    continue
+                alignment = None
+                if alignments is not None:
+                    alignment = alignments[row, rank, :length, : len(source)]
+                translations.append(
+                    Translation(
+                        texts[row * n_best + rank],
+                        float(scores[row, rank]),
+                        float(log_probabilities[row, rank]),
+                        source_tokens,
+                        [tokenizer.id_to_token(token) for token in tokens[row, rank, :length]],
+                        alignment,
+                    )
+                )
+            yield translations
