@@ -2,7 +2,8 @@
 
 Neither Keras nor this package can be imported in it. TensorFlow Text's Python package imports
 Keras, so the process loads the library with its ops by itself, as servers do. Standard input holds
-a JSON list of requests; the answers go to standard output as JSON.
+a JSON list of requests, `[folder, calls]` or `[folder, calls, "v1"]` for one of the two ways to load
+alone; the answers go to standard output as JSON.
 """
 
 import importlib.util
@@ -63,17 +64,17 @@ def array(name, value):
 
 
 requests = json.load(sys.stdin)
-used = {folder: operations(folder) for folder, _ in requests}
+used = {folder: operations(folder) for folder, *_ in requests}
 core = {op for ops in used.values() for op in ops if op_def_registry.get(op) is not None}
 package = importlib.util.find_spec("tensorflow_text").submodule_search_locations[0]
 tf.load_op_library(f"{package}/python/ops/_sentencepiece_tokenizer.so")
+loaders = {"v1": serve_v1, "v2": serve_v2}
 answers = [
     {
         "operations": used[folder],
         "not_core": sorted(set(used[folder]) - core),
-        "v2": list(serve_v2(folder, calls)),
-        "v1": list(serve_v1(folder, calls)),
+        **{name: list(loaders[name](folder, calls)) for name in chosen or loaders},
     }
-    for folder, calls in requests
+    for folder, calls, *chosen in requests
 ]
 print(json.dumps(answers))
