@@ -2,8 +2,8 @@
 
 Neither Keras nor this package can be imported in it. TensorFlow Text's Python package imports
 Keras, so the process loads the library with its ops by itself, as servers do. Standard input holds
-a JSON list of requests, `[folder, calls]` or `[folder, calls, "v1"]` for one of the two ways to load
-alone; the answers go to standard output as JSON.
+a JSON list of requests, `[folder, calls]` or, for one of the two ways to load alone, `[folder,
+calls, "v1"]`; the answers go to standard output as JSON.
 """
 
 import importlib.util
