@@ -47,6 +47,15 @@ class RecurrentDecoder(Decoder):
 
     Raises:
         ValueError: if `context` or `bridge` is unknown, or options do not go together.
+
+    Example:
+    >>> embedding = keras.layers.Embedding(20, 4)
+    >>> encoder = RecurrentEncoder(embedding, [GRU(3)])
+    >>> decoder = RecurrentDecoder(embedding, [GRU(5)], LuongAttention("general"))
+    >>> ids = keras.ops.ones((2, 7), "int32")
+    >>> features, state = decoder(ids, decoder.init_state(*encoder(ids)))
+    >>> features.shape, decoder.alignment(state).shape
+    (TensorShape([2, 7, 5]), TensorShape([2, 7]))
     """
 
     def __init__(

@@ -31,6 +31,12 @@ class RecurrentEncoder(Encoder):
     Returns:
         A tuple `(memory, states)`: float `(batch, source_length, memory_size)`, and a list with
         the final states of each layer.
+
+    Example:
+    >>> encoder = RecurrentEncoder(keras.layers.Embedding(20, 4), [Bidirectional(GRU(3))])
+    >>> memory, states = encoder(keras.ops.ones((2, 5), "int32"))
+    >>> memory.shape, states[0]["backward"][0].shape
+    (TensorShape([2, 5, 6]), TensorShape([2, 3]))
     """
 
     def __init__(self, embedding, layers, residual=False, dropout=0.0, **kwargs):

@@ -36,6 +36,13 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
     Raises:
         ValueError: if both tokenizers would be saved under one name, or a length is not positive.
+
+    Example:
+    >>> tokenizer = BytePairTokenizer.train(["the cat sat on the mat"], 275)
+    >>> preprocessor = RecurrentSeq2SeqLMPreprocessor(tokenizer, decoder_sequence_length=8)
+    >>> x, y, weights = preprocessor({"encoder_text": ["the cat"], "decoder_text": ["a mat"]})
+    >>> x["encoder_token_ids"].shape, y.shape
+    (TensorShape([1, 128]), TensorShape([1, 8]))
     """
 
     backbone_cls = RecurrentEncoderDecoderBackbone

@@ -1,4 +1,3 @@
-import doctest
 import json
 import math
 
@@ -9,7 +8,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, beam_search
+from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
@@ -349,8 +348,3 @@ def test_serialisation():
     twin = keras.saving.deserialize_keras_object(json.loads(stored))
     assert type(twin) is BeamSearch and isinstance(twin, DecodingStrategy)
     assert twin.get_config() == {"width": 4, "length_penalty": 1.0, "n_best": 2}
-
-
-def test_docstring_examples():
-    outcome = doctest.testmod(beam_search, extraglobs={"tf": tf})
-    assert outcome.attempted and not outcome.failed

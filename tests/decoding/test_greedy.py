@@ -1,4 +1,3 @@
-import doctest
 import json
 
 import keras
@@ -8,7 +7,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_seqzoo.decoding import Greedy, greedy
+from keras_seqzoo.decoding import Greedy
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
@@ -88,8 +87,3 @@ def test_nothing_to_do(starts, max_length, jit_compile):
 def test_serialisation():
     stored = json.dumps(keras.saving.serialize_keras_object(Greedy()))
     assert type(keras.saving.deserialize_keras_object(json.loads(stored))) is Greedy
-
-
-def test_docstring_examples():
-    outcome = doctest.testmod(greedy, extraglobs={"tf": tf})
-    assert outcome.attempted and not outcome.failed
