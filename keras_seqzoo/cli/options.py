@@ -19,7 +19,9 @@ LengthPenalty = Annotated[
 BatchSize = Annotated[int, typer.Option(min=1, help="Sentences translated at a time.")]
 MaxLength = Annotated[
     int | None,
-    typer.Option(min=1, help="The most tokens of a translation; by default the preset's limit."),
+    typer.Option(
+        min=1, max=4096, help="The most tokens of a translation; by default the preset's limit."
+    ),
 ]
 Truncate = Annotated[
     bool,
@@ -39,8 +41,16 @@ Progress = Annotated[
 
 
 def load_translation_model(preset):
-    """Load the translation model of a preset: a name, a folder, or an address of KerasHub's."""
-    return RecurrentSeq2SeqLM.from_preset(preset if "://" in preset else str(preset_path(preset)))
+    """Load the translation model of a preset: a name, a folder, or an address of KerasHub's.
+
+    Raises:
+        ValueError: if there is no such preset, or its files are damaged.
+    """
+    path = preset if "://" in preset else str(preset_path(preset))
+    try:
+        return RecurrentSeq2SeqLM.from_preset(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"the preset {preset!r} cannot be loaded: {error}") from error
 
 
 def make_strategy(beam, length_penalty, n_best=1):

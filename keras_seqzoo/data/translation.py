@@ -7,7 +7,9 @@ from keras_seqzoo.data.token_pairs import tokenize_pairs
 def translation_batches(source, target, encode_source, encode_target, **options):
     """Makes of parallel texts a `tf.data` pipeline of padded batches, bucketed by length.
 
-    All texts are tokenised here, and stay in memory as ids (see `tokenize_pairs`).
+    All texts are tokenised here, and stay in memory as ids (see `tokenize_pairs`). For a
+    `RecurrentSeq2SeqLM` give its preprocessor's `encode_source` and `encode_target`, so that it is
+    trained on what it will read.
 
     Args:
         source: A list of strings, the sentences.

@@ -42,6 +42,9 @@ class AttentionDecoder(keras.layers.Layer):
         sequence: float tensor `(batch, steps, features)`.
         memory: float tensor `(batch, memory_steps, memory_size)`.
         memory_mask: boolean tensor `(batch, memory_steps)`, `True` at valid steps, or `None`.
+        mask: boolean tensor `(batch, steps)` of the sequence, `True` at valid steps, or `None`. A
+            mask that Keras attached to `sequence` is used if none is given. Outputs at padding are
+            zero, and the state is the one after the last valid step.
         keys: what `project_memory(memory)` gave, or `None` to compute it.
         initial_state: what `get_initial_state` returned or a call gave back; zeros by default.
         training: bool.
@@ -134,9 +137,17 @@ class AttentionDecoder(keras.layers.Layer):
         return self.attention.project_memory(memory)
 
     def call(
-        self, sequence, memory, memory_mask=None, keys=None, initial_state=None, training=False
+        self,
+        sequence,
+        memory,
+        memory_mask=None,
+        mask=None,
+        keys=None,
+        initial_state=None,
+        training=False,
     ):
         """Run over all steps."""
+        mask = self.lower.resolve_mask(sequence, mask)
         sequence = tf.cast(sequence, self.compute_dtype)
         batch_size = tf.shape(sequence)[0]
         state = initial_state or self.get_initial_state(batch_size)
@@ -151,11 +162,11 @@ class AttentionDecoder(keras.layers.Layer):
             )
         if self.input_feeding:
             outputs, weights, state = self._run_step_by_step(
-                sequence, state, memory, memory_mask, keys, scale, training
+                sequence, mask, state, memory, memory_mask, keys, scale, training
             )
         else:
             outputs, weights, state = self._attend(
-                sequence, state, memory, memory_mask, keys, scale, training
+                sequence, state, memory, memory_mask, keys, scale, training, mask
             )
         return self.output_dropout(outputs, training=training), weights, state
 
@@ -180,23 +191,27 @@ class AttentionDecoder(keras.layers.Layer):
             new_state["output"] = output
         return output, weights, new_state
 
-    def _attend(self, inputs, state, memory, mask, keys, scale=None, training=False):
+    def _attend(
+        self, inputs, state, memory, memory_mask, keys, scale=None, training=False, mask=None
+    ):
         """Recurrent layers, attention and join, without feeding.
 
         Runs over whole sequences `(batch, steps, features)`, or does one step `(batch, features)`.
         """
         split = len(self.lower.layers)
-        query, lower_states = _run(self.lower, inputs, state["layers"][:split], training)
-        context, weights, _ = self.attention(query, memory, mask=mask, keys=keys)
+        query, lower_states = _run(self.lower, inputs, state["layers"][:split], training, mask)
+        context, weights, _ = self.attention(query, memory, mask=memory_mask, keys=keys)
         top, upper_states = query, []
         if self.upper is not None:
             top = tf.concat([query, context], axis=-1)
             top = top if scale is None else top * scale
-            top, upper_states = _run(self.upper, top, state["layers"][split:], training)
+            top, upper_states = _run(self.upper, top, state["layers"][split:], training, mask)
         output = self.join(tf.concat([context, top], axis=-1))
+        if mask is not None:
+            output = tf.where(mask[..., tf.newaxis], output, tf.zeros((), output.dtype))
         return output, weights, {"layers": list(lower_states) + list(upper_states)}
 
-    def _run_step_by_step(self, sequence, state, memory, mask, keys, scale, training):
+    def _run_step_by_step(self, sequence, mask, state, memory, memory_mask, keys, scale, training):
         """The same as `_attend`, with each step's output beside the next step's input."""
         steps = tf.shape(sequence)[1] if sequence.shape[1] is None else sequence.shape[1]
         inputs = tf.TensorArray(sequence.dtype, steps, element_shape=sequence[:, 0].shape)
@@ -208,9 +223,15 @@ class AttentionDecoder(keras.layers.Layer):
         def body(time, state, outputs, weights):
             fed = tf.concat([inputs.read(time), state["output"]], axis=-1)
             output, attended, new_state = self._attend(
-                fed, state, memory, mask, keys, scale, training
+                fed, state, memory, memory_mask, keys, scale, training
             )
             new_state["output"] = output
+            if mask is not None:
+                valid = mask[:, time, tf.newaxis]  # (B, 1)
+                new_state = tf.nest.map_structure(
+                    lambda new, old: tf.where(valid, new, old), new_state, state
+                )
+                output = tf.where(valid, output, tf.zeros((), output.dtype))
             outputs = outputs.write(time, output)
             return time + 1, new_state, outputs, weights.write(time, attended)
 
@@ -224,9 +245,17 @@ class AttentionDecoder(keras.layers.Layer):
         return outputs, tf.transpose(weights.stack(), (1, 0, 2)), state
 
     def compute_output_spec(
-        self, sequence, memory, memory_mask=None, keys=None, initial_state=None, training=False
+        self,
+        sequence,
+        memory,
+        memory_mask=None,
+        mask=None,
+        keys=None,
+        initial_state=None,
+        training=False,
     ):
         """Return shapes and dtypes of the outputs, the weights and the state."""
+        self.lower.resolve_mask(sequence, mask)
         batch, steps, _ = sequence.shape
         state = {
             "layers": [
@@ -274,8 +303,8 @@ class AttentionDecoder(keras.layers.Layer):
         return cls(**config)
 
 
-def _run(stack, inputs, states, training):
+def _run(stack, inputs, states, training, mask):
     """Run a stack over sequences, or for one step where the inputs have no time axis."""
     if inputs.shape.rank == 2:
         return stack.step(inputs, states, training=training)
-    return stack(inputs, initial_state=states, training=training)
+    return stack(inputs, mask=mask, initial_state=states, training=training)

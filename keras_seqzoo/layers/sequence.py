@@ -41,6 +41,8 @@ class SequenceLayer(keras.layers.Layer):
             mask = getattr(sequence, "_keras_mask", None)
         if mask is None:
             return None
+        if not hasattr(mask, "dtype"):
+            mask = keras.ops.convert_to_tensor(mask)
         dtype = keras.backend.standardize_dtype(mask.dtype)
         if dtype != "bool":
             raise ValueError(

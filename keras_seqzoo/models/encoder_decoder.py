@@ -34,7 +34,12 @@ class Decoder(keras.layers.Layer):
     A subclass implements `init_state`, `call` (all steps at once, for teacher forcing) and `step`
     (one step, for search). The state is any nest of tensors whose first dimension is `batch`.
     Both must compute the same: `call` on `t` tokens equals `t` calls of `step`.
+
+    Attributes:
+        attention: the attention layer whose weights `alignment` gives, or `None`.
     """
+
+    attention = None
 
     def init_state(self, memory, encoder_states, mask=None):
         """Make the decoder's first state from what an `Encoder` returned.

@@ -19,7 +19,7 @@ class RecurrentDecoder(Decoder):
     With an attention layer the features are those of `AttentionDecoder`. Without one they are the
     outputs of the last layer, and all that the decoder knows of the source is in its initial
     state (`context="initial"`, Sutskever et al., 2014) or also in a fixed vector beside each input
-    (`context="every_step"`, Cho et al., 2014): the final outputs of the encoder's last layer.
+    (`context="every_step"`, Cho et al., 2014): the final states h of the encoder's last layer.
 
         x_t = sqrt(d) E[e_t],        features = layers(x_1 .. x_t; bridge(encoder states)).
 

@@ -111,6 +111,20 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
         _check_choice("direction", direction, DIRECTIONS)
         if attention is not None:
             _check_choice("attention", attention, ATTENTIONS)
+        memory_size = encoder_units * (2 if direction == "bidirectional" else 1)
+        if attention == "dot" and decoder_units != memory_size:
+            raise ValueError(
+                '`attention="dot"` needs `decoder_units` of the size of the encoder\'s outputs, '
+                f"{memory_size}, got {decoder_units}."
+            )
+        copies = direction != "bidirectional" and encoder_units == decoder_units
+        if bridge == "copy" and not (copies and encoder_layers == decoder_layers):
+            raise ValueError(
+                '`bridge="copy"` needs an encoder of one direction with the units and layers of '
+                f"the decoder, got direction={direction!r}, encoder_units={encoder_units}, "
+                f"decoder_units={decoder_units}, encoder_layers={encoder_layers} and "
+                f"decoder_layers={decoder_layers}."
+            )
         if share_embeddings and encoder_vocabulary_size != decoder_vocabulary_size:
             raise ValueError(
                 "`share_embeddings` needs one joint vocabulary, got `encoder_vocabulary_size`="

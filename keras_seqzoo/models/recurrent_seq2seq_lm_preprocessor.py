@@ -159,11 +159,10 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             The backbone's inputs; the decoder's mask is `True` at `[BOS]` and the prompt.
         """
         length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
-        if isinstance(x, dict):
-            source, prompt = _as_batch(x["encoder_text"]), _as_batch(x["decoder_text"])
-        else:
-            source = _as_batch(x)
-            prompt = tf.fill(tf.shape(source), "")
+        source = _as_batch(x["encoder_text"] if isinstance(x, dict) else x)
+        prompt = tf.fill(tf.shape(source), "")
+        if isinstance(x, dict) and "decoder_text" in x:
+            prompt = _as_batch(x["decoder_text"])
         source_ids, source_mask = self.pad(
             self.encode_source(source, encoder_sequence_length),
             encoder_sequence_length or self.encoder_sequence_length,

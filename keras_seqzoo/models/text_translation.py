@@ -58,7 +58,8 @@ class TextTranslation:
         """Translate any number of strings, in batches of similar length.
 
         Args:
-            texts: a list of strings. Empty and blank ones translate to the empty string.
+            texts: a list of strings, or a string tensor `(n,)`. Empty and blank ones translate to
+                the empty string.
             strategy: a `DecodingStrategy`; by default the one of `compile`, else a beam of 5.
             max_length: int, the most target tokens; by default the preprocessor's
                 `decoder_sequence_length`.
@@ -83,6 +84,10 @@ class TextTranslation:
         if strategy is None:
             own = isinstance(self.sampler, DecodingStrategy)
             strategy = self.sampler if own else BeamSearch(width=5)
+        if not isinstance(strategy, DecodingStrategy):
+            raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
+        if tf.is_tensor(texts):
+            texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
         if isinstance(texts, str):
             raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
         if max_length is None:

@@ -30,7 +30,8 @@ def save_preset(model, directory, dtype="float16", metadata=None):
     The folder has KerasHub's layout. Beside `model.save_to_preset`, the optimizer's state is left
     out, the weights are stored in `dtype` and compressed, and the model loads as float32 whatever
     it was trained in. A new preset is written whole before it takes the place of an old one; other
-    files in the folder, such as the model card `README.md`, stay as they are.
+    files in the folder, such as the model card `README.md`, stay as they are. (The files of the new
+    one are moved in one by one: only a kill within these milliseconds leaves some of either.)
 
     Args:
         model: a KerasHub task or backbone, such as a `RecurrentSeq2SeqLM`.
@@ -75,11 +76,18 @@ def save_preset(model, directory, dtype="float16", metadata=None):
             _rewrite_weights(path, dtype)
         for path in draft.glob("*.json"):
             _rewrite_json(path, _as_float32)
-        _rewrite_json(draft / METADATA_FILE, lambda written: {**written, **(metadata or {})})
+        metadata = {**_task_names(model), **(metadata or {})}
+        _rewrite_json(draft / METADATA_FILE, lambda written: {**written, **metadata})
         _replace(draft, directory)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return directory
+
+
+def _task_names(model):
+    """Return the `tasks` of the metadata: KerasHub would name the first base, whatever it is."""
+    bases = [base for base in type(model).__mro__ if base.__module__.startswith("keras_hub.")]
+    return {"tasks": [bases[0].__name__]} if isinstance(model, keras_hub.models.Task) else {}
 
 
 def _rewrite_weights(path, dtype):

@@ -69,8 +69,11 @@ def test_trained_weights_come_back_after_an_error():
 
 
 def test_nothing_is_averaged_before_a_fit():
-    with WeightAverage().applied():
-        pass
+    model, average = make_model(), WeightAverage()
+    average.set_model(model)
+    before = model.get_weights()
+    with average.applied():
+        np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
 @pytest.mark.parametrize("momentum", [1.0, -1.0, float("nan")])

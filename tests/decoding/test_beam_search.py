@@ -237,7 +237,13 @@ def test_dead_end_has_no_hypothesis():
 
 def test_huge_length_penalty_stays_finite():
     model = reference.Model(3, end_token=0, forbidden=0.3)
-    reference.rows(search(model, [0, 1], 5, 3, 1000.0, 2))
+    hypotheses = search(model, [0, 1], 5, 3, 1000.0, 2)
+    exists = hypotheses.lengths.numpy() > 0
+    without = search(model, [0, 1], 5, 3, 0.0, 2)
+    np.testing.assert_array_equal(exists, without.lengths.numpy() > 0)
+    assert exists.any()
+    assert not np.isnan(hypotheses.scores.numpy()[exists]).any()
+    assert np.isfinite(hypotheses.log_probabilities.numpy()[exists]).all()
 
 
 def test_state_of_any_nest():

@@ -205,3 +205,28 @@ def test_keras_masks_are_found_and_passed_on():
 def test_errors_name_the_argument(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@every_combination
+def test_padding_of_the_sequence_changes_nothing(factory):
+    layer = factory()
+    mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1]], bool)
+    outputs, _, state = layer(SEQUENCE, MEMORY, mask=mask)
+    assert_close(outputs.numpy()[~mask], np.zeros_like(outputs.numpy()[~mask]))
+    for row, valid in enumerate(mask):
+        alone, _, last = layer(SEQUENCE[row : row + 1, valid], MEMORY[row : row + 1])
+        assert_close(outputs.numpy()[row, valid], alone[0])
+        for padded, expected in zip(tf.nest.flatten(state), tf.nest.flatten(last), strict=True):
+            assert_close(padded[row], expected[0])
+
+
+def test_a_mask_that_keras_attached_to_the_sequence_is_used():
+    ids = np.array([[3, 4, 0, 0], [0, 5, 6, 7]], "int32")
+    embedded = keras.layers.Embedding(8, 2, mask_zero=True)(ids)
+    outputs, _, _ = decoder(input_feeding=True)(embedded, MEMORY[:2])
+    assert (np.abs(outputs.numpy()).max(-1) > 0).tolist() == (ids > 0).tolist()
+
+
+def test_a_mask_of_the_wrong_shape():
+    with pytest.raises(ValueError, match="`mask`"):
+        decoder()(SEQUENCE, MEMORY, mask=MASK)

@@ -177,7 +177,7 @@ def test_preset(shared, tmp_path):
         ({"context": "never", "attention": None}, "`context`"),
         ({"context": "every_step"}, "`context=.*`attention`"),
         ({"bridge": "sum"}, "`bridge`"),
-        ({"bridge": "copy", "direction": "forward"}, "bridge.*`states`"),
+        ({"bridge": "copy", "direction": "forward"}, "bridge.*one direction"),
         ({"attend_from": "bottom"}, "`attend_from="),
         ({"attend_from": "side"}, "`attend_from`"),
         ({"attention": None, "input_feeding": True}, "`input_feeding`"),
@@ -186,7 +186,7 @@ def test_preset(shared, tmp_path):
         ({"decoder_units": 2.5}, "`decoder_units`"),
         ({"embedding_dim": -1}, "`embedding_dim`"),
         ({"dropout": 1.5}, "`dropout`|rate"),
-        ({"attention": "dot", "decoder_units": 5}, "`query` and `memory`"),
+        ({"attention": "dot", "decoder_units": 5}, "`decoder_units`"),
     ],
 )
 def test_errors_name_the_argument(options, message):

@@ -97,7 +97,9 @@ def test_registration_without_keras_hubs_function(zoo, monkeypatch):
     from keras_hub.src.utils import preset_utils
 
     monkeypatch.delattr(preset_utils, "register_presets")
+    before = dict(preset_utils.BUILTIN_PRESETS)
     register_presets()
+    assert before == preset_utils.BUILTIN_PRESETS
 
 
 def test_a_damaged_preset_does_not_stop_the_others(registered, caplog):

@@ -76,7 +76,12 @@ def test_loaded_model_translates_alike(model, tmp_path):
 def test_loading_says_nothing(preset, cls):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        load(preset, cls)
+        assert isinstance(load(preset, cls), RecurrentSeq2SeqLM)
+
+
+def test_metadata_names_keras_hubs_task(preset):
+    metadata = json.loads((preset / "metadata.json").read_text(encoding="utf-8"))
+    assert metadata["tasks"] == ["Seq2SeqLM"]
 
 
 def test_a_backbone_alone(model, tmp_path):
