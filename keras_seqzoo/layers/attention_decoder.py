@@ -184,12 +184,8 @@ class AttentionDecoder(keras.layers.Layer):
             A tuple `(output, weights, state)`: `(batch, units)`, `(batch, memory_steps)`.
         """
         inputs = tf.cast(inputs, self.compute_dtype)
-        if self.input_feeding:
-            inputs = tf.concat([inputs, state["output"]], axis=-1)
-        output, weights, new_state = self._attend(inputs, state, memory, memory_mask, keys)
-        if self.input_feeding:
-            new_state["output"] = output
-        return output, weights, new_state
+        run = self._feed if self.input_feeding else self._attend
+        return run(inputs, state, memory, memory_mask, keys)
 
     def _attend(
         self, inputs, state, memory, memory_mask, keys, scale=None, training=False, mask=None
@@ -211,6 +207,14 @@ class AttentionDecoder(keras.layers.Layer):
             output = tf.where(mask[..., tf.newaxis], output, tf.zeros((), output.dtype))
         return output, weights, {"layers": list(lower_states) + list(upper_states)}
 
+    def _feed(self, inputs, state, memory, memory_mask, keys, scale=None, training=False):
+        """One step of `_attend` with the last output beside the input."""
+        inputs = tf.concat([inputs, state["output"]], axis=-1)
+        output, weights, state = self._attend(
+            inputs, state, memory, memory_mask, keys, scale, training
+        )
+        return output, weights, {**state, "output": output}
+
     def _run_step_by_step(self, sequence, mask, state, memory, memory_mask, keys, scale, training):
         """The same as `_attend`, with each step's output beside the next step's input."""
         steps = tf.shape(sequence)[1] if sequence.shape[1] is None else sequence.shape[1]
@@ -221,11 +225,9 @@ class AttentionDecoder(keras.layers.Layer):
         scale = None if scale is None else scale[:, 0]  # (B, upper input)
 
         def body(time, state, outputs, weights):
-            fed = tf.concat([inputs.read(time), state["output"]], axis=-1)
-            output, attended, new_state = self._attend(
-                fed, state, memory, memory_mask, keys, scale, training
+            output, attended, new_state = self._feed(
+                inputs.read(time), state, memory, memory_mask, keys, scale, training
             )
-            new_state["output"] = output
             if mask is not None:
                 valid = mask[:, time, tf.newaxis]  # (B, 1)
                 new_state = tf.nest.map_structure(

@@ -18,6 +18,12 @@ class TextTranslation:
 
     _searches = None
 
+    @property
+    def default_strategy(self):
+        """The strategy of `compile`, or a beam of 5 where that has a sampler of another kind."""
+        own = isinstance(self.sampler, DecodingStrategy)
+        return self.sampler if own else BeamSearch(width=5)
+
     def search(
         self, encoder_token_ids, encoder_padding_mask, strategy, max_length, alignments=False
     ):
@@ -82,8 +88,7 @@ class TextTranslation:
         if alignments and self.decoder.attention is None:
             raise ValueError("`alignments=True` needs a model with attention, this one has none.")
         if strategy is None:
-            own = isinstance(self.sampler, DecodingStrategy)
-            strategy = self.sampler if own else BeamSearch(width=5)
+            strategy = self.default_strategy
         if not isinstance(strategy, DecodingStrategy):
             raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
         if tf.is_tensor(texts):

@@ -4,7 +4,7 @@ import errno
 
 import tensorflow as tf
 
-from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
+from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.decoding.strategy import check_integer
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.serving.translation_signatures import TranslationSignatures
@@ -75,8 +75,7 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
     if model.preprocessor is None:
         raise ValueError("`model` must have a preprocessor, which turns text into ids: got None.")
     if strategy is None:
-        own = isinstance(model.sampler, DecodingStrategy)
-        strategy = model.sampler if own else BeamSearch(width=5)
+        strategy = model.default_strategy
     elif not isinstance(strategy, DecodingStrategy):
         raise TypeError(
             f"`strategy` must be a DecodingStrategy. Received: {type(strategy).__name__}"
