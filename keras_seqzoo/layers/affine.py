@@ -34,6 +34,7 @@ class AffineCell(RecurrentCell):
     """
 
     gates = 1
+    regularizes_state = True
 
     def __init__(
         self,
@@ -113,6 +114,11 @@ class AffineCell(RecurrentCell):
     def ready(self, weight):
         """Reads a weight in the compute dtype, inside a Keras call or outside."""
         return tf.cast(weight, self.compute_dtype)
+
+    def uses_functions(self, **functions):
+        """Tells whether attributes such as `activation` are the functions with these names."""
+        known = {name: keras.activations.get(function) for name, function in functions.items()}
+        return all(getattr(self, name) is function for name, function in known.items())
 
     def input_bias(self):
         """Reads the bias that belongs to the input, or None."""

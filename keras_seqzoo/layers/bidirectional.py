@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrent import Recurrent
+from keras_seqzoo.layers.scan import run_layers, time_major
 from keras_seqzoo.layers.sequence import SequenceLayer
 
 MERGE_MODES = ("concat", "sum", "mul", "ave", None)
@@ -130,16 +131,19 @@ class Bidirectional(SequenceLayer):
         """Runs both directions and merges them."""
         mask = self.resolve_mask(sequence, mask)
         initial = self._split_states(initial_state)
-        outputs, states = [], {}
-        for name, layer in (("forward", self.forward), ("backward", self.backward)):
-            output = layer(sequence, mask=mask, initial_state=initial[name], training=training)
-            if self.return_state:
-                output, states[name] = output
-            if self.return_sequences and layer.go_backwards:
-                output = tf.reverse(output, (1,))
-            outputs.append(tf.cast(output, self.compute_dtype))
-        output = self._merge(*outputs)
+        steps, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
+        output, states = self.scan(steps, mask, initial, training)
+        if self.return_sequences:  # (T, B, U) to (B, T, U)
+            output = tf.nest.map_structure(lambda x: tf.transpose(x, (1, 0, 2)), output)
         return (output, states) if self.return_state else output
+
+    def scan(self, steps, mask, initial_state, training):
+        """Runs over a time-major sequence; see `run_layers`."""
+        initial = self._split_states(initial_state)
+        names, layers = ("forward", "backward"), [self.forward, self.backward]
+        results = run_layers(layers, steps, mask, [initial[name] for name in names], training)
+        output = self._merge(*[tf.cast(output, self.compute_dtype) for output, _ in results])
+        return output, {name: states for name, (_, states) in zip(names, results, strict=True)}
 
     def _merge(self, forward, backward):
         if self.merge_mode is None:

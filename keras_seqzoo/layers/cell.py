@@ -45,6 +45,10 @@ class RecurrentCell(keras.layers.Layer):
 
     state_size = None
     output_size = None
+    kernel_step = None  # one of `recurrence_kernels`, where there is one for the cell's equations
+    # Whether the output is the first state, and `advance` takes `seen_scale`, which multiplies that
+    # state where the weights see it.
+    regularizes_state = False
 
     @property
     def state_sizes(self):

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.affine import AffineCell, AffineRecurrent
+from keras_seqzoo.layers.recurrence_kernels import ElmanKernel
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -51,11 +52,17 @@ class ElmanCell(AffineCell):
         """Reads U once for all steps."""
         return self.ready(self.recurrent_kernel)
 
-    def advance(self, projected, states, training=False, constants=None):
+    @property
+    def kernel_step(self):
+        """The step with a hand-written gradient, for tanh."""
+        return ElmanKernel() if self.uses_functions(activation="tanh") else None
+
+    def advance(self, projected, states, training=False, constants=None, seen_scale=None):
         """Computes `tanh(projected + U·h)`."""
         kernel = self.constants() if constants is None else constants
         (state,) = states
-        output = self.activation(projected + tf.matmul(state, kernel))
+        seen = state if seen_scale is None else state * seen_scale
+        output = self.activation(projected + tf.matmul(seen, kernel))
         return output, [output]
 
 

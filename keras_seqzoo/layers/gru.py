@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.affine import AffineCell, AffineRecurrent
+from keras_seqzoo.layers.recurrence_kernels import ResetAfterGRUKernel, ResetBeforeGRUKernel
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -117,12 +118,20 @@ class GRUCell(AffineCell):
             return kernel[:, : 2 * self.units], kernel[:, 2 * self.units :]
         return kernel, self.ready(self.bias)[1] if self.use_bias else None
 
-    def advance(self, projected, states, training=False, constants=None):
+    @property
+    def kernel_step(self):
+        """The step with a hand-written gradient, for the standard functions."""
+        if not self.uses_functions(activation="tanh", recurrent_activation="sigmoid"):
+            return None
+        return ResetAfterGRUKernel() if self.reset_after else ResetBeforeGRUKernel()
+
+    def advance(self, projected, states, training=False, constants=None, seen_scale=None):
         """Computes the gates, the candidate and their mixture."""
         constants = self.constants() if constants is None else constants
         (state,) = states
+        seen = state if seen_scale is None else state * seen_scale
         advance = self._reset_after if self.reset_after else self._reset_before
-        update, candidate = advance(projected, state, *constants)
+        update, candidate = advance(projected, seen, *constants)
         output = candidate + update * (state - candidate)
         return output, [output]
 

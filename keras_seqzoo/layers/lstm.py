@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.affine import AffineCell, AffineRecurrent
+from keras_seqzoo.layers.recurrence_kernels import LSTMKernel
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -126,11 +127,18 @@ class LSTMCell(AffineCell):
         """Reads U once for all steps."""
         return self.ready(self.recurrent_kernel)
 
-    def advance(self, projected, states, training=False, constants=None):
+    @property
+    def kernel_step(self):
+        """The step with a hand-written gradient, for the standard functions."""
+        standard = self.uses_functions(activation="tanh", recurrent_activation="sigmoid")
+        return LSTMKernel(self.forget_gate) if standard else None
+
+    def advance(self, projected, states, training=False, constants=None, seen_scale=None):
         """Computes the gates, the memory and the output."""
         kernel = self.constants() if constants is None else constants
         state, memory = states
-        blocks = tf.split(projected + tf.matmul(state, kernel), self.gates, axis=-1)
+        seen = state if seen_scale is None else state * seen_scale
+        blocks = tf.split(projected + tf.matmul(seen, kernel), self.gates, axis=-1)
         new = self.recurrent_activation(blocks[0]), self.activation(blocks[-2])
         new = tf.cast(new[0], memory.dtype) * tf.cast(new[1], memory.dtype)
         if self.forget_gate:

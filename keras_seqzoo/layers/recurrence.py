@@ -2,11 +2,20 @@
 
 import tensorflow as tf
 
+from keras_seqzoo.layers.state_noise import blend
+
 
 def recurrence(
-    advance, projected, states, output, mask=None, reverse=False, return_sequences=False
+    advance,
+    projected,
+    states,
+    output,
+    mask=None,
+    zoneout=None,
+    reverse=False,
+    return_sequences=False,
 ):
-    """Runs a recurrent step over all time steps, time-major.
+    """Runs any recurrent step over all time steps, time-major; its gradient is differentiation's.
 
     Everything that depends on the input alone is in `projected` already, computed for all steps
     at once; only what depends on the state is left for the loop. The loop is one `tf.while_loop`
@@ -21,11 +30,13 @@ def recurrence(
             output's shape and dtype.
         mask: None or boolean tensor `(T, B)`. Steps where it is False leave the state of their row
             as it was.
+        zoneout: None or a list with one tensor `(T, B, 1 or size)` for each state, the share of the
+            old state that stays. The output is then the first state.
         reverse: whether to run from the last step to the first.
         return_sequences: whether to collect the output of each step.
 
     Returns:
-        Tuple `(outputs, states)`. `outputs` has shape `(T, B, U)`, in the order of processing and
+        Tuple `(outputs, states)`. `outputs` has shape `(T, B, U)`, in the order of time and
         zero at masked steps, or without `return_sequences` `(B, U)`: the output of the last valid
         step. `states` is the list of states after the last valid step.
     """
@@ -45,6 +56,9 @@ def recurrence(
         now = tf.nest.pack_sequence_as(projected, [array.read(time) for array in inputs])
         new_output, new_states = advance(now, states)
         new_states = list(new_states)
+        if zoneout is not None:
+            new_states = blend([share[time] for share in zoneout], states, new_states)
+            new_output = tf.cast(new_states[0], output.dtype)
         if rows is not None:
             valid = rows[time]
             new_states = [
@@ -56,7 +70,7 @@ def recurrence(
             new.set_shape(old.shape)
         new_output.set_shape(output.shape)
         if return_sequences:
-            new_output = collected.write(step, new_output)
+            new_output = collected.write(time, new_output)
         return step + 1, new_output, new_states
 
     if return_sequences:
@@ -73,6 +87,5 @@ def recurrence(
     if return_sequences:
         outputs = outputs.stack()  # (T, B, U)
         if rows is not None:
-            rows = tf.reverse(rows, [0]) if reverse else rows
             outputs = tf.where(rows, outputs, tf.zeros((), outputs.dtype))
     return outputs, list(states)

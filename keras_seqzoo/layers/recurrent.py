@@ -4,10 +4,13 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.cell import RecurrentCell
-from keras_seqzoo.layers.recurrence import recurrence
+from keras_seqzoo.layers.scan import run_layers, time_major
 from keras_seqzoo.layers.sequence import SequenceLayer
+from keras_seqzoo.layers.state_noise import blend, draw_seen_scale, draw_zoneout
 
 __all__ = ["Recurrent", "RecurrentCell"]
+
+IMPLEMENTATIONS = ("auto", "loop")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -23,12 +26,29 @@ class Recurrent(SequenceLayer):
     initial state, and its output is zero. No state hides in the layer: it goes in as
     `initial_state` and comes out with `return_state`.
 
+    Cells with a hand-written gradient (`ElmanCell`, `LSTMCell` and `GRUCell` with tanh and sigmoid)
+    keep what their backward loop needs; any other cell is differentiated automatically. With
+    `implementation="auto"`, inside a `tf.function` (as in `fit`) and in training, XLA compiles the
+    two loops of such cells, once for each shape of a batch: pad batches to few lengths. What is
+    exported, and all of `implementation="loop"`, is a plain loop of TensorFlow ops; both compute
+    the same equations in the same precision. Under half precision states and gates inside of
+    the loop are float32. Second derivatives are refused with an error for the cells with a
+    hand-written gradient; `keras.layers.RNN(cell)` has them.
+
     Args:
         cell: a `RecurrentCell`.
         return_sequences: bool, whether to return the outputs of all steps instead of the last.
         return_state: bool, whether to return the final state too.
         go_backwards: bool, whether to run from the last step to the first. As in Keras, outputs
             then come in this reversed order.
+        recurrent_dropout: float in [0, 1), in training the share of units of h that the recurrent
+            weights do not see, the same at all steps of a sequence (Gal and Ghahramani 2016, A
+            theoretically grounded application of dropout in recurrent neural networks).
+        zoneout: float in [0, 1), in training the probability with which a unit of a state keeps its
+            old value at a step; in inference the share of the old value (Krueger et al. 2017,
+            Zoneout: regularizing RNNs by randomly preserving hidden activations).
+        seed: int or None, the seed of both.
+        implementation: `"auto"` or `"loop"`, see below.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given.
 
     Call arguments:
@@ -46,8 +66,10 @@ class Recurrent(SequenceLayer):
 
     Raises:
         TypeError: if `cell` is not a `RecurrentCell`.
-        ValueError: if `dtype` is not the cell's, the sequence has not three dimensions, the mask
-            is not boolean `(B, T)`, or the initial state does not fit the cell.
+        ValueError: if a rate or the implementation is out of range, the cell cannot do with
+            recurrent dropout and zoneout, `dtype` is not the cell's, the sequence has not three
+            dimensions, the mask is not boolean `(B, T)`, or the initial state does not fit the
+            cell.
 
     Example:
     >>> layer = Recurrent(GRUCell(4), return_sequences=True, return_state=True)
@@ -57,10 +79,31 @@ class Recurrent(SequenceLayer):
     """
 
     def __init__(
-        self, cell, return_sequences=False, return_state=False, go_backwards=False, **kwargs
+        self,
+        cell,
+        return_sequences=False,
+        return_state=False,
+        go_backwards=False,
+        recurrent_dropout=0.0,
+        zoneout=0.0,
+        seed=None,
+        implementation="auto",
+        **kwargs,
     ):
         if not isinstance(cell, RecurrentCell):
             raise TypeError(f"`cell` must be a RecurrentCell, got {cell!r}.")
+        for name, rate in (("recurrent_dropout", recurrent_dropout), ("zoneout", zoneout)):
+            if not 0 <= rate < 1:
+                raise ValueError(f"`{name}` must be in [0, 1), got {rate!r}.")
+            if rate and not cell.regularizes_state:
+                raise ValueError(
+                    f"`{name}` needs a cell with `regularizes_state`, such as LSTMCell, "
+                    f"got {cell!r}."
+                )
+        if implementation not in IMPLEMENTATIONS:
+            raise ValueError(
+                f"`implementation` must be one of {IMPLEMENTATIONS}, got {implementation!r}."
+            )
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = cell.dtype_policy
         super().__init__(**kwargs)
@@ -73,6 +116,12 @@ class Recurrent(SequenceLayer):
         self.return_sequences = return_sequences
         self.return_state = return_state
         self.go_backwards = go_backwards
+        self.recurrent_dropout = recurrent_dropout
+        self.zoneout = zoneout
+        self.seed = seed
+        self.implementation = implementation
+        if recurrent_dropout or zoneout:
+            self.seed_generator = keras.random.SeedGenerator(seed)
 
     @property
     def output_size(self):
@@ -91,29 +140,16 @@ class Recurrent(SequenceLayer):
     def call(self, sequence, mask=None, initial_state=None, training=None):
         """Runs the cell over all steps."""
         mask = self.resolve_mask(sequence, mask)
-        sequence = tf.cast(sequence, self.compute_dtype)
-        batch = sequence.shape[0] or tf.shape(sequence)[0]
-        if initial_state is None:
-            states = self.get_initial_state(batch)
-        else:
-            states = self.read_states(initial_state)
-        if mask is not None:
-            # Not even NaN or infinity in the padding may reach a gradient.
-            sequence = tf.where(mask[..., tf.newaxis], sequence, tf.zeros((), sequence.dtype))
-            mask = tf.transpose(mask)  # (T, B)
-        steps = tf.transpose(sequence, (1, 0, 2))  # (T, B, F)
-        outputs, states = recurrence(
-            self._step_function(training),
-            self.cell.project(steps, training=training),
-            states,
-            output=tf.zeros((batch, self.output_size), self.compute_dtype),
-            mask=mask,
-            reverse=self.go_backwards,
-            return_sequences=self.return_sequences,
-        )
+        steps, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
+        output, states = self.scan(steps, mask, initial_state, training)
         if self.return_sequences:
-            outputs = tf.transpose(outputs, (1, 0, 2))  # (B, T, U)
-        return (outputs, states) if self.return_state else outputs
+            output = tf.transpose(output, (1, 0, 2))  # (B, T, U)
+            output = tf.reverse(output, (1,)) if self.go_backwards else output
+        return (output, states) if self.return_state else output
+
+    def scan(self, steps, mask, initial_state, training):
+        """Runs over a time-major sequence; see `run_layers`."""
+        return run_layers([self], steps, mask, [initial_state], training)[0]
 
     def step(self, inputs, states, training=False):
         """Does one step of the cell, as decoding needs it.
@@ -129,16 +165,42 @@ class Recurrent(SequenceLayer):
         if not self.built:
             self.build((None, None, inputs.shape[-1]))
         projected = self.cell.project(tf.cast(inputs, self.compute_dtype), training=training)
-        output, states = self._step_function(training)(projected, self.read_states(states))
-        return output, list(states)
+        old = self.read_states(states)
+        seen_scale = self.draw_seen_scale(old[0], training)
+        output, new = self.step_function(training, seen_scale)(projected, old)
+        zoneout = self.draw_zoneout(old, training)
+        if zoneout is not None:
+            new = blend(zoneout, old, new)
+            output = new[0]
+        return output, list(new)
 
-    def _step_function(self, training):
+    def draw_seen_scale(self, state, training):
+        """Draws the mask of recurrent dropout `(B, U)`, or gives None."""
+        if not (training and self.recurrent_dropout):
+            return None
+        return draw_seen_scale(state, self.recurrent_dropout, self.seed_generator)
+
+    def draw_zoneout(self, states, training, leading=()):
+        """Draws the shares `(*leading, B, U)` of old states that stay, or gives None."""
+        if not self.zoneout:
+            return None
+        return draw_zoneout(states, self.zoneout, training, self.seed_generator, leading)
+
+    def first_states(self, initial_state, batch_size):
+        """Gives the states to start from, checked and in their dtypes."""
+        if initial_state is None:
+            return self.get_initial_state(batch_size)
+        return self.read_states(initial_state)
+
+    def step_function(self, training, seen_scale=None):
+        """Gives the cell's `advance` as a function of the projected input and the states."""
+        options = {"training": training}
         constants = self.cell.constants()
-        if constants is None:
-            return lambda projected, states: self.cell.advance(projected, states, training=training)
-        return lambda projected, states: self.cell.advance(
-            projected, states, training=training, constants=constants
-        )
+        if constants is not None:
+            options["constants"] = constants
+        if seen_scale is not None:
+            options["seen_scale"] = seen_scale
+        return lambda projected, states: self.cell.advance(projected, states, **options)
 
     def read_states(self, states):
         """Checks states and casts them to their dtypes."""
@@ -200,6 +262,10 @@ class Recurrent(SequenceLayer):
             "return_sequences": self.return_sequences,
             "return_state": self.return_state,
             "go_backwards": self.go_backwards,
+            "recurrent_dropout": self.recurrent_dropout,
+            "zoneout": self.zoneout,
+            "seed": self.seed,
+            "implementation": self.implementation,
         }
 
     @classmethod

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.bidirectional import Bidirectional
 from keras_seqzoo.layers.recurrent import Recurrent
+from keras_seqzoo.layers.scan import time_major
 from keras_seqzoo.layers.sequence import SequenceLayer
 
 
@@ -107,7 +108,7 @@ class Stack(SequenceLayer):
         layers[-1].return_sequences = return_sequences
         self.drop = keras.layers.Dropout(
             dropout,
-            noise_shape=(None, 1, None) if variational else None,
+            noise_shape=(1, None, None) if variational else None,  # (T, B, F)
             seed=seed,
             dtype=self.dtype_policy,
         )
@@ -146,24 +147,19 @@ class Stack(SequenceLayer):
         """Runs the layers from the lowest to the highest."""
         mask = self.resolve_mask(sequence, mask)
         initial = self._check_states(initial_state)
-        sequence = tf.cast(sequence, self.compute_dtype)
-        if self.residual and mask is not None:
-            # What is added to the outputs at padding must be zero too.
-            sequence = tf.where(mask[..., tf.newaxis], sequence, tf.zeros((), sequence.dtype))
+        sequence, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
         states = []
         for index, layer in enumerate(self.layers):
             inputs = self.drop(sequence, training=training) if index else sequence
-            output, state = layer(
-                inputs, mask=mask, initial_state=initial[index], training=training
-            )
-            if layer.return_sequences and getattr(layer, "go_backwards", False):
-                output = tf.reverse(output, (1,))
+            output, state = layer.scan(inputs, mask, initial[index], training)
             if self.residual:
                 if not layer.return_sequences:
                     sequence = self._at_output(layer, sequence, mask)
                 output = tf.cast(output, self.compute_dtype) + self._project(index, sequence)
             sequence = tf.cast(output, self.compute_dtype)
             states.append(state)
+        if self.return_sequences:
+            sequence = tf.transpose(sequence, (1, 0, 2))  # (B, T, U)
         return (sequence, states) if self.return_state else sequence
 
     def step(self, inputs, states, training=False):
@@ -197,7 +193,7 @@ class Stack(SequenceLayer):
         ):
             dropped = inputs
             if index:
-                dropped = self.drop(inputs[:, tf.newaxis], training=training)[:, 0]
+                dropped = self.drop(inputs[tf.newaxis], training=training)[0]
             output, state = layer.step(dropped, state, training=training)
             inputs = output + self._project(index, inputs) if self.residual else output
             new_states.append(state)
@@ -210,12 +206,14 @@ class Stack(SequenceLayer):
     def _at_output(self, layer, sequence, mask):
         """Picks the step `(B, F)` of a sequence that a layer's last output belongs to."""
         if mask is None:
-            first, last = sequence[:, 0], sequence[:, -1]
+            first, last = sequence[0], sequence[-1]
         else:
-            valid = tf.cast(mask, tf.int32)
-            at_last = tf.shape(valid)[1] - 1 - tf.argmax(valid[:, ::-1], 1, tf.int32)
-            first = tf.gather(sequence, tf.argmax(valid, 1, tf.int32), batch_dims=1)
-            last = tf.gather(sequence, at_last, batch_dims=1)
+            valid = tf.cast(mask, tf.int32)  # (T, B)
+            at_last = tf.shape(valid)[0] - 1 - tf.argmax(valid[::-1], 0, tf.int32)
+            rows = tf.range(tf.shape(valid)[1])
+            at_first = tf.argmax(valid, 0, tf.int32)
+            first = tf.gather_nd(sequence, tf.stack([at_first, rows], -1))
+            last = tf.gather_nd(sequence, tf.stack([at_last, rows], -1))
         if isinstance(layer, Bidirectional):
             return 0.5 * (first + last)
         return first if layer.go_backwards else last

@@ -1,0 +1,112 @@
+"""Recurrent layers over a time-major sequence: in one loop where they can share it."""
+
+import tensorflow as tf
+
+from keras_seqzoo.layers.kernel_recurrence import Lane, kernel_recurrence
+from keras_seqzoo.layers.recurrence import recurrence
+
+
+def time_major(sequence, mask):
+    """Turns `(B, T, F)` and its mask `(B, T)` to `(T, B, F)` and `(T, B)`.
+
+    Inputs at padding become zero: not even NaN or infinity there may reach a gradient.
+    """
+    if mask is not None:
+        sequence = tf.where(mask[..., tf.newaxis], sequence, tf.zeros((), sequence.dtype))
+        mask = tf.transpose(mask)
+    return tf.transpose(sequence, (1, 0, 2)), mask
+
+
+def run_layers(layers, steps, mask, initial_states, training):
+    """Runs recurrent layers of either direction over the same sequence.
+
+    Layers whose cells have a hand-written gradient (`RecurrentCell.kernel_step`) share one loop:
+    the small operations of one then run beside the matmuls of the other. Each other layer runs in
+    a loop of its own.
+
+    Args:
+        layers: list of `Recurrent` layers with the same `return_sequences` and `implementation`.
+        steps: tensor `(T, B, F)`, zero at padding.
+        mask: boolean tensor `(T, B)` or None.
+        initial_states: list with the initial states of each layer, or None, for each.
+        training: bool.
+
+    Returns:
+        List with `(output, states)` of each layer. `output` is `(T, B, U)` in the order of time
+        and zero at padding, or `(B, U)` without `return_sequences`.
+    """
+    training = bool(training)
+    batch = steps.shape[1] if steps.shape[1] is not None else tf.shape(steps)[1]
+    states = [
+        layer.first_states(initial, batch)
+        for layer, initial in zip(layers, initial_states, strict=True)
+    ]
+    if any(layer.cell.kernel_step is None for layer in layers):
+        return [
+            _differentiated(layer, steps, mask, first, training)
+            for layer, first in zip(layers, states, strict=True)
+        ]
+    sequences = layers[0].return_sequences
+    lanes = [
+        _lane(layer, steps, mask, first, training)
+        for layer, first in zip(layers, states, strict=True)
+    ]
+    results = kernel_recurrence(
+        lanes,
+        return_sequences=sequences,
+        training=training,
+        # Compiled loops are made once for each shape. Eager calls, whose shapes nobody plans, and
+        # inference, which is exported, run the same loop op by op.
+        compiled=layers[0].implementation == "auto" and training and not tf.executing_eagerly(),
+    )
+    return [
+        (_zero_padding(output if sequences else last[0], mask, sequences), last)
+        for output, last in results
+    ]
+
+
+def _lane(layer, steps, mask, states, training):
+    cell = layer.cell
+    steps = tf.cast(steps, layer.compute_dtype)
+    return Lane(
+        cell.kernel_step,
+        cell.project(steps, training=training),
+        states,
+        [weight for weight in tf.nest.flatten(cell.constants()) if weight is not None],
+        keep=_keep_shares(layer, steps, mask, states, training),
+        seen_scale=layer.draw_seen_scale(states[0], training),
+        reverse=layer.go_backwards,
+    )
+
+
+def _keep_shares(layer, steps, mask, states, training):
+    """Joins padding, where all of the old state stays, and zoneout."""
+    zoneout = layer.draw_zoneout(states, training, leading=tf.shape(steps)[:1])
+    if mask is None:
+        return zoneout
+    dtype = tf.float64 if steps.dtype == tf.float64 else tf.float32
+    padding = 1.0 - tf.cast(mask, dtype)[..., tf.newaxis]  # (T, B, 1)
+    if zoneout is None:
+        return [padding] * len(states)
+    return [tf.maximum(padding, share) for share in zoneout]
+
+
+def _zero_padding(output, mask, sequences):
+    if mask is None:
+        return output
+    valid = mask if sequences else tf.reduce_any(mask, 0)
+    return tf.where(valid[..., tf.newaxis], output, tf.zeros((), output.dtype))
+
+
+def _differentiated(layer, steps, mask, states, training):
+    seen_scale = layer.draw_seen_scale(states[0], training)
+    return recurrence(
+        layer.step_function(training, seen_scale),
+        layer.cell.project(steps, training=training),
+        states,
+        output=tf.zeros((tf.shape(states[0])[0], layer.output_size), layer.compute_dtype),
+        mask=mask,
+        zoneout=layer.draw_zoneout(states, training, leading=tf.shape(steps)[:1]),
+        reverse=layer.go_backwards,
+        return_sequences=layer.return_sequences,
+    )
