@@ -21,10 +21,10 @@ def bucketed_batches(
     """Makes of tokenised pairs a `tf.data` pipeline of padded batches, bucketed by length.
 
     A pair belongs to the first boundary that neither the source nor the decoder's input (the
-    target without its last id) exceeds, and both sides are padded to that boundary: a batch is
-    `(rows, boundary)` throughout. Under XLA that makes one compilation per boundary, and one more
-    for each boundary's last, smaller batch unless `drop_remainder`. Pairs longer than the last
-    boundary are left out, with a warning that counts them.
+    target without its last id) exceeds, and both sides are padded to that boundary. The last batch
+    of a boundary is filled up with rows that are all padding and weigh nothing, so a batch is
+    `(batch_size, boundary)` throughout and what XLA compiles, it compiles once per boundary. Pairs
+    longer than the last boundary are left out, with a warning that counts them.
 
     The order is a function of the arguments alone, so that a run can be resumed with
     `dataset.skip(k)`: the same seed gives the same batches each time the dataset is iterated. Give
@@ -32,7 +32,7 @@ def bucketed_batches(
 
     Args:
         pairs: A `TokenPairs`.
-        batch_size: The number of pairs in a batch, at most.
+        batch_size: The number of rows of a batch.
         boundaries: The lengths to pad to, increasing.
         shuffle: Whether each bucket's pairs, and then the batches, come in random order. Else
             pairs keep their order within a bucket, and the shortest bucket comes first.
@@ -87,7 +87,7 @@ def bucketed_batches(
         ]
         order = generator.permutation(len(batches)) if shuffle else range(len(batches))
         for index in order:
-            yield _padded_batch(pairs, *batches[index], pad_token_id)
+            yield _padded_batch(pairs, *batches[index], batch_size, pad_token_id)
 
     dataset = tf.data.Dataset.from_generator(generate, output_signature=_SIGNATURE)
     return dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
@@ -130,9 +130,15 @@ _SIGNATURE = (
 )
 
 
-def _padded_batch(pairs, rows, width, pad_token_id):
-    encoder_ids, encoder_mask = pairs.source.padded(rows, width, pad_token_id)
-    ids, valid = pairs.target.padded(rows, width + 1, pad_token_id)
+def _padded_batch(pairs, rows, width, batch_size, pad_token_id):
+    empty = ((0, batch_size - len(rows)), (0, 0))
+
+    def padded(side, width):
+        ids, valid = side.padded(rows, width, pad_token_id)
+        return np.pad(ids, empty, constant_values=pad_token_id), np.pad(valid, empty)
+
+    encoder_ids, encoder_mask = padded(pairs.source, width)
+    ids, valid = padded(pairs.target, width + 1)
     # A step is valid where it has a label; [EOS] is a label, and never an input.
     labels, mask = ids[:, 1:], valid[:, 1:]
     inputs = {

@@ -64,6 +64,8 @@ class Bidirectional(SequenceLayer):
             config = forward.get_config()
             config["name"] = f"backward_{forward.name}"
             config["go_backwards"] = not forward.go_backwards
+            if config["seed"] is not None:
+                config["seed"] += 1  # noise of its own
             backward = type(forward).from_config(config)
         if forward.go_backwards == backward.go_backwards:
             raise ValueError(

@@ -254,7 +254,8 @@ def _forward(specs, training, sequences, tensors):
 def _previous(history, first, reverse):
     """Shifts states of all steps to those before each step."""
     first = tf.cast(first, history.dtype)[tf.newaxis]
-    return tf.concat([history[1:], first] if reverse else [first, history[:-1]], 0)
+    # Sliced last, so that no step at all stays none.
+    return tf.concat([history, first], 0)[1:] if reverse else tf.concat([first, history], 0)[:-1]
 
 
 def _backward(specs, sequences, tensors, history, upstream):

@@ -48,7 +48,7 @@ class Recurrent(SequenceLayer):
             old value at a step; in inference the share of the old value (Krueger et al. 2017,
             Zoneout: regularizing RNNs by randomly preserving hidden activations).
         seed: int or None, the seed of both.
-        implementation: `"auto"` or `"loop"`, see below.
+        implementation: `"auto"` or `"loop"`, see above.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given.
 
     Call arguments:

@@ -91,6 +91,23 @@ class TiedSoftmax(keras.layers.Layer):
         logits.set_shape((*hidden.shape[:-1], self.embedding.input_dim))
         return logits
 
+    def linear(self, hidden):
+        """Split the layer into features and the linear map that makes logits of them.
+
+        For `keras_seqzoo.losses.linear_crossentropy`, which needs no logits of all tokens.
+
+        Args:
+            hidden: float tensor `(..., features)`.
+
+        Returns:
+            The features `(..., depth)` in the compute dtype, the matrix `(vocabulary, depth)`,
+            the bias `(vocabulary,)` or `None`, and `True`, as the matrix is to be transposed.
+        """
+        if self.projection is not None:
+            hidden = self.projection(hidden)
+        bias = self.bias if self.use_bias else None
+        return tf.cast(hidden, self.compute_dtype), self.embedding.embeddings, bias, True
+
     def compute_output_shape(self, hidden_shape):
         """Replace the features by the vocabulary."""
         return (*hidden_shape[:-1], self.embedding.input_dim)

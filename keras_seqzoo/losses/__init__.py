@@ -1,5 +1,6 @@
 """Losses of sequence models."""
 
+from keras_seqzoo.losses.linear_crossentropy import linear_crossentropy
 from keras_seqzoo.losses.sequence_crossentropy import SequenceCrossentropy
 
-__all__ = ["SequenceCrossentropy"]
+__all__ = ["SequenceCrossentropy", "linear_crossentropy"]

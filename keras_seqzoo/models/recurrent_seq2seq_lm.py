@@ -8,6 +8,7 @@ from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, force_prefix
 from keras_seqzoo.layers import TiedSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.encoder_decoder import EncoderDecoder
+from keras_seqzoo.models.next_token_training import NextTokenTraining
 from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
     RecurrentEncoderDecoderBackbone,
 )
@@ -18,7 +19,11 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentSeq2SeqLM(
-    NamedTaskPresets, TextTranslation, keras_hub.models.Seq2SeqLM, EncoderDecoder
+    NamedTaskPresets,
+    TextTranslation,
+    NextTokenTraining,
+    keras_hub.models.Seq2SeqLM,
+    EncoderDecoder,
 ):
     """Recurrent encoder-decoder that is trained on strings and translates strings.
 
@@ -84,12 +89,20 @@ class RecurrentSeq2SeqLM(
         """The backbone's decoder."""
         return self.backbone.decoder
 
-    def compile(self, optimizer="auto", loss="auto", *, sampler="auto", **kwargs):
+    def features(self, inputs, training=None):
+        """Compute what the output layer reads, `(batch, decoder_length, units)`."""
+        return self.backbone(inputs, training=training)["decoder_sequence_output"]
+
+    def compile(
+        self, optimizer="auto", loss="auto", *, weighted_metrics=(), sampler="auto", **kwargs
+    ):
         """Configure training and generation.
 
         Args:
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
             loss: a loss; by default `SequenceCrossentropy(label_smoothing=0.1)`.
+            weighted_metrics: metrics of the logits; by default none. Without any, training with
+                `SequenceCrossentropy` makes no logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `BeamSearch(width=5)`.
             **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
@@ -100,6 +113,7 @@ class RecurrentSeq2SeqLM(
             loss = SequenceCrossentropy(label_smoothing=0.1)
         sampler = BeamSearch(width=5) if sampler == "auto" else sampler
         own = isinstance(sampler, DecodingStrategy)
+        kwargs["weighted_metrics"] = list(weighted_metrics)
         super().compile(optimizer, loss, sampler="greedy" if own else sampler, **kwargs)
         if own:
             self.sampler = sampler

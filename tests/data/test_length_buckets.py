@@ -49,20 +49,20 @@ PAIRS = make_pairs([(1 + i % 9, i % 7) for i in range(60)])
 def test_batch_has_the_seq2seq_format():
     pairs = make_pairs([(2, 1), (3, 3)])
     ((inputs, labels, weight),) = as_numpy(
-        bucketed_batches(pairs, boundaries=(4, 6), shuffle=False, pad_token_id=9)
+        bucketed_batches(pairs, 3, boundaries=(4, 6), shuffle=False, pad_token_id=9)
     )
-    expected = {
-        "encoder_token_ids": [[100, 100, 9, 9], [101, 101, 101, 9]],
-        "encoder_padding_mask": [[1, 1, 0, 0], [1, 1, 1, 0]],
-        "decoder_token_ids": [[2, 100, 9, 9], [2, 101, 101, 101]],
-        "decoder_padding_mask": [[1, 1, 0, 0], [1, 1, 1, 1]],
+    expected = {  # the third row fills the batch up
+        "encoder_token_ids": [[100, 100, 9, 9], [101, 101, 101, 9], [9, 9, 9, 9]],
+        "encoder_padding_mask": [[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0]],
+        "decoder_token_ids": [[2, 100, 9, 9], [2, 101, 101, 101], [9, 9, 9, 9]],
+        "decoder_padding_mask": [[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]],
     }
     assert list(inputs) == list(expected)
     for name, value in expected.items():
         np.testing.assert_array_equal(inputs[name], value)
         assert inputs[name].dtype == (np.bool_ if "mask" in name else np.int32)
-    np.testing.assert_array_equal(labels, [[100, 3, 9, 9], [101, 101, 101, 3]])
-    np.testing.assert_array_equal(weight, [[1, 1, 0, 0], [1, 1, 1, 1]])
+    np.testing.assert_array_equal(labels, [[100, 3, 9, 9], [101, 101, 101, 3], [9, 9, 9, 9]])
+    np.testing.assert_array_equal(weight, [[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]])
     assert (labels.dtype, weight.dtype) == (np.int32, np.float32)
 
 
@@ -81,10 +81,13 @@ def test_every_pair_comes_once_in_its_bucket(lengths, batch_size, shuffle, seed)
     seen = []
     for inputs, labels, weight in batches:
         rows, width = labels.shape
-        assert rows <= batch_size
+        assert rows == batch_size
         assert {x.shape for x in (*inputs.values(), labels, weight)} == {(rows, width)}
         below = max((b for b in boundaries if b < width), default=0)
-        for row in range(rows):
+        filled = weight.any(axis=1)
+        assert filled[0] and not np.any(np.diff(filled.astype(int)) > 0)  # fillers come last
+        assert not inputs["encoder_padding_mask"][~filled].any()
+        for row in np.flatnonzero(filled):
             source = inputs["encoder_token_ids"][row][inputs["encoder_padding_mask"][row]]
             target = labels[row][weight[row] > 0]
             assert target[-1] == 3 and inputs["decoder_token_ids"][row, 0] == 2
@@ -138,7 +141,7 @@ def test_longer_pairs_are_left_out_with_a_warning():
     # The target counts without [EOS], which is no input of the decoder.
     pairs = make_pairs([(4, 1), (5, 1), (1, 3), (1, 4)])
     with pytest.warns(UserWarning, match="2 of 4 pairs are left out: longer than 4"):
-        dataset = bucketed_batches(pairs, boundaries=(2, 4), shuffle=False)
+        dataset = bucketed_batches(pairs, 2, boundaries=(2, 4), shuffle=False)
     assert first_ids(as_numpy(dataset)) == [[100, 102]]
     with pytest.raises(ValueError, match="at most 1 ids a side .* got 4 pairs, 4 of them longer"):
         bucketed_batches(pairs, boundaries=(1,))

@@ -1,8 +1,11 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo.layers.bidirectional import Bidirectional
 from keras_seqzoo.layers.elman import Elman, ElmanCell
 from keras_seqzoo.layers.gru import GRU, GRUCell
 from keras_seqzoo.layers.lstm import LSTM, LSTMCell
@@ -13,6 +16,8 @@ from tests.layer_checks import (
     check_padding_changes_nothing,
     check_serialisation,
     check_xla_equals_eager,
+    leaves,
+    weighted_sum,
 )
 
 SEQUENCE = np.random.default_rng(5).normal(size=(3, 5, 2)).astype("float32")
@@ -188,6 +193,68 @@ def test_fit_under_xla(policy):
         keras.config.set_dtype_policy("float32")
     losses = history.history["loss"]
     assert losses[2] < losses[1] < losses[0]
+
+
+@pytest.mark.parametrize(
+    ("make", "make_keras"),
+    [
+        (Elman, keras.layers.SimpleRNN),
+        (LSTM, keras.layers.LSTM),
+        (GRU, keras.layers.GRU),
+        (functools.partial(GRU, reset_after=False), None),
+    ],
+    ids=["elman", "lstm", "gru", "gru_reset_before"],
+)
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_gradients_in_training_are_those_of_keras(make, make_keras, in_graph):
+    make_keras = make_keras or functools.partial(keras.layers.GRU, reset_after=False)
+    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], bool)
+    ours, theirs = make(3, return_state=True), make_keras(3, return_state=True)
+    for layer in (ours, theirs):
+        layer.build(SEQUENCE.shape)
+    ours.set_weights(
+        [0.7 * np.sin(1.0 + np.arange(w.size)).reshape(w.shape) for w in theirs.get_weights()]
+    )
+    theirs.set_weights(ours.get_weights())
+
+    def gradients(layer, sequence):
+        with tf.GradientTape() as tape:
+            tape.watch(sequence)
+            results = leaves(layer(sequence, mask=mask, training=True))
+            loss = sum(weighted_sum(result) for result in results)
+        return tape.gradient(loss, [*layer.trainable_variables, sequence])
+
+    run = tf.function(gradients) if in_graph else gradients
+    sequence = tf.constant(SEQUENCE)
+    assert_close(run(ours, sequence), run(theirs, sequence), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_fit_with_batches_of_different_lengths(jit_compile):
+    random = np.random.default_rng(0)
+
+    def batches():
+        for length in (3, 5, 5, 3):
+            ids = random.integers(1, 9, size=(8, length))
+            yield np.where(np.arange(length) < 2 + np.arange(8)[:, None] % 3, ids, 0), ids[:, :1]
+
+    signature = (tf.TensorSpec((None, None), "int64"), tf.TensorSpec((None, 1), "int64"))
+    batches = list(batches())
+    data = tf.data.Dataset.from_generator(lambda: iter(batches), output_signature=signature)
+    model = keras.Sequential(
+        [
+            keras.layers.Embedding(9, 8, mask_zero=True),
+            Bidirectional(GRU(8)),
+            keras.layers.Dense(9),
+        ]
+    )
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.02), loss, jit_compile=jit_compile, steps_per_execution=2)
+    losses = model.fit(
+        data.repeat(), epochs=6, steps_per_epoch=4, shuffle=False, verbose=0
+    ).history["loss"]
+    assert losses[-1] < 0.8 * losses[0]
+    assert np.isfinite(model.evaluate(data, steps=4, verbose=0))
 
 
 def test_the_layer_takes_the_dtype_of_its_cell():

@@ -1,0 +1,88 @@
+"""The model and the data of the peers' comparison, and what they cost in matmul flops."""
+
+from pathlib import Path
+
+import numpy as np
+
+from keras_seqzoo.data import RaggedIds, TokenPairs
+from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
+
+VOCABULARY_SIZE = 8000
+UNKNOWN, START, END = 1, 2, 3
+SPECIAL = 5  # the ids before those of the pieces
+PEER_SPECIAL = 3  # the lines before the pieces in the peer's vocabulary
+EMBEDDING, ENCODER, DECODER = 256, 256, 512
+
+
+def peer_model(vocabulary_size=VOCABULARY_SIZE, dtype="float32", input_feeding=False):
+    """Makes our model of the peers' description."""
+    backbone = RecurrentEncoderDecoderBackbone(
+        vocabulary_size,
+        vocabulary_size,
+        embedding_dim=EMBEDDING,
+        encoder_units=ENCODER,
+        decoder_units=DECODER,
+        cell="gru",
+        direction="bidirectional",
+        attention="general",
+        input_feeding=input_feeding,
+        share_embeddings=True,
+        dropout=0.2,
+        dtype=dtype,
+    )
+    return RecurrentSeq2SeqLM(backbone, tie_softmax=False)
+
+
+def peer_pairs(folder):
+    """Reads the training pairs that the peers' setup.sh prepared, as our ids."""
+    folder = Path(folder)
+    pieces = (folder / "onmt.voc").read_text(encoding="utf-8").split("\n")[PEER_SPECIAL:]
+    # The peers have fewer special tokens: the rarest pieces make room, so that V is theirs.
+    ids = {
+        piece: SPECIAL + index for index, piece in enumerate(pieces[: VOCABULARY_SIZE - SPECIAL])
+    }
+    sides = []
+    for language, prefix in (("en", []), ("fr", [START])):
+        lines = (folder / f"train.sp.{language}").read_text(encoding="utf-8").splitlines()
+        rows = [
+            [*prefix, *(ids.get(piece, UNKNOWN) for piece in row.split()), END] for row in lines
+        ]
+        sides.append(RaggedIds.from_lengths(np.concatenate(rows), [len(row) for row in rows]))
+    return TokenPairs(*sides)
+
+
+def full_pairs(widths, count, vocabulary_size):
+    """Makes `count` random pairs for each width, with nothing to pad at it."""
+    generator = np.random.default_rng(0)
+    lengths = np.repeat(widths, count)
+    source, target = (
+        RaggedIds.from_lengths(
+            generator.integers(SPECIAL, vocabulary_size, lengths.sum() + extra * len(lengths)),
+            lengths + extra,
+        )
+        for extra in (0, 1)  # the decoder reads the target without its last token
+    )
+    return TokenPairs(source, target)
+
+
+def step_flops(batch, input_feeding, padded):
+    """Counts the matmul flops of a training step: forward, and twice as much backward.
+
+    With `padded`, encoder, decoder and attention are counted at padding too; the softmax never
+    is, because no loss needs it there.
+    """
+    inputs, _, _ = batch
+    source = np.asarray(inputs["encoder_padding_mask"])
+    target = np.asarray(inputs["decoder_padding_mask"])
+    labels = target.sum()
+    if padded:
+        source, target = np.ones_like(source), np.ones_like(target)
+    memory = 2 * ENCODER
+    read = EMBEDDING + (DECODER if input_feeding else 0)
+    # Multiplications of: both directions and the keys; decoder and join; scores and contexts; ...
+    encoder = source.sum() * (2 * 3 * ENCODER * (EMBEDDING + ENCODER) + memory * DECODER)
+    decoder = target.sum() * (3 * DECODER * (read + DECODER) + (memory + DECODER) * DECODER)
+    attention = (source.sum(axis=1) * target.sum(axis=1)).sum() * (DECODER + memory)
+    bridge = len(source) * memory * DECODER
+    softmax = labels * DECODER * VOCABULARY_SIZE
+    return 3 * 2 * float(encoder + decoder + attention + bridge + softmax)

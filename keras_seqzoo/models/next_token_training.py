@@ -1,0 +1,146 @@
+"""Training of models that predict the next token, without the logits of a whole batch."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.layers import TiedSoftmax
+from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
+
+
+class NextTokenTraining:
+    """Lets `fit` and `evaluate` of a `keras.Model` compute the loss from its features.
+
+    Logits of all tokens of a batch are the largest tensors of a training step. Where nothing but
+    the loss needs them, this mixin's steps use `keras_seqzoo.losses.linear_crossentropy`, which
+    makes the loss and the gradients a chunk of valid tokens at a time. Losses, logs and updates
+    are those of Keras' own steps up to rounding. It does so if
+
+    - the loss is a `SequenceCrossentropy` with its default reduction and no loss weights;
+    - there are no metrics besides the loss: models of KerasHub have one by default, and
+      `compile(weighted_metrics=[])` removes it;
+    - the output layer is a `TiedSoftmax`, or a `keras.layers.Dense` without activation;
+    - labels are one tensor, and sample weights have its rank.
+
+    In any other case, as where `compute_loss` or `compute_metrics` is overridden or a strategy
+    has several replicas, the steps are Keras' own.
+
+    The mixin stands before `keras.Model` or its subclass among the bases. The model has an
+    attribute `output_layer`, the last layer, and a method `features(inputs, training)` that
+    returns what this layer reads, a float tensor `(..., features)`.
+
+    Example:
+    >>> class Bigrams(NextTokenTraining, keras.Model):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.embedding = keras.layers.Embedding(9, 4)
+    ...         self.output_layer = TiedSoftmax(self.embedding)
+    ...
+    ...     def features(self, inputs, training=None):
+    ...         return self.embedding(inputs)
+    ...
+    ...     def call(self, inputs, training=None):
+    ...         return self.output_layer(self.features(inputs, training))
+    >>> model = Bigrams()
+    >>> model.compile("sgd", SequenceCrossentropy())
+    >>> ids = tf.constant([[1, 2, 3, 4]])
+    >>> list(model.fit(ids[:, :-1], ids[:, 1:], verbose=0).history)
+    ['loss']
+    """
+
+    def compile(self, *args, **kwargs):
+        """Configure the model; see `keras.Model.compile`."""
+        super().compile(*args, **kwargs)
+        # Of empty lists of metrics Keras makes a metric of nothing that wants logits yet.
+        made = self._compile_metrics
+        if made is not None and not (made._user_metrics or made._user_weighted_metrics):
+            self._compile_metrics = None
+        # The third argument and all after it are loss weights and metrics.
+        self._has_plain_loss = len(args) < 3 and kwargs.get("loss_weights") is None
+
+    def train_step(self, data):
+        """Train on a batch; see `keras.Model.train_step`."""
+        inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        if not self.trainable_weights or not self._needs_no_logits(labels, sample_weight):
+            return super().train_step(data)
+        with tf.GradientTape() as tape:
+            loss = self._loss_of_features(inputs, labels, sample_weight, training=True)
+            self._track_loss(inputs, loss)
+            loss = self.optimizer.scale_loss(loss)
+        weights = self.trainable_weights
+        gradients = tape.gradient(loss, weights)
+        self.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        return self.get_metrics_result()
+
+    def test_step(self, data):
+        """Evaluate a batch; see `keras.Model.test_step`."""
+        inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        if not self._needs_no_logits(labels, sample_weight):
+            return super().test_step(data)
+        loss = self._loss_of_features(inputs, labels, sample_weight, training=False)
+        self._track_loss(inputs, loss)
+        return self.get_metrics_result()
+
+    def _needs_no_logits(self, labels, sample_weight):
+        same_rank = tf.is_tensor(labels) and (
+            sample_weight is None
+            or (tf.is_tensor(sample_weight) and sample_weight.shape.rank == labels.shape.rank)
+        )
+        return (
+            same_rank
+            and type(self.loss) is SequenceCrossentropy
+            and self.loss.reduction == "mean_with_sample_weight"
+            and self._has_plain_loss
+            and len(self.metrics) == 1
+            and type(self).compute_loss is keras.Model.compute_loss
+            and type(self).compute_metrics is keras.Model.compute_metrics
+            and tf.distribute.get_strategy().num_replicas_in_sync == 1
+            and _is_linear(self.output_layer)
+        )
+
+    def _loss_of_features(self, inputs, labels, sample_weight, training):
+        hidden = self.features(inputs, training=training)
+        if labels.shape.rank == hidden.shape.rank:
+            labels = tf.squeeze(labels, -1)
+            sample_weight = None if sample_weight is None else tf.squeeze(sample_weight, -1)
+        mask = getattr(hidden, "_keras_mask", None)
+        if mask is not None:
+            mask = tf.cast(mask, tf.float32)
+            sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
+        features, kernel, bias, transpose_kernel = _linear(self.output_layer, hidden)
+        loss = linear_crossentropy(
+            features,
+            kernel,
+            labels,
+            bias=bias,
+            sample_weight=sample_weight,
+            label_smoothing=self.loss.label_smoothing,
+            transpose_kernel=transpose_kernel,
+            gradient=training,
+        )
+        return tf.cast(loss, tf.float32) + sum(_to_float(x) for x in self.losses)
+
+    def _track_loss(self, inputs, loss):
+        (tracker,) = self.metrics
+        first = next(x for x in keras.tree.flatten(inputs) if x is not None)
+        tracker.update_state(loss, sample_weight=tf.shape(first)[0])
+
+
+def _to_float(value):
+    return tf.cast(tf.convert_to_tensor(value), tf.float32)
+
+
+def _is_linear(layer):
+    if not layer.built or layer.activity_regularizer is not None:
+        return False
+    if type(layer) is keras.layers.Dense:
+        is_quantized = isinstance(layer.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy)
+        return layer.activation is keras.activations.linear and not is_quantized
+    return type(layer) is TiedSoftmax
+
+
+def _linear(layer, hidden):
+    """Features, kernel, bias and whether the kernel is to be transposed."""
+    if isinstance(layer, TiedSoftmax):
+        return layer.linear(hidden)
+    bias = layer.bias if layer.use_bias else None
+    return tf.cast(hidden, layer.compute_dtype), layer.kernel, bias, False
