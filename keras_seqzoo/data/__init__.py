@@ -1,6 +1,10 @@
 """Text files to batches."""
 
-from keras_seqzoo.data.length_buckets import bucketed_batches, length_sorted_batches
+from keras_seqzoo.data.length_buckets import (
+    bucketed_batches,
+    count_buckets,
+    length_sorted_batches,
+)
 from keras_seqzoo.data.multi30k import load_multi30k
 from keras_seqzoo.data.text_files import read_lines, read_parallel
 from keras_seqzoo.data.token_pairs import RaggedIds, TokenPairs, tokenize_pairs
@@ -10,6 +14,7 @@ __all__ = [
     "RaggedIds",
     "TokenPairs",
     "bucketed_batches",
+    "count_buckets",
     "length_sorted_batches",
     "load_multi30k",
     "read_lines",

@@ -93,6 +93,19 @@ def bucketed_batches(
     return dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
 
 
+def count_buckets(pairs, boundaries=BOUNDARIES):
+    """Counts the shapes of the batches that `bucketed_batches` gives: the boundaries with pairs.
+
+    Args:
+        pairs: A `TokenPairs`.
+        boundaries: See `bucketed_batches`.
+
+    Returns:
+        An int, also the number of times that `fit` compiles a step for them.
+    """
+    return sum(len(rows) > 0 for rows in _buckets(pairs, boundaries))
+
+
 def length_sorted_batches(texts, batch_size):
     """Groups texts of similar length for inference, so that little padding is computed with.
 

@@ -115,6 +115,7 @@ def _loop(function, specs, *options):
     """Binds a loop to its specs and, where wanted, lets XLA compile it."""
     *options, compiled = options
     bound = functools.partial(function, specs, *options)
+    bound.__name__ = function.__name__  # what compilers and profilers show
     return tf.function(bound, jit_compile=True, autograph=False) if compiled else bound
 
 

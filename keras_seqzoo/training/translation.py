@@ -6,7 +6,7 @@ from pathlib import Path
 import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
-from keras_seqzoo.data import bucketed_batches, tokenize_pairs
+from keras_seqzoo.data import bucketed_batches, count_buckets, tokenize_pairs
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import score_translations
@@ -121,6 +121,8 @@ class TranslationTraining:
         self.state.restore(self.model, self.average)
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
+        shapes = count_buckets(pairs, self.boundaries)
+        self.report(f"{steps} batches an epoch, of {shapes} shapes: each is compiled once")
         with StopOnInterrupt() as stop:
             while self.state.epoch < self.epochs:
                 if self.state.step < steps:
