@@ -183,5 +183,6 @@ def test_real_sentences(data_directory):
 
     source, target = load_multi30k("val", directory=data_directory)
     dataset = translation_batches(source, target, words, words, batch_size=32, seed=1)
-    rows = [labels.shape[0] for _, labels, _ in as_numpy(dataset)]
-    assert sum(rows) == 1014
+    weights = [weight for _, _, weight in as_numpy(dataset)]
+    assert sum(weight.any(axis=1).sum() for weight in weights) == 1014
+    assert {len(weight) for weight in weights} == {32}
