@@ -29,7 +29,8 @@ def translation_batches(source, target, encode_source, encode_target, **options)
     Example:
         >>> def encode(texts):  # bytes as ids, between [BOS] = 2 and [EOS] = 3
         ...     return [[2, *(byte + 5 for byte in text), 3] for text in texts.numpy()]
-        >>> batches = translation_batches(["hello", "you"], ["salut", "toi"], encode, encode)
+        >>> texts = ["hello", "you"], ["salut", "toi"]
+        >>> batches = translation_batches(*texts, encode, encode, batch_size=2)
         >>> inputs, labels, sample_weight = next(iter(batches))
         >>> inputs["encoder_token_ids"].shape, labels.shape
         (TensorShape([2, 8]), TensorShape([2, 8]))
