@@ -59,9 +59,10 @@ def test_interrupt_while_training(tmp_path):
     options = {**OPTIONS, "epochs": 10000, **write_files(tmp_path), "out": tmp_path / "run"}
     pairs = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
     process = start("train", "translate", *(part for pair in pairs for part in pair))
-    first = process.stderr.readline().decode()
+    shapes, first = (process.stderr.readline().decode() for _ in range(2))
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=300)
+    assert "compiled once" in shapes
     assert first.startswith("epoch 1  loss ") and "(best so far, saved)" in first
     assert process.returncode == 130 and output == b""
     *epochs, last = errors.decode().splitlines()

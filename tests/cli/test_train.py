@@ -40,7 +40,8 @@ def arguments(files, out, **changes):
 def test_an_interrupted_run_goes_on(seqzoo, files, tmp_path, monkeypatch):
     whole = seqzoo(*arguments(files, tmp_path / "whole"))
     assert (whole.status, whole.output) == (0, "")
-    *epochs, last = whole.errors.splitlines()
+    shapes, *epochs, last = whole.errors.splitlines()
+    assert shapes == "3 batches an epoch, of 1 shapes: each is compiled once"
     assert [line.split("  ")[0] for line in epochs] == ["epoch 1", "epoch 2"]
     assert all("  bleu " in line and "  loss " in line for line in epochs)
     assert "(best so far, saved)" in epochs[0]
