@@ -1,59 +1,11 @@
 """The loop over time with hand-written gradients."""
 
-import dataclasses
 import functools
-from typing import NamedTuple
 
 import tensorflow as tf
 
-
-@dataclasses.dataclass
-class Lane:
-    """One recurrence of those that share a loop, time-major.
-
-    Attributes:
-        kernel: one of `recurrence_kernels`.
-        projected: tensor `(T, B, P)`, what depends on the input alone.
-        states: list of tensors `(B, U)`, the state before the first step; h comes first.
-        weights: list of tensors, the weights that the kernel takes.
-        keep: None, or a list with one tensor `(T, B, 1)` or `(T, B, U)` for each state: the share
-            of the old state that stays, 1 at padding.
-        seen_scale: None or tensor `(B, U)`, what multiplies the state that the weights see.
-        reverse: whether to run from the last step to the first.
-    """
-
-    kernel: object
-    projected: tf.Tensor
-    states: list
-    weights: list
-    keep: list | None = None
-    seen_scale: tf.Tensor | None = None
-    reverse: bool = False
-
-    def spec(self):
-        """Gives all of the lane that is no tensor."""
-        return _Spec(
-            self.kernel,
-            len(self.states),
-            len(self.weights),
-            0 if self.keep is None else len(self.keep),
-            0 if self.seen_scale is None else 1,
-            self.reverse,
-        )
-
-    def tensors(self):
-        """Lists the lane's tensors in the order of `_unpack`."""
-        scale = [] if self.seen_scale is None else [self.seen_scale]
-        return [self.projected, *self.states, *self.weights, *(self.keep or []), *scale]
-
-
-class _Spec(NamedTuple):
-    kernel: object
-    states: int
-    weights: int
-    keep: int
-    seen_scale: int
-    reverse: bool
+from keras_seqzoo.layers.lane import loop_dtype, unpack
+from keras_seqzoo.layers.state_noise import blend
 
 
 def kernel_recurrence(lanes, return_sequences=True, training=False, compiled=False):
@@ -68,14 +20,15 @@ def kernel_recurrence(lanes, return_sequences=True, training=False, compiled=Fal
 
     Args:
         lanes: list of `Lane`s with the same T.
-        return_sequences: whether to give the h of all steps.
+        return_sequences: whether to give the states of all steps, as many as `Kernel.outputs`.
         training: whether a gradient is expected.
         compiled: whether XLA compiles the two loops, once for each shape. The matmuls over all
             steps stay outside.
 
     Returns:
-        A list with `(outputs, states)` for each lane: h of all steps `(T, B, U)` in the order of
-        time, or None, and the list of states after the last step.
+        A list with `(sequences, states)` for each lane: the list of the states of all steps
+        `(T, B, U)` in the order of time, empty without `return_sequences`, and the list of states
+        after the last step.
 
     Raises:
         NotImplementedError: when a gradient of the gradient is taken.
@@ -96,18 +49,22 @@ def kernel_recurrence(lanes, return_sequences=True, training=False, compiled=Fal
                 kept = _loop(_forward, specs, True, sequences, compiled)(inputs)[2]
             swept = _loop(_backward, specs, sequences, compiled)(inputs, kept, stopped)
             gradients = []
-            for lane, saved, results in zip(_unpack(specs, inputs), kept, swept, strict=True):
-                gradients += _lane_gradients(lane, saved["saved"], *results)
+            for lane, saved, results in zip(unpack(specs, inputs), kept, swept, strict=True):
+                gradients += _lane_gradients(lane, saved, *results)
             return _refuse_second_order(gradients, [*tensors, *upstream])
 
-        return [*outputs, *tf.nest.flatten(states)], gradient
+        return tf.nest.flatten([outputs, states]), gradient
 
     flat = iter(run(*[tensor for lane in lanes for tensor in lane.tensors()]))
-    outputs = [next(flat) if sequences else None for _ in lanes]
+    outputs = [[next(flat) for _ in range(_outputs(lane, sequences))] for lane in lanes]
     return [
         (output, [next(flat) for _ in lane.states])
         for output, lane in zip(outputs, lanes, strict=True)
     ]
+
+
+def _outputs(lane, sequences):
+    return lane.kernel.outputs if sequences else 0
 
 
 @functools.cache
@@ -117,30 +74,6 @@ def _loop(function, specs, *options):
     bound = functools.partial(function, specs, *options)
     bound.__name__ = function.__name__  # what compilers and profilers show
     return tf.function(bound, jit_compile=True, autograph=False) if compiled else bound
-
-
-def _unpack(specs, tensors):
-    tensors = iter(tensors)
-
-    def take(count):
-        return [next(tensors) for _ in range(count)]
-
-    return [
-        Lane(
-            spec.kernel,
-            next(tensors),
-            take(spec.states),
-            take(spec.weights),
-            take(spec.keep) or None,
-            next(tensors) if spec.seen_scale else None,
-            spec.reverse,
-        )
-        for spec in specs
-    ]
-
-
-def _inner_dtype(tensor):
-    return tf.float64 if tensor.dtype == tf.float64 else tf.float32
 
 
 def _length(tensor):
@@ -154,13 +87,10 @@ def _array(tensor):
     ).unstack(tensor)
 
 
-def _collectors(sizes, like, dtypes, length):
+def _collectors(sizes, like, dtype, length):
     """Makes empty TensorArrays for steps of `(B, size)`."""
     batch = like.shape[0]
-    return [
-        tf.TensorArray(dtype, size=length, element_shape=(batch, size))
-        for size, dtype in zip(sizes, dtypes, strict=True)
-    ]
+    return [tf.TensorArray(dtype, size=length, element_shape=(batch, size)) for size in sizes]
 
 
 def _write(arrays, time, tensors):
@@ -176,7 +106,7 @@ def _stack(arrays):
 
 def _ready(lane):
     """Casts to the dtype of the loop what each of its steps needs."""
-    dtype = _inner_dtype(lane.projected)
+    dtype = loop_dtype(lane.projected.dtype)
     scale = lane.seen_scale
     return (
         [tf.cast(weight, dtype) for weight in lane.weights],
@@ -186,56 +116,53 @@ def _ready(lane):
 
 def _forward(specs, training, sequences, tensors):
     """Runs all lanes; gives their outputs, final states and, in training, their history."""
-    lanes = _unpack(specs, tensors)
+    lanes = unpack(specs, tensors)
     length = _length(lanes[0].projected)
     inputs = [_array(lane.projected) for lane in lanes]
     keeps = [[_array(keep) for keep in lane.keep or ()] for lane in lanes]
     ready = [_ready(lane) for lane in lanes]
-    dtypes = [_inner_dtype(lane.projected) for lane in lanes]
+    kinds = [loop_dtype(lane.projected.dtype) for lane in lanes]
     collected = []
-    for lane, dtype in zip(lanes, dtypes, strict=True):
-        units = lane.states[0].shape[-1]
-        states = [units] * len(lane.states)
-        arrays = {
-            "output": _collectors(
-                [units] * sequences, lane.states[0], [lane.projected.dtype] * sequences, length
-            )
-        }
+    for lane, dtype in zip(lanes, kinds, strict=True):
+        sizes = [state.shape[-1] for state in lane.states]
         if training:
-            sizes = {"states": states, "saved": lane.kernel.saved_sizes(units)}
-            sizes["new"] = states if lane.keep else []
-            arrays |= {
-                name: _collectors(size, lane.states[0], [dtype] * len(size), length)
-                for name, size in sizes.items()
+            sizes = {
+                "states": sizes,
+                "saved": lane.kernel.saved_sizes(lane.states, lane.weights),
+                "new": sizes if lane.keep else [],
             }
-        collected.append(arrays)
+        else:
+            sizes, dtype = {"states": sizes[: _outputs(lane, sequences)]}, lane.projected.dtype
+        collected.append(
+            {name: _collectors(size, lane.states[0], dtype, length) for name, size in sizes.items()}
+        )
 
     def body(step, states, collected):
         next_states, next_collected = [], []
         for index, lane in enumerate(lanes):
             time = length - 1 - step if lane.reverse else step
             weights, see = ready[index]
-            old, arrays = states[index], dict(collected[index])
-            projected = tf.cast(inputs[index].read(time), dtypes[index])
+            old, arrays = states[index], collected[index]
+            projected = tf.cast(inputs[index].read(time), kinds[index])
             new, saved = lane.kernel.forward(projected, see(old[0]), old, weights)
             kept = new
             if lane.keep:
-                keep = [tf.cast(array.read(time), dtypes[index]) for array in keeps[index]]
-                kept = [k * o + (1.0 - k) * n for n, k, o in zip(new, keep, old, strict=True)]
-            arrays["output"] = _write(arrays["output"], time, kept[:1] * sequences)
+                kept = blend([array.read(time) for array in keeps[index]], old, new)
             if training:
-                arrays["states"] = _write(arrays["states"], time, kept)
-                arrays["saved"] = _write(arrays["saved"], time, saved)
-                arrays["new"] = _write(arrays["new"], time, new if lane.keep else [])
+                record = {"states": kept, "saved": saved, "new": new if lane.keep else []}
+            else:
+                record = {"states": kept[: _outputs(lane, sequences)]}
             next_states.append(
                 [tf.ensure_shape(n, o.shape) for n, o in zip(kept, old, strict=True)]
             )
-            next_collected.append(arrays)
+            next_collected.append(
+                {name: _write(arrays[name], time, record[name]) for name in arrays}
+            )
         return step + 1, next_states, next_collected
 
     first = [
         [tf.cast(state, dtype) for state in lane.states]
-        for lane, dtype in zip(lanes, dtypes, strict=True)
+        for lane, dtype in zip(lanes, kinds, strict=True)
     ]
     _, states, collected = tf.while_loop(
         lambda step, *_: step < length,
@@ -248,39 +175,48 @@ def _forward(specs, training, sequences, tensors):
         for lane_states, lane in zip(states, lanes, strict=True)
     ]
     collected = [{name: _stack(arrays) for name, arrays in lane.items()} for lane in collected]
-    outputs = [arrays.pop("output")[0] for arrays in collected] if sequences else []
+    outputs = [
+        [
+            tf.cast(state, lane.projected.dtype)
+            for state in history["states"][: _outputs(lane, sequences)]
+        ]
+        for history, lane in zip(collected, lanes, strict=True)
+    ]
     return outputs, states, collected if training else []
 
 
-def _previous(history, first, reverse):
-    """Shifts states of all steps to those before each step."""
-    first = tf.cast(first, history.dtype)[tf.newaxis]
-    # Sliced last, so that no step at all stays none.
-    return tf.concat([history, first], 0)[1:] if reverse else tf.concat([first, history], 0)[:-1]
+def _previous(lane, history):
+    """Shifts the states of all steps to those before each step."""
+    shifted = []
+    for states, first in zip(history["states"], lane.states, strict=True):
+        first = tf.cast(first, states.dtype)[tf.newaxis]
+        # Sliced last, so that no step at all stays none.
+        if lane.reverse:
+            shifted.append(tf.concat([states, first], 0)[1:])
+        else:
+            shifted.append(tf.concat([first, states], 0)[:-1])
+    return shifted
 
 
 def _backward(specs, sequences, tensors, history, upstream):
-    """Runs all lanes back; gives what each collected, what its weights saw, its first states'."""
-    lanes = _unpack(specs, tensors)
+    """Runs all lanes back; gives their `Kernel.inner` and the gradients of their first states."""
+    lanes = unpack(specs, tensors)
     length = _length(lanes[0].projected)
     upstream = iter(upstream)
-    outputs = [_array(next(upstream)) if sequences else None for _ in lanes]
-    finals, ready, factors, keeps, seen, collected = [], [], [], [], [], []
+    outputs = [[_array(next(upstream)) for _ in range(_outputs(lane, sequences))] for lane in lanes]
+    finals, ready, coefficients, keeps, collected = [], [], [], [], []
     for lane, kept in zip(lanes, history, strict=True):
-        dtype, units = _inner_dtype(lane.projected), lane.states[0].shape[-1]
+        dtype = loop_dtype(lane.projected.dtype)
         finals.append([tf.cast(next(upstream), dtype) for _ in lane.states])
-        ready.append(_ready(lane))
-        previous = [
-            _previous(states, first, lane.reverse)
-            for states, first in zip(kept["states"], lane.states, strict=True)
-        ]
+        weights, see = _ready(lane)
+        # Once here instead of in each matmul.
+        ready.append(([tf.transpose(w) if w.shape.rank == 2 else w for w in weights], see))
         new = kept["new"] or kept["states"]
-        factors.append([_array(x) for x in lane.kernel.coefficients(new, previous, kept["saved"])])
+        coefficients.append(lane.kernel.coefficients(new, _previous(lane, kept), kept["saved"]))
         keeps.append([_array(keep) for keep in lane.keep or ()])
-        seen.append(tf.cast(ready[-1][1](previous[0]), lane.projected.dtype))
-        sizes = lane.kernel.collected_sizes(units)
-        kinds = [lane.projected.dtype] * len(sizes)
-        collected.append(_collectors(sizes, lane.states[0], kinds, length))
+        sizes = lane.kernel.kept_sizes(lane.states, lane.weights)
+        collected.append(_collectors(sizes, lane.states[0], dtype, length))
+    factors = [[_array(tensor) for tensor in lane] for lane in coefficients]
 
     def body(step, gradients, collected):
         next_gradients, next_collected = [], []
@@ -288,8 +224,8 @@ def _backward(specs, sequences, tensors, history, upstream):
             time = step if lane.reverse else length - 1 - step
             old = list(gradients[index])
             weights, see = ready[index]
-            if sequences:
-                old[0] += tf.cast(outputs[index].read(time), old[0].dtype)
+            for state, array in enumerate(outputs[index]):
+                old[state] += tf.cast(array.read(time), old[state].dtype)
             keep = [tf.cast(array.read(time), old[0].dtype) for array in keeps[index]]
             inner = [(1.0 - k) * g for k, g in zip(keep, old, strict=True)] if keep else old
             now = [array.read(time) for array in factors[index]]
@@ -309,19 +245,26 @@ def _backward(specs, sequences, tensors, history, upstream):
         (tf.constant(0), finals, collected),
         maximum_iterations=length,
     )
-    return [
-        (_stack(arrays), saw, first)
-        for arrays, saw, first in zip(collected, seen, gradients, strict=True)
-    ]
+    results = []
+    for lane, known, arrays, first in zip(lanes, coefficients, collected, gradients, strict=True):
+        inner = lane.kernel.inner(known, _stack(arrays))
+        results.append(([tf.cast(tensor, lane.projected.dtype) for tensor in inner], first))
+    return results
 
 
-def _lane_gradients(lane, saved, collected, seen, states):
+def _lane_gradients(lane, history, inner, states):
     """Gives the gradients of a lane's tensors, in the order of `Lane.tensors`."""
-    projected, weights = lane.kernel.finish(collected, saved, seen)
+    previous, see = _previous(lane, history), _ready(lane)[1]
+    weights = lane.kernel.by_weights(
+        inner,
+        history["saved"],
+        history["new"] or history["states"],
+        [see(previous[0]), *previous[1:]],
+    )
+    own = [*states, *weights[: len(lane.weights)]]
     return [
-        projected,
-        *[tf.cast(state, old.dtype) for state, old in zip(states, lane.states, strict=True)],
-        *[tf.cast(weight, old.dtype) for weight, old in zip(weights, lane.weights)],  # noqa: B905
+        lane.kernel.by_projected(inner),
+        *[tf.cast(x, y.dtype) for x, y in zip(own, [*lane.states, *lane.weights], strict=True)],
         *[tf.zeros_like(tensor) for tensor in lane.keep or ()],
         *([] if lane.seen_scale is None else [tf.zeros_like(lane.seen_scale)]),
     ]

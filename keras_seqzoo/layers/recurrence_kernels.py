@@ -1,47 +1,131 @@
 """One step of Elman's network, the LSTM and the GRU, and its gradient, written by hand.
 
 All gradients here have one form. Once the forward loop has run, every factor of the backward step
-that does not depend on the incoming gradient is known for all steps, so `coefficients` computes
-them at once; what is left for the backward loop is linear in the gradient of the state: a product
-with a coefficient and one matmul with the recurrent weights (two for the GRU that resets before).
-The gradients of the weights are matmuls over all steps after it.
+that does not depend on the incoming gradient is known for all steps, so they are computed at once;
+what is left for the backward loop is linear in the gradient of the state: a product with a
+coefficient and one matmul with the recurrent weights (two for the GRU that resets before). The
+gradients of the weights are matmuls over all steps after it.
 
 Gates are computed as `σ(a) = (1 + tanh(a / 2)) / 2`, so that one tanh goes over the activations of
 all gates at once; a compiler then reads and writes each of them once.
 
-Shapes: T steps, B rows, U units, G gates. `seen` is the state that the recurrent weights see:
-h, or `h ⊙ m` under recurrent dropout. All functions take and give lists.
+Shapes: T steps, B rows, U units, G gates.
 """
 
 import dataclasses
+from typing import ClassVar
 
 import tensorflow as tf
+
+
+class Kernel:
+    """What `kernel_recurrence` needs to know of a step. All methods take and give lists.
+
+    Attributes:
+        outputs: how many of the states, from the first, are wanted as sequences.
+    """
+
+    outputs: ClassVar[int] = 1
+
+    def saved_sizes(self, states, weights):
+        """Gives the sizes of what `forward` saves, from the states and the weights."""
+        raise NotImplementedError
+
+    def kept_sizes(self, states, weights):
+        """Gives the sizes of what `backward` keeps; by default that is `gradients`."""
+        return [state.shape[-1] for state in states]
+
+    def forward(self, projected, seen, states, weights):
+        """Does one step.
+
+        Args:
+            projected: tensor `(B, P)`, the projected input.
+            seen: tensor `(B, U)`, the first state as the weights see it: scaled under dropout.
+            states: list of tensors `(B, U)`.
+            weights: list of tensors.
+
+        Returns:
+            The new states, and what the backward pass needs beside them.
+        """
+        raise NotImplementedError
+
+    def coefficients(self, new, previous, saved):
+        """Gives what `backward` multiplies with, `(T, B, ...)`, for all steps at once.
+
+        Args:
+            new: list of the states that the steps computed, `(T, B, U)`.
+            previous: list of the states that they had, `(T, B, U)`.
+            saved: list of what they saved.
+        """
+        raise NotImplementedError
+
+    def backward(self, coefficients, gradients, weights):
+        """Does one step back.
+
+        Args:
+            coefficients: list of tensors `(B, ...)`.
+            gradients: list of tensors `(B, U)`, of the new states.
+            weights: list of tensors, the matrices among them transposed.
+
+        Returns:
+            What to keep for `inner`, the gradient of `seen`, and those of the old states that do
+            not go through it.
+        """
+        raise NotImplementedError
+
+    def inner(self, coefficients, kept):
+        """Gives the gradients of what the gates and the candidate take, for one step or for all.
+
+        Args:
+            coefficients: list of tensors `(..., B, ...)`.
+            kept: list of what `backward` kept `(..., B, size)`.
+        """
+        raise NotImplementedError
+
+    def by_projected(self, inner):
+        """Gives the gradient of `projected`, for one step or for all, from what `inner` gave."""
+        return inner[0]
+
+    def by_weights(self, inner, saved, new, previous):
+        """Gives the gradients of the weights, from all steps.
+
+        Args:
+            inner: list of what `inner` gave.
+            saved: list of what `forward` saved.
+            new: list of the states that the steps computed.
+            previous: list of the states that they had, the first as the weights saw it.
+        """
+        raise NotImplementedError
+
+
+def all_steps(left, right):
+    """Sums `leftᵀ·right` over all steps: `(T, B, m)`, `(T, B, n)` to `(m, n)`."""
+    left = tf.cast(tf.reshape(left, (-1, left.shape[-1])), right.dtype)
+    return tf.matmul(left, tf.reshape(right, (-1, right.shape[-1])), transpose_a=True)
 
 
 def _gate(activation):
     return 0.5 + 0.5 * activation
 
 
-def _all_steps(left, right):
-    """Sums `leftᵀ·right` over all steps: `(T, B, m)`, `(T, B, n)` to `(m, n)`."""
-    left = tf.reshape(left, (-1, left.shape[-1]))
-    return tf.matmul(left, tf.reshape(right, (-1, right.shape[-1])), transpose_a=True)
+def _flat(blocks):
+    """Turns `(..., G, U)` to `(..., G·U)`."""
+    size = blocks.shape[-2] * blocks.shape[-1]
+    if blocks.shape.rank == 3:
+        return tf.reshape(blocks, (-1, size))
+    return tf.reshape(blocks, tf.concat([tf.shape(blocks)[:-2], [size]], 0))
 
 
 @dataclasses.dataclass(frozen=True)
-class ElmanKernel:
+class ElmanKernel(Kernel):
     """`h' = tanh(p + U·h)`, p the projected input. Weights: `[U (U, U)]`."""
 
-    def saved_sizes(self, units):
-        """Gives the sizes of what `forward` saves."""
+    def saved_sizes(self, states, weights):
+        """Nothing is saved."""
         return []
 
-    def collected_sizes(self, units):
-        """Gives the sizes of what `backward` collects."""
-        return [units]
-
     def forward(self, projected, seen, states, weights):
-        """Gives the new states and what the backward pass needs beside them."""
+        """Does one step."""
         return [tf.tanh(projected + tf.matmul(seen, weights[0]))], []
 
     def coefficients(self, new, previous, saved):
@@ -49,17 +133,21 @@ class ElmanKernel:
         return [1.0 - tf.square(new[0])]
 
     def backward(self, coefficients, gradients, weights):
-        """Gives what to collect, the gradient of `seen`, and the direct ones of the states."""
-        inner = gradients[0] * coefficients[0]
-        return [inner], tf.matmul(inner, weights[0], transpose_b=True), [0.0]
+        """Does one step back."""
+        (inner,) = self.inner(coefficients, gradients)
+        return gradients, tf.matmul(inner, weights[0]), [0.0]
 
-    def finish(self, collected, saved, seen):
-        """Gives the gradients of the projected inputs and of the weights."""
-        return collected[0], [_all_steps(seen, collected[0])]
+    def inner(self, coefficients, kept):
+        """Gives the gradient of what tanh takes."""
+        return [kept[0] * coefficients[0]]
+
+    def by_weights(self, inner, saved, new, previous):
+        """Gives the gradient of U."""
+        return [all_steps(previous[0], inner[0])]
 
 
 @dataclasses.dataclass(frozen=True)
-class LSTMKernel:
+class LSTMKernel(Kernel):
     """`c' = f ⊙ c + i ⊙ g`, `h' = o ⊙ tanh(c')`; gates i, f, g, o, or i, g, o without forgetting.
 
     Weights: `[U (U, G·U)]`.
@@ -67,20 +155,20 @@ class LSTMKernel:
 
     forget_gate: bool = True
 
-    def saved_sizes(self, units):
-        """Gives the sizes of what `forward` saves."""
-        return [(4 if self.forget_gate else 3) * units]
+    @property
+    def _gates(self):
+        return 4 if self.forget_gate else 3
 
-    def collected_sizes(self, units):
-        """Gives the sizes of what `backward` collects."""
-        return self.saved_sizes(units)
+    def saved_sizes(self, states, weights):
+        """The activations of all gates."""
+        return [self._gates * states[0].shape[-1]]
 
     def _scale(self, units, dtype):
         sigmoids = tf.fill((units,), tf.constant(0.5, dtype))
-        first = [sigmoids, sigmoids] if self.forget_gate else [sigmoids]
+        first = [sigmoids] * (self._gates - 2)
         return tf.concat([*first, tf.ones((units,), dtype), sigmoids], 0)
 
-    def _gates(self, activations):
+    def _split(self, activations):
         if self.forget_gate:
             i, f, g, o = tf.split(activations, 4, -1)
             return _gate(i), _gate(f), g, _gate(o)
@@ -88,56 +176,59 @@ class LSTMKernel:
         return _gate(i), None, g, _gate(o)
 
     def forward(self, projected, seen, states, weights):
-        """Gives the new states, and the activations of all gates `(B, G·U)`."""
+        """Does one step."""
         scale = self._scale(states[0].shape[-1], projected.dtype)
         activations = tf.tanh(scale * (projected + tf.matmul(seen, weights[0])))
-        i, f, g, o = self._gates(activations)
+        i, f, g, o = self._split(activations)
         memory = i * g + (states[1] if f is None else f * states[1])
         return [o * tf.tanh(memory), memory], [activations]
 
     def coefficients(self, new, previous, saved):
-        """Gives what multiplies the gradients of c', of h' and of c."""
-        i, f, g, o = self._gates(saved[0])
+        """Gives what multiplies the gradients of c' and h' `(T, B, G, U)`, of h', and of c."""
+        i, f, g, o = self._split(saved[0])
         tanh = tf.tanh(new[1])
         by_memory = [g * i * (1.0 - i), i * (1.0 - tf.square(g))]
         if f is not None:
             by_memory.insert(1, previous[1] * f * (1.0 - f))
         into_memory = o * (1.0 - tf.square(tanh))
-        factors = tf.concat([*by_memory, tanh * o * (1.0 - o)], -1)
+        factors = tf.stack([*by_memory, tanh * o * (1.0 - o)], -2)
         return [factors, into_memory] + ([] if f is None else [f])
 
     def backward(self, coefficients, gradients, weights):
-        """Gives what to collect, the gradient of `seen`, and the direct ones of the states."""
-        factors, into_memory, *forget = coefficients
+        """Does one step back."""
         state, memory = gradients
-        memory = memory + state * into_memory
-        spread = [memory] * (3 if self.forget_gate else 2)
-        inner = tf.concat([*spread, state], -1) * factors
-        direct = memory * forget[0] if forget else memory
-        return [inner], tf.matmul(inner, weights[0], transpose_b=True), [0.0, direct]
+        memory = memory + state * coefficients[1]
+        (inner,) = self.inner(coefficients, [state, memory])
+        direct = memory * coefficients[2] if self.forget_gate else memory
+        by_seen = tf.matmul(inner, weights[0])
+        return [state, memory], by_seen, [0.0, direct]
 
-    def finish(self, collected, saved, seen):
-        """Gives the gradients of the projected inputs and of the weights."""
-        return collected[0], [_all_steps(seen, collected[0])]
+    def inner(self, coefficients, kept):
+        """Gives the gradients of what the activations of all gates take."""
+        state, memory = kept
+        of_output = tf.range(self._gates)[:, tf.newaxis] == self._gates - 1  # (G, 1)
+        spread = tf.where(of_output, state[..., tf.newaxis, :], memory[..., tf.newaxis, :])
+        return [_flat(spread * coefficients[0])]
+
+    def by_weights(self, inner, saved, new, previous):
+        """Gives the gradient of U."""
+        return [all_steps(previous[0], inner[0])]
 
 
 @dataclasses.dataclass(frozen=True)
-class ResetAfterGRUKernel:
+class ResetAfterGRUKernel(Kernel):
     """`h~ = tanh(p_h + r ⊙ (U_h·h + b'_h))`, `h' = z ⊙ h + (1 - z) ⊙ h~`.
 
     Weights: `[U (U, 3U)]`, and with a bias of the state `b' (3U)`.
     """
 
-    def saved_sizes(self, units):
-        """Gives the sizes of what `forward` saves."""
-        return [4 * units]
-
-    def collected_sizes(self, units):
-        """Gives the sizes of what `backward` collects."""
-        return [3 * units, units]
+    def saved_sizes(self, states, weights):
+        """The activations of both gates, h~, and `U_h·h + b'_h`."""
+        units = states[0].shape[-1]
+        return [2 * units, units, units]
 
     def forward(self, projected, seen, states, weights):
-        """Gives the new state, and [z, r, h~, U_h·h + b'_h] `(B, 4U)`."""
+        """Does one step."""
         units = states[0].shape[-1]
         inner = tf.matmul(seen, weights[0])
         if len(weights) > 1:
@@ -147,81 +238,97 @@ class ResetAfterGRUKernel:
         inner = inner[:, 2 * units :]
         candidate = tf.tanh(projected[:, 2 * units :] + reset * inner)
         new = candidate + update * (states[0] - candidate)
-        return [new], [tf.concat([update, reset, candidate, inner], -1)]
+        return [new], [gates, candidate, inner]
 
     def coefficients(self, new, previous, saved):
-        """Gives what the gradient of h' is multiplied with for the inner gates, and z."""
-        update, reset, candidate, inner = tf.split(saved[0], 4, -1)
+        """Gives what the gradient of h' is multiplied with for `U·h`, for h~, and for h."""
+        gates, candidate, inner = saved
+        update, reset = tf.split(_gate(gates), 2, -1)
         by_candidate = (1.0 - update) * (1.0 - tf.square(candidate))
         by_update = (previous[0] - candidate) * update * (1.0 - update)
         by_reset = by_candidate * inner * reset * (1.0 - reset)
-        return [tf.concat([by_update, by_reset, by_candidate * reset], -1), update]
+        factors = tf.stack([by_update, by_reset, by_candidate * reset], -2)
+        return [factors, by_candidate, update]
 
     def backward(self, coefficients, gradients, weights):
-        """Gives what to collect, the gradient of `seen`, and the direct one of the state."""
-        factors, update = coefficients
-        inner = tf.concat([gradients[0]] * 3, -1) * factors
-        direct = gradients[0] * update
-        seen = tf.matmul(inner, weights[0], transpose_b=True)
-        return [inner, gradients[0]], seen, [direct]
+        """Does one step back."""
+        by_state = _flat(gradients[0][:, tf.newaxis] * coefficients[0])
+        seen = tf.matmul(by_state, weights[0])
+        return gradients, seen, [gradients[0] * coefficients[2]]
 
-    def finish(self, collected, saved, seen):
-        """Gives the gradients of the projected inputs and of the weights."""
-        inner, state = collected
-        update, _, candidate, _ = tf.split(saved[0], 4, -1)
-        units = update.shape[-1]
-        last = state * tf.cast((1.0 - update) * (1.0 - tf.square(candidate)), state.dtype)
-        weights = [_all_steps(seen, inner), tf.reduce_sum(inner, (0, 1))]  # U, b'
-        return tf.concat([inner[..., : 2 * units], last], -1), weights
+    def inner(self, coefficients, kept):
+        """Gives the gradients of `U·h + b'`, and of what the tanh of h~ takes."""
+        by_state = _flat(kept[0][..., tf.newaxis, :] * coefficients[0])
+        return [by_state, kept[0] * coefficients[1]]
+
+    def by_projected(self, inner):
+        """Gives the gradient of `projected`: that of `U·h + b'` but for the candidate."""
+        by_state, candidate = inner
+        return tf.concat([by_state[..., : -candidate.shape[-1]], candidate], -1)
+
+    def by_weights(self, inner, saved, new, previous):
+        """Gives the gradients of U and b'."""
+        return [all_steps(previous[0], inner[0]), tf.reduce_sum(inner[0], (0, 1))]
 
 
 @dataclasses.dataclass(frozen=True)
-class ResetBeforeGRUKernel:
+class ResetBeforeGRUKernel(Kernel):
     """`h~ = tanh(p_h + U_h·(r ⊙ h))`, `h' = z ⊙ h + (1 - z) ⊙ h~`.
 
     Weights: `[U_zr (U, 2U), U_h (U, U)]`. Under recurrent dropout r multiplies `seen`.
     """
 
-    def saved_sizes(self, units):
-        """Gives the sizes of what `forward` saves."""
-        return [3 * units, units]
+    def saved_sizes(self, states, weights):
+        """The activations of both gates, h~, and `seen`."""
+        units = states[0].shape[-1]
+        return [2 * units, units, units]
 
-    def collected_sizes(self, units):
-        """Gives the sizes of what `backward` collects."""
-        return [3 * units]
+    def kept_sizes(self, states, weights):
+        """The gradients of what the gates take, and of what the tanh of h~ takes."""
+        units = states[0].shape[-1]
+        return [2 * units, units]
 
     def forward(self, projected, seen, states, weights):
-        """Gives the new state, and [z, r, h~] `(B, 3U)`."""
+        """Does one step."""
         units = states[0].shape[-1]
         gates = tf.tanh(0.5 * (projected[:, : 2 * units] + tf.matmul(seen, weights[0])))
         update, reset = tf.split(_gate(gates), 2, -1)
         candidate = tf.tanh(projected[:, 2 * units :] + tf.matmul(reset * seen, weights[1]))
         new = candidate + update * (states[0] - candidate)
-        return [new], [tf.concat([update, reset, candidate], -1), seen]
+        return [new], [gates, candidate, seen]
 
     def coefficients(self, new, previous, saved):
         """Gives the factors by z, by r and by h~, and z and r."""
-        update, reset, candidate = tf.split(saved[0], 3, -1)
+        gates, candidate, seen = saved
+        update, reset = tf.split(_gate(gates), 2, -1)
         return [
             (previous[0] - candidate) * update * (1.0 - update),
-            saved[1] * reset * (1.0 - reset),
+            seen * reset * (1.0 - reset),
             (1.0 - update) * (1.0 - tf.square(candidate)),
             update,
             reset,
         ]
 
     def backward(self, coefficients, gradients, weights):
-        """Gives what to collect, the gradient of `seen`, and the direct one of the state."""
+        """Does one step back."""
         by_update, by_reset, by_candidate, update, reset = coefficients
         candidate = gradients[0] * by_candidate
-        gated = tf.matmul(candidate, weights[1], transpose_b=True)  # the gradient of r ⊙ seen
+        gated = tf.matmul(candidate, weights[1])  # the gradient of r ⊙ seen
         gates = tf.concat([gradients[0] * by_update, gated * by_reset], -1)
-        seen = gated * reset + tf.matmul(gates, weights[0], transpose_b=True)
-        return [tf.concat([gates, candidate], -1)], seen, [gradients[0] * update]
+        seen = gated * reset + tf.matmul(gates, weights[0])
+        return [gates, candidate], seen, [gradients[0] * update]
 
-    def finish(self, collected, saved, seen):
-        """Gives the gradients of the projected inputs and of the weights."""
-        units = seen.shape[-1]
-        gates, candidate = tf.split(collected[0], (2 * units, units), -1)
-        reset = tf.cast(saved[0][..., units : 2 * units], seen.dtype)
-        return collected[0], [_all_steps(seen, gates), _all_steps(reset * seen, candidate)]
+    def inner(self, coefficients, kept):
+        """Gives what was kept: a matmul lies between the two."""
+        return kept
+
+    def by_projected(self, inner):
+        """Gives the gradient of `projected`."""
+        return tf.concat(inner, -1)
+
+    def by_weights(self, inner, saved, new, previous):
+        """Gives the gradients of both parts of U."""
+        gates, candidate = inner
+        reset = _gate(tf.split(saved[0], 2, -1)[1])
+        gated = tf.cast(reset, candidate.dtype) * tf.cast(previous[0], candidate.dtype)
+        return [all_steps(previous[0], gates), all_steps(gated, candidate)]

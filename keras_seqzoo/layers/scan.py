@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.kernel_recurrence import Lane, kernel_recurrence
+from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
+from keras_seqzoo.layers.lane import Lane, loop_dtype
 from keras_seqzoo.layers.recurrence import recurrence
 
 
@@ -59,10 +60,7 @@ def run_layers(layers, steps, mask, initial_states, training):
         # inference, which is exported, run the same loop op by op.
         compiled=layers[0].implementation == "auto" and training and not tf.executing_eagerly(),
     )
-    return [
-        (_zero_padding(output if sequences else last[0], mask, sequences), last)
-        for output, last in results
-    ]
+    return [(_zero_padding((output or last)[0], mask, sequences), last) for output, last in results]
 
 
 def _lane(layer, steps, mask, states, training):
@@ -84,8 +82,7 @@ def _keep_shares(layer, steps, mask, states, training):
     zoneout = layer.draw_zoneout(states, training, leading=tf.shape(steps)[:1])
     if mask is None:
         return zoneout
-    dtype = tf.float64 if steps.dtype == tf.float64 else tf.float32
-    padding = 1.0 - tf.cast(mask, dtype)[..., tf.newaxis]  # (T, B, 1)
+    padding = 1.0 - tf.cast(mask, loop_dtype(steps.dtype))[..., tf.newaxis]  # (T, B, 1)
     if zoneout is None:
         return [padding] * len(states)
     return [tf.maximum(padding, share) for share in zoneout]

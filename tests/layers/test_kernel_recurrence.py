@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from keras_seqzoo.layers.kernel_recurrence import Lane, kernel_recurrence
+from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
+from keras_seqzoo.layers.lane import Lane
 from keras_seqzoo.layers.recurrence_kernels import (
     ElmanKernel,
     LSTMKernel,
@@ -130,7 +131,7 @@ def unrolled(case):
                 new = [k * o + (1.0 - k) * n for k, o, n in zip(shares, states, new, strict=True)]
             states = new
             outputs.append(states[0])
-        results.append((tf.stack(outputs[::-1] if reverse else outputs), states))
+        results.append(([tf.stack(outputs[::-1] if reverse else outputs)], states))
     return results
 
 
@@ -147,7 +148,7 @@ def differentiate(run, case, return_sequences=True):
         tape.watch(by)
         results = run(case)
         if not return_sequences:
-            results = [(None, states) for _, states in results]
+            results = [([], states) for _, states in results]
         loss = 0.0
         for index, tensor in enumerate(leaves(results)):
             weights = tf.sin(1.0 + index + tf.range(tf.size(tensor), dtype=tf.float64))
@@ -251,7 +252,7 @@ def test_a_loss_of_one_lane_or_of_the_last_state_only():
         for run in (unrolled, looped):
             with tf.GradientTape() as tape:
                 tape.watch(everything)
-                output, states = run(case)[lane]
+                [output], states = run(case)[lane]
                 loss = tf.reduce_sum(tf.sin(output if tensor == "output" else states[1]))
             gradients.append(
                 tape.gradient(loss, everything, unconnected_gradients=tf.UnconnectedGradients.ZERO)
@@ -269,7 +270,7 @@ def test_second_derivatives_are_refused(name, training):
             outer.watch(by)
             with tf.GradientTape() as inner:
                 inner.watch(by)
-                outputs = looped(case, training=training)[0][0]
+                [outputs], _ = looped(case, training=training)[0]
                 loss = tf.reduce_sum(outputs**2)
             gradient = inner.gradient(loss, by)
         return outer.gradient(gradient, by)
