@@ -14,6 +14,7 @@ from keras_seqzoo.layers.pooling import SequencePooling
 from keras_seqzoo.layers.recurrent import Recurrent
 from keras_seqzoo.layers.stack import Stack
 from keras_seqzoo.layers.tied_softmax import TiedSoftmax
+from keras_seqzoo.layers.vocabulary_projection import VocabularyProjection
 
 __all__ = [
     "GRU",
@@ -33,4 +34,5 @@ __all__ = [
     "SequencePooling",
     "Stack",
     "TiedSoftmax",
+    "VocabularyProjection",
 ]

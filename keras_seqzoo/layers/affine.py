@@ -124,12 +124,13 @@ class AffineCell(RecurrentCell):
         """Reads the bias that belongs to the input, or None."""
         return self.ready(self.bias) if self.use_bias else None
 
-    def project(self, inputs, training=False):
-        """Computes W·x + b, one matmul for all leading dimensions."""
+    def project(self, inputs, training=False, kernel=None):
+        """Computes W·x + b, one matmul for all leading dimensions; `kernel` may be part of W."""
+        kernel = self.ready(self.kernel) if kernel is None else kernel
         features = inputs.shape[-1]
         leading = tf.shape(inputs)[:-1]
         flat = tf.reshape(inputs, (-1, features)) if len(inputs.shape) != 2 else inputs
-        projected = tf.matmul(flat, self.ready(self.kernel))  # (N, gates·U)
+        projected = tf.matmul(flat, kernel)  # (N, gates·U)
         bias = self.input_bias()
         if bias is not None:
             projected = tf.nn.bias_add(projected, bias)

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.lane import loop_dtype
 from keras_seqzoo.layers.masks import valid_steps
 
 
@@ -15,8 +16,8 @@ class Attention(keras.layers.Layer):
     ```
 
     (Bahdanau et al. 2015, equations 5 and 6); both sums run over the valid steps of the memory.
-    A memory with no valid step gives weights and context zero. Scores and softmax are computed
-    in float32 under any dtype policy. The layer keeps nothing between calls: the memory, its
+    A memory with no valid step gives weights and context zero. The softmax is computed in
+    float32, under float64 in float64. The layer keeps nothing between calls: the memory, its
     projection `keys` and the `state` are arguments.
 
     A subclass defines `build(query_shape, memory_shape)`, `scores(query, keys)`, and, if the
@@ -39,7 +40,7 @@ class Attention(keras.layers.Layer):
     Returns:
         A tuple `(context, weights, state)`: context `(batch, memory depth)` or `(batch, time,
         memory depth)` in the compute dtype; weights `(batch, steps)` or `(batch, time, steps)`
-        in float32.
+        in float32 (or float64).
 
     Raises:
         ValueError: if ranks, or the shapes of memory, keys and mask, do not fit.
@@ -85,7 +86,8 @@ class Attention(keras.layers.Layer):
         one_query = query.shape.rank == 2
         if one_query:
             query = query[:, tf.newaxis]  # (batch, 1, query depth)
-        weights = masked_softmax(tf.cast(self.scores(query, keys), tf.float32), mask)
+        scores = self.scores(query, keys)
+        weights = masked_softmax(tf.cast(scores, loop_dtype(query.dtype)), mask)
         context = tf.matmul(tf.cast(weights, self.compute_dtype), memory)
         if one_query:
             context, weights = context[:, 0], weights[:, 0]

@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.input_feeding import run_fed
+from keras_seqzoo.layers.lane import loop_dtype
 from keras_seqzoo.layers.recurrent import Recurrent
 from keras_seqzoo.layers.stack import Stack
 
@@ -25,7 +27,8 @@ class AttentionDecoder(keras.layers.Layer):
     Neither feeds a context back into the layer that asks, so in training the recurrent layers run
     whole and the attention is one batched matmul over all steps. `input_feeding=True` puts the
     last joined vector beside the input, [x_t; o_{t-1}] (Luong et al., section 3.3; o_0 = 0), and
-    then the steps are run one by one.
+    then all of them are one loop. It has a hand-written gradient for one layer whose cell has one,
+    under a `LuongAttention` with the score "dot" or "general"; any other is differentiated.
 
     Args:
         layers: a list of `Recurrent` layers, from the bottom.
@@ -161,8 +164,8 @@ class AttentionDecoder(keras.layers.Layer):
                 tf.ones((batch_size, 1, size), self.compute_dtype), training=True
             )
         if self.input_feeding:
-            outputs, weights, state = self._run_step_by_step(
-                sequence, mask, state, memory, memory_mask, keys, scale, training
+            outputs, weights, state = run_fed(
+                self, sequence, mask, state, memory, memory_mask, keys, scale, training
             )
         else:
             outputs, weights, state = self._attend(
@@ -184,7 +187,7 @@ class AttentionDecoder(keras.layers.Layer):
             A tuple `(output, weights, state)`: `(batch, units)`, `(batch, memory_steps)`.
         """
         inputs = tf.cast(inputs, self.compute_dtype)
-        run = self._feed if self.input_feeding else self._attend
+        run = self.feed if self.input_feeding else self._attend
         return run(inputs, state, memory, memory_mask, keys)
 
     def _attend(
@@ -207,44 +210,13 @@ class AttentionDecoder(keras.layers.Layer):
             output = tf.where(mask[..., tf.newaxis], output, tf.zeros((), output.dtype))
         return output, weights, {"layers": list(lower_states) + list(upper_states)}
 
-    def _feed(self, inputs, state, memory, memory_mask, keys, scale=None, training=False):
+    def feed(self, inputs, state, memory, memory_mask, keys, scale=None, training=False):
         """One step of `_attend` with the last output beside the input."""
         inputs = tf.concat([inputs, state["output"]], axis=-1)
         output, weights, state = self._attend(
             inputs, state, memory, memory_mask, keys, scale, training
         )
         return output, weights, {**state, "output": output}
-
-    def _run_step_by_step(self, sequence, mask, state, memory, memory_mask, keys, scale, training):
-        """The same as `_attend`, with each step's output beside the next step's input."""
-        steps = tf.shape(sequence)[1] if sequence.shape[1] is None else sequence.shape[1]
-        inputs = tf.TensorArray(sequence.dtype, steps, element_shape=sequence[:, 0].shape)
-        inputs = inputs.unstack(tf.transpose(sequence, (1, 0, 2)))  # (B, T, F) -> T of (B, F)
-        outputs = tf.TensorArray(self.compute_dtype, steps, element_shape=state["output"].shape)
-        weights = tf.TensorArray(tf.float32, steps, element_shape=memory.shape[:2])
-        scale = None if scale is None else scale[:, 0]  # (B, upper input)
-
-        def body(time, state, outputs, weights):
-            output, attended, new_state = self._feed(
-                inputs.read(time), state, memory, memory_mask, keys, scale, training
-            )
-            if mask is not None:
-                valid = mask[:, time, tf.newaxis]  # (B, 1)
-                new_state = tf.nest.map_structure(
-                    lambda new, old: tf.where(valid, new, old), new_state, state
-                )
-                output = tf.where(valid, output, tf.zeros((), output.dtype))
-            outputs = outputs.write(time, output)
-            return time + 1, new_state, outputs, weights.write(time, attended)
-
-        _, state, outputs, weights = tf.while_loop(
-            lambda time, *_: time < steps,
-            body,
-            (tf.constant(0), state, outputs, weights),
-            maximum_iterations=steps,
-        )
-        outputs = tf.transpose(outputs.stack(), (1, 0, 2))  # (T, B, U) -> (B, T, U)
-        return outputs, tf.transpose(weights.stack(), (1, 0, 2)), state
 
     def compute_output_spec(
         self,
@@ -273,7 +245,8 @@ class AttentionDecoder(keras.layers.Layer):
         if self.input_feeding:
             state["output"] = keras.KerasTensor((batch, self.units), self.compute_dtype)
         outputs = keras.KerasTensor((batch, steps, self.units), self.compute_dtype)
-        weights = keras.KerasTensor((batch, steps, memory.shape[1]), "float32")
+        dtype = loop_dtype(self.compute_dtype).name
+        weights = keras.KerasTensor((batch, steps, memory.shape[1]), dtype)
         return outputs, weights, state
 
     def compute_mask(self, inputs, previous_mask=None):

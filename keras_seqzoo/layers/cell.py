@@ -82,6 +82,10 @@ class RecurrentCell(keras.layers.Layer):
         """
         return None
 
+    def weights_of_state(self):
+        """Lists what `kernel_step` takes of the weights: what `constants` gives."""
+        return [weight for weight in tf.nest.flatten(self.constants()) if weight is not None]
+
     def project(self, inputs, training=False):
         """Does what depends on the input alone, for one step or for all steps at once.
 

@@ -1,93 +1,111 @@
-"""One step of a decoder with attention and input feeding, and its gradient, written by hand."""
-
-import dataclasses
-from typing import ClassVar
+"""The loop of a decoder whose last output is an input of the next step."""
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence_kernels import Kernel, all_steps
+from keras_seqzoo.layers.affine import AffineCell
+from keras_seqzoo.layers.input_feeding_kernel import InputFeedingKernel
+from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
+from keras_seqzoo.layers.lane import Lane, loop_dtype
+from keras_seqzoo.layers.luong_attention import LuongAttention
+from keras_seqzoo.layers.scan import compiles, time_major, zero_padding
 
 
-@dataclasses.dataclass(frozen=True)
-class InputFeedingKernel(Kernel):
-    """A recurrent step, attention by a product with keys, and the vector that is fed back.
+def run_fed(decoder, sequence, mask, state, memory, memory_mask, keys, scale, training):
+    """Runs an `AttentionDecoder` with input feeding over a sequence.
 
-    `s' = cell(p + o·F, s)`, `w = softmax(keys·h')` over the valid steps of the memory,
-    `c = Σ_s w_s · memory_s`, `o' = tanh([c; h']·J + b)`, where p is the projected input and h' the
-    first of the cell's states s' (Luong et al. 2015, section 3.3). The states are o and s.
+    Args:
+        decoder: the layer, built.
+        sequence: tensor `(B, T, F)` in the compute dtype.
+        mask: boolean tensor `(B, T)` or None.
+        state: the decoder's state before the first step.
+        memory: tensor `(B, S, M)`.
+        memory_mask: boolean tensor `(B, S)` or None.
+        keys: what the attention made of the memory.
+        scale: None or tensor `(B, 1, size)`, dropout on the input of the upper layers.
+        training: bool.
 
-    Weights: `[F (O, P), J (M + U, O), b (O), keys (B, S, U), memory (B, S, M), valid (B, 1, S)]`
-    and those of the cell. `valid` is 1 or 0; a row without a valid step has weights and context 0.
-
-    Attributes:
-        cell: the `Kernel` of the recurrent step.
+    Returns:
+        Tuple of the outputs `(B, T, units)`, the attention weights `(B, T, S)` and the last state.
     """
+    if _has_kernel(decoder):
+        return _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, training)
+    return _differentiated(
+        decoder, sequence, mask, state, memory, memory_mask, keys, scale, training
+    )
 
-    cell: Kernel
-    outputs: ClassVar[int] = 2  # o, and h for the attention weights
 
-    def saved_sizes(self, states, weights):
-        """The weights, the context, and what the cell saves."""
-        keys, memory = weights[3:5]
-        return [keys.shape[1], memory.shape[2], *self.cell.saved_sizes(states[1:], weights[6:])]
+def _has_kernel(decoder):
+    """Tells whether all that a step does is what `InputFeedingKernel` does."""
+    if len(decoder.layers) > 1 or decoder.residual:
+        return False
+    (layer,), attention = decoder.layers, decoder.attention
+    return (
+        isinstance(layer.cell, AffineCell)
+        and layer.cell.kernel_step is not None
+        and not (layer.recurrent_dropout or layer.zoneout)
+        and type(attention) is LuongAttention
+        and attention.score != "concat"
+    )
 
-    def kept_sizes(self, states, weights):
-        """The gradients of what tanh takes, of the scores and of c, and what the cell keeps."""
-        keys, memory = weights[3:5]
-        sizes = [states[0].shape[-1], keys.shape[1], memory.shape[2]]
-        return [*sizes, *self.cell.kept_sizes(states[1:], weights[6:])]
 
-    def forward(self, projected, seen, states, weights):
-        """Does one step."""
-        feed, join, bias, keys, memory, valid = weights[:6]
-        projected = projected + tf.matmul(seen, feed)
-        new, saved = self.cell.forward(projected, states[1], states[1:], weights[6:])
-        scores = tf.matmul(new[0][:, tf.newaxis], keys, transpose_b=True)  # (B, 1, S)
-        attended = tf.nn.softmax(tf.where(valid > 0, scores, scores.dtype.min)) * valid
-        context = tf.matmul(attended, memory)[:, 0]
-        output = tf.tanh(tf.matmul(tf.concat([context, new[0]], -1), join) + bias)
-        return [output, *new], [attended[:, 0], context, *saved]
+def _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, training):
+    (layer,) = decoder.layers
+    cell, join = layer.cell, decoder.join
+    steps, mask = time_major(sequence, mask)
+    features = steps.shape[-1]
+    kernel = cell.ready(cell.kernel)
+    memory, keys = (tf.cast(tensor, decoder.compute_dtype) for tensor in (memory, keys))
+    valid = tf.ones(tf.shape(memory)[:2]) if memory_mask is None else memory_mask
+    valid = tf.cast(valid, loop_dtype(steps.dtype))[:, tf.newaxis]  # (B, 1, S)
+    output = tf.cast(state["output"], decoder.compute_dtype)
+    states = [output, *layer.first_states(state["layers"][0], tf.shape(sequence)[0])]
+    keep = None
+    if mask is not None:
+        keep = [1.0 - tf.cast(mask, valid.dtype)[..., tf.newaxis]] * len(states)  # (T, B, 1)
+    lane = Lane(
+        InputFeedingKernel(cell.kernel_step),
+        cell.project(steps, kernel=kernel[:features]),
+        states,
+        [kernel[features:], cell.ready(join.kernel), cell.ready(join.bias), keys, memory, valid]
+        + cell.weights_of_state(),
+        keep=keep,
+    )
+    [((outputs, queries), last)] = kernel_recurrence(
+        [lane], training=bool(training), compiled=compiles(layer, training)
+    )
+    outputs = tf.transpose(zero_padding(outputs, mask, True), (1, 0, 2))  # (B, T, U)
+    # Once more for all steps, so that their gradient is right too; unused, graphs drop it.
+    queries = tf.transpose(queries, (1, 0, 2))
+    weights = decoder.attention(queries, memory, mask=memory_mask, keys=keys)[1]
+    return outputs, weights, {"layers": [last[1:]], "output": last[0]}
 
-    def coefficients(self, new, previous, saved):
-        """Gives 1 - o'², the weights, and what the cell gives."""
-        cell = self.cell.coefficients(new[1:], previous[1:], saved[2:])
-        return [1.0 - tf.square(new[0]), saved[0], *cell]
 
-    def backward(self, coefficients, gradients, weights):
-        """Does one step back."""
-        feed, join, _, keys, memory, _ = weights[:6]
-        by_join, attended, *cell = coefficients
-        output = gradients[0] * by_join
-        context, state = tf.split(
-            tf.matmul(output, join), (memory.shape[-1], keys.shape[-1]), -1
+def _differentiated(decoder, sequence, mask, state, memory, memory_mask, keys, scale, training):
+    steps = tf.shape(sequence)[1] if sequence.shape[1] is None else sequence.shape[1]
+    inputs = tf.TensorArray(sequence.dtype, steps, element_shape=sequence[:, 0].shape)
+    inputs = inputs.unstack(tf.transpose(sequence, (1, 0, 2)))  # (B, T, F) -> T of (B, F)
+    outputs = tf.TensorArray(sequence.dtype, steps, element_shape=state["output"].shape)
+    weights = tf.TensorArray(loop_dtype(sequence.dtype), steps, element_shape=memory.shape[:2])
+    scale = None if scale is None else scale[:, 0]  # (B, upper input)
+
+    def body(time, state, outputs, weights):
+        output, attended, new_state = decoder.feed(
+            inputs.read(time), state, memory, memory_mask, keys, scale, training
         )
-        by_weight = tf.matmul(context[:, tf.newaxis], memory, transpose_b=True)[:, 0]  # (B, S)
-        mean = tf.reduce_sum(attended * by_weight, -1, keepdims=True)
-        scores = attended * (by_weight - mean)
-        state += gradients[1] + tf.matmul(scores[:, tf.newaxis], keys)[:, 0]
-        kept, by_seen, direct = self.cell.backward(cell, [state, *gradients[2:]], weights[6:])
-        fed = tf.matmul(self.cell.by_projected(self.cell.inner(cell, kept)), feed)
-        return [output, scores, context, *kept], fed, [0.0, direct[0] + by_seen, *direct[1:]]
+        if mask is not None:
+            valid = mask[:, time, tf.newaxis]  # (B, 1)
+            new_state = tf.nest.map_structure(
+                lambda new, old: tf.where(valid, new, old), new_state, state
+            )
+            output = tf.where(valid, output, tf.zeros((), output.dtype))
+        outputs = outputs.write(time, output)
+        return time + 1, new_state, outputs, weights.write(time, attended)
 
-    def inner(self, coefficients, kept):
-        """Gives what was kept, and what the cell gives of it."""
-        return [*kept[:3], *self.cell.inner(coefficients[2:], kept[3:])]
-
-    def by_projected(self, inner):
-        """Gives the gradient of `projected`."""
-        return self.cell.by_projected(inner[3:])
-
-    def by_weights(self, inner, saved, new, previous):
-        """Gives the gradients of all weights; that of `valid` is zero."""
-        output, scores, context = inner[:3]
-        attended, seen_context = (tf.cast(tensor, output.dtype) for tensor in saved[:2])
-        state = tf.cast(new[1], output.dtype)
-        return [
-            all_steps(previous[0], self.by_projected(inner)),
-            tf.concat([all_steps(seen_context, output), all_steps(state, output)], 0),
-            tf.reduce_sum(output, (0, 1)),
-            tf.einsum("tbs,tbu->bsu", scores, state),
-            tf.einsum("tbs,tbm->bsm", attended, context),
-            tf.zeros_like(scores[0])[:, tf.newaxis],
-            *self.cell.by_weights(inner[3:], saved[2:], new[1:], previous[1:]),
-        ]
+    _, state, outputs, weights = tf.while_loop(
+        lambda time, *_: time < steps,
+        body,
+        (tf.constant(0), state, outputs, weights),
+        maximum_iterations=steps,
+    )
+    outputs = tf.transpose(outputs.stack(), (1, 0, 2))  # (T, B, U) -> (B, T, U)
+    return outputs, tf.transpose(weights.stack(), (1, 0, 2)), state

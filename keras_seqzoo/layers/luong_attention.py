@@ -74,34 +74,34 @@ class LuongAttention(Attention):
             self.network.build(query_shape, memory_shape)
 
     def project_memory(self, memory):
-        """Compute W·memory for "concat"; for "dot" and "general" the memory is its own keys.
+        """Compute the keys: W·memory, or for "dot" the memory; with `scale` divided by the root.
 
         Raises:
-            ValueError: for "concat", before `build` or the first call.
+            ValueError: for "general" and "concat", before `build` or the first call.
         """
-        if self.score != "concat":
-            return super().project_memory(memory)
-        if not self.built:
+        if self.score != "dot" and not self.built:
             raise ValueError(
                 "`project_memory` needs a built layer: call it, or `build(query_shape, "
                 "memory_shape)`, first"
             )
-        return self.network.project_memory(memory)
+        if self.score == "concat":
+            return self.network.project_memory(memory)
+        keys = super().project_memory(memory)
+        if self.scale:
+            keys *= tf.cast(keys.shape[-1] ** -0.5, keys.dtype)  # before float16 can overflow
+        if self.score == "general":
+            keys = tf.einsum("bsm,qm->bsq", keys, tf.cast(self.kernel, keys.dtype))
+        return keys
 
     def scores(self, query, keys):
         """Score `query` `(batch, time, depth)` against `keys`; `(batch, time, steps)`."""
         if self.score == "concat":
             return self.network.scores(query, keys)
-        if self.score == "general":
-            # Not tensordot, whose gradient XLA refuses in a loop where shapes are open.
-            query = tf.einsum("btq,qm->btm", query, tf.cast(self.kernel, query.dtype))
         if query.shape[-1] != keys.shape[-1]:
             raise ValueError(
                 f"`keys` needs {query.shape[-1]} features to multiply with the query, "
                 f"but has the shape {tuple(keys.shape)}"
             )
-        if self.scale:
-            query *= tf.cast(keys.shape[-1] ** -0.5, query.dtype)  # before float16 can overflow
         return tf.matmul(query, keys, transpose_b=True)
 
     def get_config(self):

@@ -56,11 +56,18 @@ def run_layers(layers, steps, mask, initial_states, training):
         lanes,
         return_sequences=sequences,
         training=training,
-        # Compiled loops are made once for each shape. Eager calls, whose shapes nobody plans, and
-        # inference, which is exported, run the same loop op by op.
-        compiled=layers[0].implementation == "auto" and training and not tf.executing_eagerly(),
+        compiled=compiles(layers[0], training),
     )
-    return [(_zero_padding((output or last)[0], mask, sequences), last) for output, last in results]
+    return [(zero_padding((output or last)[0], mask, sequences), last) for output, last in results]
+
+
+def compiles(layer, training):
+    """Tells whether XLA compiles the loop of a layer.
+
+    Compiled loops are made once for each shape. Eager calls, whose shapes nobody plans, and
+    inference, which is exported, run the same loop op by op.
+    """
+    return bool(layer.implementation == "auto" and training and not tf.executing_eagerly())
 
 
 def _lane(layer, steps, mask, states, training):
@@ -70,7 +77,7 @@ def _lane(layer, steps, mask, states, training):
         cell.kernel_step,
         cell.project(steps, training=training),
         states,
-        [weight for weight in tf.nest.flatten(cell.constants()) if weight is not None],
+        cell.weights_of_state(),
         keep=_keep_shares(layer, steps, mask, states, training),
         seen_scale=layer.draw_seen_scale(states[0], training),
         reverse=layer.go_backwards,
@@ -88,7 +95,8 @@ def _keep_shares(layer, steps, mask, states, training):
     return [tf.maximum(padding, share) for share in zoneout]
 
 
-def _zero_padding(output, mask, sequences):
+def zero_padding(output, mask, sequences):
+    """Makes outputs `(T, B, U)` zero at padding, or `(B, U)` where a row is all padding."""
     if mask is None:
         return output
     valid = mask if sequences else tf.reduce_any(mask, 0)

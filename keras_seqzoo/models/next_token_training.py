@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers import TiedSoftmax
+from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
 
 
@@ -18,7 +18,8 @@ class NextTokenTraining:
     - the loss is a `SequenceCrossentropy` with its default reduction and no loss weights;
     - there are no metrics besides the loss: models of KerasHub have one by default, and
       `compile(weighted_metrics=[])` removes it;
-    - the output layer is a `TiedSoftmax`, or a `keras.layers.Dense` without activation;
+    - the output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
+      without activation;
     - labels are one tensor, and sample weights have its rank.
 
     In any other case, as where `compute_loss` or `compute_metrics` is overridden or a strategy
@@ -132,7 +133,7 @@ def _to_float(value):
 def _is_linear(layer):
     if not layer.built or layer.activity_regularizer is not None:
         return False
-    if type(layer) is keras.layers.Dense:
+    if type(layer) in (keras.layers.Dense, VocabularyProjection):
         is_quantized = isinstance(layer.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy)
         return layer.activation is keras.activations.linear and not is_quantized
     return type(layer) is TiedSoftmax

@@ -5,7 +5,7 @@ import keras_hub
 import tensorflow as tf
 
 from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, force_prefix
-from keras_seqzoo.layers import TiedSoftmax
+from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.encoder_decoder import EncoderDecoder
 from keras_seqzoo.models.next_token_training import NextTokenTraining
@@ -66,8 +66,10 @@ class RecurrentSeq2SeqLM(
                 backbone.token_embedding, dtype=backbone.dtype_policy, name="output_layer"
             )
         else:
-            output_layer = keras.layers.Dense(
-                backbone.decoder_vocabulary_size, dtype="float32", name="output_layer"
+            output_layer = VocabularyProjection(
+                backbone.decoder_vocabulary_size,
+                dtype=backbone.dtype_policy,
+                name="output_layer",
             )
 
         # === Functional Model ===

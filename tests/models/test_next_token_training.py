@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.layers import TiedSoftmax
+from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import next_token_training
 from keras_seqzoo.models.next_token_training import NextTokenTraining
@@ -15,6 +15,7 @@ WEIGHT = (np.random.default_rng(1).random(LABELS.shape) < 0.7).astype("float32")
 OUTPUT_LAYERS = {
     "tied": lambda embedding: TiedSoftmax(embedding),
     "tied, no bias": lambda embedding: TiedSoftmax(embedding, use_bias=False),
+    "projection": lambda embedding: VocabularyProjection(9),
     "dense": lambda embedding: keras.layers.Dense(9),
     "dense, no bias": lambda embedding: keras.layers.Dense(9, use_bias=False),
     "dense, float32": lambda embedding: keras.layers.Dense(9, dtype="float32"),
