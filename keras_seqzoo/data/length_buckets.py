@@ -90,7 +90,12 @@ def bucketed_batches(
             yield _padded_batch(pairs, *batches[index], batch_size, pad_token_id)
 
     dataset = tf.data.Dataset.from_generator(generate, output_signature=_SIGNATURE)
-    return dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
+    # There is nothing to tune, and the tuner's thread lets the end of each iteration wait for its
+    # next turn: seconds after the first epoch, up to a minute after long ones.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 def count_buckets(pairs, boundaries=BOUNDARIES):
@@ -103,7 +108,8 @@ def count_buckets(pairs, boundaries=BOUNDARIES):
     Returns:
         An int, also the number of times that `fit` compiles a step for them.
     """
-    return sum(len(rows) > 0 for rows in _buckets(pairs, boundaries))
+    buckets = np.unique(_bucket_indices(pairs, boundaries))
+    return int(np.count_nonzero(buckets < len(boundaries)))
 
 
 def length_sorted_batches(texts, batch_size):
@@ -163,19 +169,23 @@ def _padded_batch(pairs, rows, width, batch_size, pad_token_id):
     return inputs, labels, mask.astype(np.float32)
 
 
+def _bucket_indices(pairs, boundaries):
+    """The index of the first boundary that a pair fits, or their number if it fits none."""
+    return np.searchsorted(boundaries, np.maximum(pairs.source.lengths, pairs.target.lengths - 1))
+
+
 def _buckets(pairs, boundaries):
     """The indices of each boundary's pairs, in the order of the data."""
-    lengths = np.maximum(pairs.source.lengths, pairs.target.lengths - 1)
-    bucket = np.searchsorted(boundaries, lengths)  # the first boundary >= length
+    bucket = _bucket_indices(pairs, boundaries)
     too_long = int(np.count_nonzero(bucket == len(boundaries)))
-    if too_long == len(lengths):
+    if too_long == len(bucket):
         raise ValueError(
             f"pairs must hold one of at most {boundaries[-1]} ids a side (the last of boundaries), "
-            f"got {len(lengths)} pairs, {too_long} of them longer"
+            f"got {len(bucket)} pairs, {too_long} of them longer"
         )
     if too_long:
         warnings.warn(
-            f"{too_long} of {len(lengths)} pairs are left out: longer than {boundaries[-1]} ids, "
+            f"{too_long} of {len(bucket)} pairs are left out: longer than {boundaries[-1]} ids, "
             "the last of boundaries",
             stacklevel=3,
         )

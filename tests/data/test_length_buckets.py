@@ -128,6 +128,11 @@ def test_reshuffling_gives_each_iteration_its_order():
     assert sorted(sum(first, [])) == sorted(sum(second, []))
 
 
+def test_no_tuner_holds_up_the_end_of_an_epoch():
+    batches = bucketed_batches(PAIRS, batch_size=4)
+    assert batches.options().autotune.enabled is False
+
+
 def test_drop_remainder_leaves_one_shape_per_boundary():
     dataset = bucketed_batches(PAIRS, 8, (4, 8, 12), drop_remainder=True)
     shapes = [labels.shape for _, labels, _ in as_numpy(dataset)]

@@ -6,7 +6,6 @@ from keras_seqzoo.layers import VocabularyProjection
 from tests.layer_checks import (
     assert_close,
     check_keras_saving,
-    check_serialisation,
     check_xla_equals_eager,
 )
 
@@ -31,6 +30,5 @@ def test_logits_are_float32_and_the_matmul_is_not():
 
 
 def test_general_checks():
-    check_serialisation(VocabularyProjection(5), HIDDEN)
     check_keras_saving(VocabularyProjection(5), HIDDEN)
     check_xla_equals_eager(VocabularyProjection(5), HIDDEN)
