@@ -115,8 +115,10 @@ def main():
     parser.add_argument("--peers-steps", type=int, default=100, help="at least 100 for OpenNMT-tf")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jit", choices=JIT, default="auto", help="jit_compile of our `compile`")
-    parser.add_argument("--peers", type=Path, default=os.environ.get("SEQZOO_PEERS"))
-    parser.add_argument("--peer-scripts", type=Path, default=os.environ.get("SEQZOO_PEER_SCRIPTS"))
+    parser.add_argument("--peers", type=Path, default=os.environ.get("SEQZOO_PEERS") or None)
+    parser.add_argument(
+        "--peer-scripts", type=Path, default=os.environ.get("SEQZOO_PEER_SCRIPTS") or None
+    )
     parser.add_argument("--one", choices=CONFIGURATIONS, help="print one run of ours as JSON")
     arguments = parser.parse_args()
     if not arguments.peers:
