@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding.back_pointers import BackPointers
 from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.step_function import dimension, write
+from keras_seqzoo.decoding.step_function import write
 from keras_seqzoo.decoding.strategy import DecodingStrategy, check_integer
+from keras_seqzoo.shapes import dimension
 
 
 class _Pool(NamedTuple):

@@ -4,8 +4,9 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.step_function import dimension, write
+from keras_seqzoo.decoding.step_function import write
 from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.shapes import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

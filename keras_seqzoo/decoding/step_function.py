@@ -2,11 +2,7 @@
 
 import tensorflow as tf
 
-
-def dimension(tensor, axis):
-    """Returns the size of an axis: an int where it is known, else a scalar tensor."""
-    size = tensor.shape[axis] if tensor.shape.rank is not None else None
-    return tf.shape(tensor)[axis] if size is None else size
+from keras_seqzoo.shapes import dimension
 
 
 def write(history, time, value):

@@ -132,9 +132,8 @@ class Bidirectional(SequenceLayer):
     def call(self, sequence, mask=None, initial_state=None, training=None):
         """Runs both directions and merges them."""
         mask = self.resolve_mask(sequence, mask)
-        initial = self._split_states(initial_state)
         steps, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
-        output, states = self.scan(steps, mask, initial, training)
+        output, states = self.scan(steps, mask, initial_state, training)
         if self.return_sequences:  # (T, B, U) to (B, T, U)
             output = tf.nest.map_structure(lambda x: tf.transpose(x, (1, 0, 2)), output)
         return (output, states) if self.return_state else output

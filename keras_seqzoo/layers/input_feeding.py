@@ -8,6 +8,7 @@ from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
 from keras_seqzoo.layers.lane import Lane, loop_dtype
 from keras_seqzoo.layers.luong_attention import LuongAttention
 from keras_seqzoo.layers.scan import compiles, time_major, zero_padding
+from keras_seqzoo.shapes import dimension
 
 
 def run_fed(decoder, sequence, mask, state, memory, memory_mask, keys, scale, training):
@@ -81,7 +82,7 @@ def _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, traini
 
 
 def _differentiated(decoder, sequence, mask, state, memory, memory_mask, keys, scale, training):
-    steps = tf.shape(sequence)[1] if sequence.shape[1] is None else sequence.shape[1]
+    steps = dimension(sequence, 1)
     inputs = tf.TensorArray(sequence.dtype, steps, element_shape=sequence[:, 0].shape)
     inputs = inputs.unstack(tf.transpose(sequence, (1, 0, 2)))  # (B, T, F) -> T of (B, F)
     outputs = tf.TensorArray(sequence.dtype, steps, element_shape=state["output"].shape)

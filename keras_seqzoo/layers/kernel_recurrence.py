@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.lane import loop_dtype, unpack
 from keras_seqzoo.layers.state_noise import blend
+from keras_seqzoo.shapes import dimension
 
 
 def kernel_recurrence(lanes, return_sequences=True, training=False, compiled=False):
@@ -76,14 +77,10 @@ def _loop(function, specs, *options):
     return tf.function(bound, jit_compile=True, autograph=False) if compiled else bound
 
 
-def _length(tensor):
-    return tensor.shape[0] if tensor.shape[0] is not None else tf.shape(tensor)[0]
-
-
 def _array(tensor):
     """Makes a TensorArray of the steps of a tensor."""
     return tf.TensorArray(
-        tensor.dtype, size=_length(tensor), element_shape=tensor.shape[1:]
+        tensor.dtype, size=dimension(tensor, 0), element_shape=tensor.shape[1:]
     ).unstack(tensor)
 
 
@@ -117,7 +114,7 @@ def _ready(lane):
 def _forward(specs, training, sequences, tensors):
     """Runs all lanes; gives their outputs, final states and, in training, their history."""
     lanes = unpack(specs, tensors)
-    length = _length(lanes[0].projected)
+    length = dimension(lanes[0].projected, 0)
     inputs = [_array(lane.projected) for lane in lanes]
     keeps = [[_array(keep) for keep in lane.keep or ()] for lane in lanes]
     ready = [_ready(lane) for lane in lanes]
@@ -201,7 +198,7 @@ def _previous(lane, history):
 def _backward(specs, sequences, tensors, history, upstream):
     """Runs all lanes back; gives their `Kernel.inner` and the gradients of their first states."""
     lanes = unpack(specs, tensors)
-    length = _length(lanes[0].projected)
+    length = dimension(lanes[0].projected, 0)
     upstream = iter(upstream)
     outputs = [[_array(next(upstream)) for _ in range(_outputs(lane, sequences))] for lane in lanes]
     finals, ready, coefficients, keeps, collected = [], [], [], [], []

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_seqzoo.layers.state_noise import blend
+from keras_seqzoo.shapes import dimension
 
 
 def recurrence(
@@ -41,9 +42,7 @@ def recurrence(
         step. `states` is the list of states after the last valid step.
     """
     flat = tf.nest.flatten(projected)
-    length = flat[0].shape[0]
-    if length is None:
-        length = tf.shape(flat[0])[0]
+    length = dimension(flat[0], 0)
     inputs = [
         tf.TensorArray(tensor.dtype, size=length, element_shape=tensor.shape[1:]).unstack(tensor)
         for tensor in flat

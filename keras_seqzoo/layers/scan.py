@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
 from keras_seqzoo.layers.lane import Lane, loop_dtype
 from keras_seqzoo.layers.recurrence import recurrence
+from keras_seqzoo.shapes import dimension
 
 
 def time_major(sequence, mask):
@@ -37,9 +38,8 @@ def run_layers(layers, steps, mask, initial_states, training):
         and zero at padding, or `(B, U)` without `return_sequences`.
     """
     training = bool(training)
-    batch = steps.shape[1] if steps.shape[1] is not None else tf.shape(steps)[1]
     states = [
-        layer.first_states(initial, batch)
+        layer.first_states(initial, dimension(steps, 1))
         for layer, initial in zip(layers, initial_states, strict=True)
     ]
     if any(layer.cell.kernel_step is None for layer in layers):
@@ -86,7 +86,7 @@ def _lane(layer, steps, mask, states, training):
 
 def _keep_shares(layer, steps, mask, states, training):
     """Joins padding, where all of the old state stays, and zoneout."""
-    zoneout = layer.draw_zoneout(states, training, leading=tf.shape(steps)[:1])
+    zoneout = layer.draw_zoneout(states, training, leading=[dimension(steps, 0)])
     if mask is None:
         return zoneout
     padding = 1.0 - tf.cast(mask, loop_dtype(steps.dtype))[..., tf.newaxis]  # (T, B, 1)
@@ -111,7 +111,7 @@ def _differentiated(layer, steps, mask, states, training):
         states,
         output=tf.zeros((tf.shape(states[0])[0], layer.output_size), layer.compute_dtype),
         mask=mask,
-        zoneout=layer.draw_zoneout(states, training, leading=tf.shape(steps)[:1]),
+        zoneout=layer.draw_zoneout(states, training, leading=[dimension(steps, 0)]),
         reverse=layer.go_backwards,
         return_sequences=layer.return_sequences,
     )

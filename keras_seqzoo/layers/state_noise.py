@@ -3,6 +3,9 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.lane import loop_dtype
+from keras_seqzoo.shapes import dimension
+
 
 def blend(shares, old, new):
     """Mixes states: the share of the old that stays, and the rest of the new."""
@@ -20,23 +23,20 @@ def draw_zoneout(states, rate, training, seed, leading=()):
         rate: float, the probability to keep.
         training: bool.
         seed: a `keras.random.SeedGenerator`.
-        leading: shape of more dimensions before the states'.
+        leading: list of ints and scalar tensors, the dimensions before the states'.
 
     Returns:
         List of tensors, `(*leading, B, U)` in training, else `(*leading, B, 1)`.
     """
     shares = []
     for state in states:
-        dtype = "float64" if state.dtype == tf.float64 else "float32"
-        shape = tf.concat([tf.cast(leading, tf.int32), tf.shape(state)], 0)
+        dtype = loop_dtype(state.dtype)
+        shape = [*leading, dimension(state, 0), state.shape[1]]
         if training:
-            drawn = keras.random.uniform(shape, dtype=dtype, seed=seed) < rate
-            share = tf.cast(drawn, dtype)
+            drawn = keras.random.uniform(shape, dtype=dtype.name, seed=seed) < rate
+            shares.append(tf.cast(drawn, dtype))
         else:
-            share = tf.fill(tf.concat([shape[:-1], [1]], 0), tf.constant(rate, dtype))
-        dimensions = [None] * len(leading) if isinstance(leading, (list, tuple)) else [None]
-        share.set_shape([*dimensions, state.shape[0], state.shape[1] if training else 1])
-        shares.append(share)
+            shares.append(tf.fill([*shape[:-1], 1], tf.constant(rate, dtype)))
     return shares
 
 

@@ -14,6 +14,7 @@ from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
 )
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.text_translation import TextTranslation
+from keras_seqzoo.shapes import dimension
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
@@ -160,7 +161,7 @@ class RecurrentSeq2SeqLM(
             )
         step, state = force_prefix(self.step, state, ids[:, 1:], mask[:, 1:])
         # The start token takes one place of the length.
-        length = ids.shape[1] - 1 if ids.shape[1] is not None else tf.shape(ids)[1] - 1
+        length = dimension(ids, 1) - 1
         hypotheses = self.sampler(
             step, state, ids[:, 0], end_token=stop_token_ids[0], max_length=length
         )
