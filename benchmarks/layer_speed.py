@@ -9,7 +9,8 @@ evenly from T/2 to T.
 
 Flops are those of the matmuls: W·x and U·h forward; backward their weights' gradients and the
 state's, and none of the input's. The limit is the fastest big matmul, measured in turn with the
-layers.
+layers. "matmuls" are the matmuls of a pass and nothing else, those of the steps one after the other
+in a compiled loop, in its float32: what the layer would take if all else were free.
 """
 
 import argparse
@@ -105,10 +106,52 @@ def competitors(cell, dtype, size, torch):
         "Keras": layer_passes(theirs, sequence, False),
         "Keras XLA": layer_passes(theirs, sequence, True),
     }
+    made["matmuls"] = matmuls_alone(CELLS[cell][0], size, compute_dtype)
     if torch is not None:
         torch.ask("prepare", cell, compute_dtype, *size)
         made["PyTorch"] = {name: torch.timed(name) for name in PASSES}
     return made
+
+
+def matmuls_alone(gates, size, dtype):
+    """Makes the timed matmuls of both passes, of the same shapes and in the same order."""
+    batch, time, inputs, units = size
+    sequence = tf.cast(tf.random.normal((batch * time, inputs)), dtype)
+    states = tf.cast(tf.random.normal((batch * time, units)), dtype)
+    inner = tf.cast(tf.random.normal((batch * time, gates * units)), dtype)
+    kernel = tf.cast(tf.random.normal((inputs, gates * units)), dtype)
+    recurrent = tf.random.normal((units, gates * units), stddev=units**-0.5)
+
+    @tf.function(jit_compile=True)
+    def steps(state, kernel, repeats):
+        def step(index, state):
+            return index + 1, tf.matmul(tf.tile(state, (1, repeats)), kernel)[:, :units]
+
+        loop = (tf.constant(0), state)
+        return tf.while_loop(lambda index, _: index < time, step, loop, maximum_iterations=time)[1]
+
+    first = tf.random.normal((batch, units))
+
+    forward = [lambda: tf.matmul(sequence, kernel), lambda: steps(first, recurrent, 1)]
+    train = [
+        *forward,
+        lambda: steps(first, tf.transpose(recurrent), gates),
+        lambda: tf.matmul(sequence, inner, transpose_a=True),
+        lambda: tf.matmul(states, inner, transpose_a=True),
+    ]
+
+    def in_order(parts):
+        @tf.function
+        def run():
+            done = []
+            for part in parts:
+                with tf.control_dependencies(done):
+                    done.append(part())
+            return done
+
+        return timed(run)
+
+    return {"forward": in_order(forward), "train": in_order(train)}
 
 
 def matmul_flops(gates, size, name):
@@ -136,7 +179,7 @@ def main():
     torch = TorchWorker(python) if python else None
     limit, limit_flops = fastest_matmul(keras.DTypePolicy(arguments.dtype).compute_dtype)
     print(machine(), f"\n\n{arguments.dtype}; times in milliseconds.\n")
-    names = ("ours", "ours XLA", "masked", "masked XLA", "Keras", "Keras XLA", "PyTorch")
+    names = ("ours", "ours XLA", "masked", "masked XLA", "Keras", "Keras XLA", "PyTorch", "matmuls")
     ratios = (
         ("PyTorch", "ours"),
         ("PyTorch", "ours XLA"),
