@@ -15,6 +15,8 @@ from keras_seqzoo.cli.evaluate import evaluate
 from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
 from keras_seqzoo.cli.export import export
 from keras_seqzoo.cli.presets import list_names
+from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
+from keras_seqzoo.cli.score import score
 from keras_seqzoo.cli.train import EXAMPLES as TRAIN_EXAMPLES
 from keras_seqzoo.cli.train import train_translate
 from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
@@ -42,6 +44,7 @@ train = typer.Typer(help="Train a model; Ctrl-C stops it, the same command goes 
 app.command("list")(list_names)
 app.command("translate", epilog=TRANSLATE_EXAMPLES)(translate)
 app.command("evaluate")(evaluate)
+app.command("score", epilog=SCORE_EXAMPLES)(score)
 app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
 train.command("translate", epilog=TRAIN_EXAMPLES)(train_translate)

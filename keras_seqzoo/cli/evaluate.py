@@ -10,9 +10,9 @@ from keras_seqzoo.cli.options import (
     Beam,
     LengthPenalty,
     MaxLength,
-    Preset,
+    Presets,
     Progress,
-    load_translation_model,
+    load_translation_models,
     make_strategy,
 )
 from keras_seqzoo.cli.progress import ProgressLine
@@ -21,7 +21,7 @@ from keras_seqzoo.metrics import score_translations
 
 
 def evaluate(
-    preset: Preset,
+    preset: Presets,
     source: Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")],
     reference: Annotated[str, typer.Option(metavar="FILE", help="Their translations.")],
     beam: Beam = 5,
@@ -42,7 +42,7 @@ def evaluate(
     sources, references = read_parallel(source, reference)
     if not sources:
         raise ValueError(f"--source and --reference need at least one line, {source} has none")
-    model = load_translation_model(preset)
+    model = load_translation_models(preset)
     check_lengths(model, sources, place=f"{source}, line")
     line = ProgressLine("translated", total=len(sources), enabled=progress)
     finished = 0

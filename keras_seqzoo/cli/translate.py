@@ -11,10 +11,12 @@ from keras_seqzoo.cli.options import (
     Beam,
     LengthPenalty,
     MaxLength,
-    Preset,
+    Presets,
     Progress,
     Truncate,
-    load_translation_model,
+    load_translation_models,
+    make_constraints,
+    make_sampling,
     make_strategy,
 )
 from keras_seqzoo.cli.progress import ProgressLine
@@ -25,6 +27,8 @@ Examples:
   seqzoo translate "Two dogs run through the snow."
   seqzoo translate --preset gru_attention_multi30k_en_de < english.txt > german.txt
   seqzoo translate --beam 10 --n-best 3 --scores "A man sleeps."
+  seqzoo translate --samples 5 --temperature 0.8 "A man sleeps."
+  seqzoo translate --preset seed-1 --preset seed-2 < english.txt
   seqzoo translate --attention-plot attention.png "A man sleeps."
 """
 
@@ -38,7 +42,7 @@ def translate(
             show_default=False,
         ),
     ] = None,
-    preset: Preset = DEFAULT_PRESET,
+    preset: Presets = (DEFAULT_PRESET,),
     beam: Beam = 5,
     n_best: Annotated[
         int,
@@ -52,6 +56,38 @@ def translate(
         bool, typer.Option("--scores", help="Add a last column, after a tab: the score.")
     ] = False,
     length_penalty: LengthPenalty = 1.0,
+    coverage_penalty: Annotated[
+        float,
+        typer.Option(min=0.0, help="Beta of the coverage penalty of a beam search; 0 is none."),
+    ] = 0.0,
+    min_length: Annotated[
+        int | None, typer.Option(min=0, help="The fewest tokens of a translation.")
+    ] = None,
+    max_source_ratio: Annotated[
+        float | None, typer.Option(help="The most tokens for each token of the source.")
+    ] = None,
+    no_repeat_ngram: Annotated[
+        int | None, typer.Option(min=1, help="No sequence of so many tokens comes twice.")
+    ] = None,
+    repetition_penalty: Annotated[
+        float | None, typer.Option(min=1.0, help="What log P of tokens that came is multiplied by.")
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(min=1, help="Draw so many translations of each line instead of a search."),
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Of the samples; 1 is P.")] = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, help="Sample among so many likeliest tokens.")
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option(help="Sample among the likeliest tokens of this probability.")
+    ] = None,
+    min_p: Annotated[
+        float | None,
+        typer.Option(help="Sample among tokens of this share of the likeliest's probability."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the samples.")] = None,
     max_length: MaxLength = None,
     batch_size: BatchSize = 64,
     truncate: Truncate = True,
@@ -67,16 +103,35 @@ def translate(
     """Translate sentences, one line out for each line in.
 
     An empty line gives an empty line. Only the translations go to standard output. The score is
-    log P / length^alpha, or log P with a beam of 1.
+    log P / length^alpha plus the coverage penalty, or log P with a beam of 1 or samples.
     """
-    strategy = make_strategy(beam, length_penalty, n_best)
+    kwargs = {
+        "constraints": make_constraints(min_length, no_repeat_ngram, repetition_penalty),
+        "max_source_ratio": max_source_ratio,
+    }
+    sampling = {
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "min_p": min_p,
+        "seed": seed,
+    }
+    strategy = make_sampling(samples, sampling, **kwargs)
+    if strategy is None:
+        strategy = make_strategy(beam, length_penalty, n_best, coverage_penalty, **kwargs)
+    n_best = samples or n_best
     chunks = input_chunks(texts)
     if attention_plot is not None:
         check_figure_path(attention_plot)
         chunks = _one_sentence(chunks)
-    model = load_translation_model(preset)
-    if attention_plot is not None and model.decoder.attention is None:
-        raise ValueError(f"--attention-plot needs a model with attention, {preset} has none")
+    model = load_translation_models(preset)
+    for option, wanted in (
+        ("--attention-plot", attention_plot is not None),
+        ("--coverage-penalty", strategy.needs_alignment),
+    ):
+        if wanted and not model.has_alignment:
+            names = ", ".join(preset)
+            raise ValueError(f"{option} needs a model with attention, {names} has none")
     line = ProgressLine("translated", enabled=progress)
     for first, lines in chunks:
         check_lengths(model, lines, first, truncate)

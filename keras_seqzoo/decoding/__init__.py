@@ -1,9 +1,51 @@
 """Search over a step function: finds likely sequences, knows no model."""
 
 from keras_seqzoo.decoding.beam_search import BeamSearch
+from keras_seqzoo.decoding.constraints import (
+    Constraint,
+    EndThreshold,
+    ForbiddenTokens,
+    MinimumLength,
+    NoRepeatedNGrams,
+    RepetitionPenalty,
+)
+from keras_seqzoo.decoding.exhaustive_search import ExhaustiveSearch
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.greedy import Greedy
 from keras_seqzoo.decoding.hypotheses import Hypotheses
+from keras_seqzoo.decoding.minimum_bayes_risk import minimum_bayes_risk
+from keras_seqzoo.decoding.sampling import Sampling
+from keras_seqzoo.decoding.scores import (
+    HypothesisScore,
+    LengthPrior,
+    PowerLengthPenalty,
+    WordReward,
+    WuLengthPenalty,
+)
 from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.decoding.strategy_sampler import StrategySampler
+from keras_seqzoo.decoding.target_scores import score_targets
 
-__all__ = ["BeamSearch", "DecodingStrategy", "Greedy", "Hypotheses", "force_prefix"]
+__all__ = [
+    "BeamSearch",
+    "Constraint",
+    "DecodingStrategy",
+    "EndThreshold",
+    "ExhaustiveSearch",
+    "ForbiddenTokens",
+    "Greedy",
+    "Hypotheses",
+    "HypothesisScore",
+    "LengthPrior",
+    "MinimumLength",
+    "NoRepeatedNGrams",
+    "PowerLengthPenalty",
+    "RepetitionPenalty",
+    "Sampling",
+    "StrategySampler",
+    "WordReward",
+    "WuLengthPenalty",
+    "force_prefix",
+    "minimum_bayes_risk",
+    "score_targets",
+]

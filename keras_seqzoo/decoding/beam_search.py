@@ -1,7 +1,6 @@
 """Beam search."""
 
 import math
-import numbers
 from typing import NamedTuple
 
 import keras
@@ -9,6 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding.back_pointers import BackPointers
 from keras_seqzoo.decoding.hypotheses import Hypotheses
+from keras_seqzoo.decoding.scores import as_score, check_number
 from keras_seqzoo.decoding.step_function import write
 from keras_seqzoo.decoding.strategy import DecodingStrategy, check_integer
 from keras_seqzoo.shapes import dimension
@@ -20,58 +20,63 @@ class _Pool(NamedTuple):
     scores: tf.Tensor
     log_probabilities: tf.Tensor
     lengths: tf.Tensor
-    beams: tf.Tensor  # the live hypothesis that the end token extended
+    beams: tf.Tensor  # the live hypothesis that the end token extended, or that was truncated
+    finished: tf.Tensor
 
-    def merge(self, other):
-        """Returns the best N of both (the own ones first where scores tie), and which."""
+    def merge(self, *others):
+        """Returns the best N of all (the own ones first where scores tie)."""
+        pools = (self, *others)
         scores, chosen = tf.math.top_k(
-            tf.concat([self.scores, other.scores], axis=1), self.scores.shape[1]
+            tf.concat([pool.scores for pool in pools], axis=1), self.scores.shape[1]
         )
         rest = (
-            tf.gather(tf.concat(pair, axis=1), chosen, batch_dims=1)
-            for pair in zip(self[1:], other[1:], strict=True)
+            tf.gather(tf.concat(parts, axis=1), chosen, batch_dims=1)
+            for parts in zip(*(pool[1:] for pool in pools), strict=True)
         )
-        return _Pool(scores, *rest), chosen
+        return _Pool(scores, *rest)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class BeamSearch(DecodingStrategy):
     """Keeps the `width` likeliest unfinished hypotheses at every step.
 
-    Hypotheses are ranked by their length-normalised log probability,
+    Hypotheses are ranked by their log probability, their length and what they have covered,
 
-        score(y) = log P(y | x) / L^alpha,    L = |y|, the end token counted.
+        score(y) = log P(y | x) / L^alpha + β · cp(y),    L = |y|, the end token counted,
+        cp(y) = Σ_s log(min(Σ_t a_ts, 1)),
 
-    This is the plain power form (Zhang et al., Dive into Deep Learning, section on beam search),
-    not ((5 + L) / 6)^alpha of Wu et al. 2016, eq. 14, and there is no coverage penalty.
-    `alpha = length_penalty`: 0 ranks by log probability, 1 by the mean over the tokens; above
-    that, long hypotheses win.
+    where a_ts is the attention of step t to position s of the source (Wu et al. 2016, Google's
+    neural machine translation system, equation 14). A `HypothesisScore` stands for other forms of
+    the first term, such as `WuLengthPenalty`, that paper's own.
 
     Live hypotheses compete among themselves by log probability. At each step the best `2 * width`
     continuations are taken (each live hypothesis has one end, so `width` live ones remain); those
     that end go to a pool of finished hypotheses, where they stay as they are, neither extended
-    nor scored again, until `n_best` better ones push them out. At `max_length` what still lives
-    is truncated there and competes by its score as it is, with no end token.
+    nor scored again, until `n_best` better ones push them out. At the limit of its row what still
+    lives is truncated and competes by its score as it is, with no end token.
 
-    A row is done when no live hypothesis can beat its `n_best`-th finished one: log probability
-    can only fall, so a live one of log probability p can reach p / max_length^alpha at most. The
-    loop stops when all rows are done. This stop is exact, and a row that is done no longer
-    changes, so its result does not depend on the other rows of the batch.
+    A row is done when no live hypothesis can beat its `n_best`-th finished one, by the highest
+    score that one of its log probability can still reach (`HypothesisScore.bound`; coverage is
+    taken as complete). The loop stops when all rows are done. This stop is exact, and a row that
+    is done no longer changes, so its result does not depend on the other rows of the batch.
 
     Args:
         width: Int, at least 1, the number of live hypotheses per row.
-        length_penalty: Float, at least 0, alpha.
+        length_penalty: Float, at least 0, alpha; or a `HypothesisScore`.
         n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
+        coverage_penalty: Float, at least 0, β. Above 0 it needs `alignment`, and `source_lengths`
+            where sources are padded. Wu et al. use 0.2.
+        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
 
-    Call arguments:
-        step, state, start_tokens, end_token, max_length, pad_token, alignment: See
-            `DecodingStrategy`. The state has one row per row of the batch; the search repeats it.
+    Call arguments: those of `DecodingStrategy`. The state has one row per row of the batch; the
+        search repeats it.
 
     Returns:
         `Hypotheses` with N = `n_best`.
 
     Raises:
-        ValueError: If an argument is out of its range.
+        ValueError: If an argument is out of its range, or there is no `alignment` for a coverage
+            penalty.
 
     Example:
     >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
@@ -85,66 +90,92 @@ class BeamSearch(DecodingStrategy):
     ['0.42', '0.30']
     """
 
-    def __init__(self, width=5, length_penalty=1.0, n_best=1):  # noqa: D107
+    def __init__(self, width=5, length_penalty=1.0, n_best=1, coverage_penalty=0.0, **kwargs):  # noqa: D107
+        super().__init__(**kwargs)
         self.width = check_integer("width", width, minimum=1)
         self.n_best = check_integer("n_best", n_best, minimum=1)
         if self.n_best > self.width:
             raise ValueError(f"`n_best` must be at most `width` ({width}). Received {n_best}.")
-        number = isinstance(length_penalty, numbers.Real) and not isinstance(length_penalty, bool)
-        if not number or not math.isfinite(length_penalty) or length_penalty < 0:
-            raise ValueError(
-                f"`length_penalty` must be a number of at least 0. Received {length_penalty!r}."
-            )
-        self.length_penalty = float(length_penalty)
+        self.length_penalty = as_score(length_penalty)
+        self.coverage_penalty = check_number("coverage_penalty", coverage_penalty, minimum=0.0)
 
     def get_config(self):
         """Returns the constructor arguments."""
         return {
+            **super().get_config(),
             "width": self.width,
-            "length_penalty": self.length_penalty,
+            "length_penalty": keras.saving.serialize_keras_object(self.length_penalty),
             "n_best": self.n_best,
+            "coverage_penalty": self.coverage_penalty,
         }
 
-    def search(self, step, start_tokens, end_token, max_length, pad_token):
-        """Searches with checked arguments; `step` is a `StepFunction`."""
-        batch, width = dimension(start_tokens, 0), self.width
+    @property
+    def needs_alignment(self):
+        """Whether the score takes what the attention has covered."""
+        return self.coverage_penalty > 0
+
+    def search(self, step, task):
+        """Searches with checked arguments; see the base class."""
+        batch, width = dimension(task.start_tokens, 0), self.width
         state = step.start(copies=width)
         alignment = step.alignment(state)
+        if self.coverage_penalty and alignment is None:
+            raise ValueError("`coverage_penalty` needs `alignment`, got None.")
         history = BackPointers(
-            tokens=tf.zeros([max_length, batch, width], tf.int32),
-            parents=tf.zeros([max_length, batch, width], tf.int32),
+            tokens=tf.zeros([task.max_length, batch, width], tf.int32),
+            parents=tf.zeros([task.max_length, batch, width], tf.int32),
             alignments=()
             if alignment is None
-            else tf.zeros([max_length, batch * width, dimension(alignment, 1)]),
-        )
-        pool = _Pool(
-            scores=tf.fill([batch, self.n_best], -math.inf),
-            log_probabilities=tf.fill([batch, self.n_best], -math.inf),
-            lengths=tf.zeros([batch, self.n_best], tf.int32),
-            beams=tf.zeros([batch, self.n_best], tf.int32),
+            else tf.zeros([task.max_length, batch * width, dimension(alignment, 1)]),
         )
         # All rows of the beam start alike, so only the first of them lives.
         live = tf.tile([[0.0] + [-math.inf] * (width - 1)], [batch, 1])
-        tokens = tf.tile(start_tokens[:, tf.newaxis], [1, width])
+        limits = task.limits[:, tf.newaxis]  # (B, 1)
+        empty = tf.where(limits <= 0, live[:, :1], -math.inf)
+        empty = tf.pad(empty, [[0, 0], [0, self.n_best - 1]], constant_values=-math.inf)
+        pool = _Pool(
+            scores=empty,
+            log_probabilities=empty,
+            lengths=tf.zeros([batch, self.n_best], tf.int32),
+            beams=tf.zeros([batch, self.n_best], tf.int32),
+            finished=tf.zeros([batch, self.n_best], tf.bool),
+        )
+        done = task.limits <= 0
+        tokens = tf.tile(task.start_tokens[:, tf.newaxis], [1, width])
+        coverage = tf.zeros_like(alignment) if self.coverage_penalty else ()
 
-        def goes_on(time, tokens, live, pool, done, history, state):
-            return (time < max_length) & ~tf.reduce_all(done)
+        def goes_on(time, tokens, live, pool, done, history, coverage, state):
+            return (time < task.max_length) & ~tf.reduce_all(done)
 
-        def advance(time, tokens, live, pool, done, history, state):
+        def advance(time, tokens, live, pool, done, history, coverage, state):
             log_probabilities, state = step(tf.reshape(tokens, [batch * width]), state)
             weights = step.alignment(state)
+            penalty = tf.zeros([batch, width])
+            if self.coverage_penalty:
+                coverage += weights
+                penalty = self._coverage(coverage, task.source_lengths)
             best, parents, tokens = self._continuations(live, log_probabilities, batch)
-            ended = tokens == end_token
-            candidates = _Pool(
-                self._score(tf.where(ended & ~done[:, tf.newaxis], best, -math.inf), time + 1),
-                best,
-                tf.fill(tf.shape(parents), time + 1),
-                parents,
-            )
-            pool, _ = pool.merge(candidates)
+            ended = tokens == task.end_token
+
+            def candidates(wanted, log_probabilities, parents, beams, finished):
+                scores = self.length_penalty.score(log_probabilities, time + 1, task.source_lengths)
+                scores += tf.gather(penalty, parents, batch_dims=1)
+                wanted &= ~done[:, tf.newaxis] & ~tf.math.is_inf(log_probabilities)
+                return _Pool(
+                    tf.where(wanted, scores, -math.inf),
+                    log_probabilities,
+                    tf.fill(tf.shape(beams), time + 1),
+                    beams,
+                    tf.fill(tf.shape(beams), finished),
+                )
+
+            finished = candidates(ended, best, parents, parents, True)
             live, chosen = tf.math.top_k(tf.where(ended, -math.inf, best), width)
             tokens = tf.gather(tokens, chosen, batch_dims=1)  # (B, W)
             parents = tf.gather(parents, chosen, batch_dims=1)
+            at_limit = limits == time + 1
+            own = tf.zeros_like(parents) + tf.range(width)
+            pool = pool.merge(finished, candidates(at_limit, live, parents, own, False))
             history = BackPointers(
                 write(history.tokens, time, tokens),
                 write(history.parents, time, parents),
@@ -153,26 +184,24 @@ class BeamSearch(DecodingStrategy):
             rows = tf.range(batch)[:, tf.newaxis] * width + parents
             rows = tf.reshape(rows, [batch * width])
             state = [tf.gather(leaf, rows) for leaf in state]
-            done |= self._score(live[:, 0], max_length) <= pool.scores[:, -1]
-            return time + 1, tokens, live, pool, done, history, state
+            if self.coverage_penalty:
+                coverage = tf.gather(coverage, rows)
+            reachable = self.length_penalty.bound(
+                live[:, :1], time + 1, limits, task.source_lengths
+            )
+            reachable = tf.where(tf.math.is_inf(live[:, :1]), -math.inf, reachable)
+            done |= at_limit[:, 0] | (reachable[:, 0] <= pool.scores[:, -1])
+            return time + 1, tokens, live, pool, done, history, coverage, state
 
-        steps, _, live, pool, done, history, _ = tf.while_loop(
+        steps, _, _, pool, _, history, _, _ = tf.while_loop(
             goes_on,
             advance,
-            (tf.constant(0), tokens, live, pool, tf.zeros([batch], tf.bool), history, state),
+            (tf.constant(0), tokens, live, pool, done, history, coverage, state),
         )
-        truncated = _Pool(
-            self._score(tf.where(done[:, tf.newaxis], -math.inf, live), max_length),
-            live,
-            tf.fill(tf.shape(live), max_length),
-            tf.tile(tf.range(width)[tf.newaxis], [batch, 1]),
-        )
-        pool, chosen = pool.merge(truncated)
         exists = pool.scores > -math.inf
         lengths = tf.where(exists, pool.lengths, 0)
-        finished = chosen < self.n_best
         tokens, alignments = history.trace(
-            steps, pool.beams, lengths, finished, end_token, pad_token
+            steps, pool.beams, lengths, pool.finished, task.end_token, task.pad_token
         )
         return Hypotheses(
             tokens=tokens,
@@ -181,6 +210,16 @@ class BeamSearch(DecodingStrategy):
             scores=pool.scores,
             alignments=alignments,
         )
+
+    def _coverage(self, coverage, source_lengths):
+        """Returns β · cp of every live hypothesis `(B, W)`, from attention sums `(B * W, S)`."""
+        uncovered = tf.math.log(tf.maximum(tf.minimum(coverage, 1.0), 1e-9))
+        positions = dimension(coverage, 1)
+        uncovered = tf.reshape(uncovered, [-1, self.width, positions])
+        if source_lengths is not None:
+            valid = tf.range(positions) < source_lengths[:, tf.newaxis]  # (B, S)
+            uncovered = tf.where(valid[:, tf.newaxis], uncovered, 0.0)
+        return self.coverage_penalty * tf.reduce_sum(uncovered, axis=-1)
 
     def _continuations(self, live, log_probabilities, batch):
         """Returns the best 2W continuations `(B, 2W)`: log probability, parent and token."""
@@ -191,10 +230,3 @@ class BeamSearch(DecodingStrategy):
         each = min(2, vocabulary) if isinstance(vocabulary, int) else tf.minimum(2, vocabulary)
         best, index = tf.math.top_k(every, each * self.width)
         return best, index // vocabulary, index % vocabulary
-
-    def _score(self, log_probabilities, length):
-        """Returns log p / L^alpha; `-inf` stays so whatever the power."""
-        power = tf.cast(tf.maximum(length, 1), tf.float32) ** self.length_penalty
-        return tf.where(
-            tf.math.is_inf(log_probabilities), log_probabilities, log_probabilities / power
-        )

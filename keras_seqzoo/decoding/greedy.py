@@ -3,10 +3,8 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.step_function import write
+from keras_seqzoo.decoding.single_path import follow
 from keras_seqzoo.decoding.strategy import DecodingStrategy
-from keras_seqzoo.shapes import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -22,9 +20,10 @@ class Greedy(DecodingStrategy):
 
     Where every token is forbidden the row has no hypothesis: length 0, score `-inf`.
 
-    Call arguments:
-        step, state, start_tokens, end_token, max_length, pad_token, alignment: See
-            `DecodingStrategy`.
+    Args:
+        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+
+    Call arguments: those of `DecodingStrategy`.
 
     Returns:
         `Hypotheses` with N = 1.
@@ -38,55 +37,10 @@ class Greedy(DecodingStrategy):
     ([[[1, 2, 0, 0]]], [[2]])
     """
 
-    def search(self, step, start_tokens, end_token, max_length, pad_token):
-        """Searches with checked arguments; `step` is a `StepFunction`."""
-        batch = dimension(start_tokens, 0)
-        state = step.start()
-        alignment = step.alignment(state)
-        weights = ()
-        if alignment is not None:
-            weights = tf.zeros([max_length, batch, dimension(alignment, 1)])
+    def search(self, step, task):
+        """Searches with checked arguments; see the base class."""
 
-        def goes_on(time, current, log_probability, lengths, done, tokens, weights, state):
-            return (time < max_length) & ~tf.reduce_all(done)
+        def likeliest(log_probabilities, time):
+            return tf.argmax(log_probabilities, axis=-1, output_type=tf.int32)
 
-        def advance(time, current, log_probability, lengths, done, tokens, weights, state):
-            log_probabilities, state = step(current, state)
-            if alignment is not None:
-                weights = write(weights, time, step.alignment(state))
-            current = tf.argmax(log_probabilities, axis=-1, output_type=tf.int32)
-            gain = tf.reduce_max(log_probabilities, axis=-1)
-            log_probability = tf.where(done, log_probability, log_probability + gain)
-            lengths = tf.where(done, lengths, time + 1)
-            tokens = write(tokens, time, tf.where(done, pad_token, current))
-            done = done | (current == end_token) | tf.math.is_inf(log_probability)
-            return time + 1, current, log_probability, lengths, done, tokens, weights, state
-
-        _, _, log_probability, lengths, _, tokens, weights, _ = tf.while_loop(
-            goes_on,
-            advance,
-            (
-                tf.constant(0),
-                start_tokens,
-                tf.zeros([batch]),
-                tf.zeros([batch], tf.int32),
-                tf.zeros([batch], tf.bool),
-                tf.fill([max_length, batch], pad_token),
-                weights,
-                state,
-            ),
-        )
-        lengths = tf.where(tf.math.is_inf(log_probability), 0, lengths)
-        valid = tf.range(max_length)[:, tf.newaxis] < lengths  # (L, B)
-        tokens = tf.transpose(tf.where(valid, tokens, pad_token))  # (B, L)
-        if alignment is not None:
-            weights = tf.where(valid[:, :, tf.newaxis], weights, 0.0)
-            alignment = tf.transpose(weights, [1, 0, 2])[:, tf.newaxis]  # (B, 1, L, S)
-        log_probability = log_probability[:, tf.newaxis]
-        return Hypotheses(
-            tokens=tokens[:, tf.newaxis],
-            lengths=lengths[:, tf.newaxis],
-            log_probabilities=log_probability,
-            scores=log_probability,
-            alignments=alignment,
-        )
+        return follow(step, task, likeliest)

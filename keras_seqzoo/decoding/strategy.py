@@ -2,10 +2,35 @@
 
 import abc
 import numbers
+from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
+from keras_seqzoo.decoding.constraints import check_constraints, constrain
+from keras_seqzoo.decoding.scores import check_number
 from keras_seqzoo.decoding.step_function import StepFunction
+from keras_seqzoo.shapes import dimension
+
+
+class SearchTask(NamedTuple):
+    """What is asked of a search, checked.
+
+    Attributes:
+        start_tokens: int32 tensor `(B,)`.
+        end_token: int or scalar tensor.
+        max_length: int or scalar tensor, the length L of what is returned.
+        limits: int32 tensor `(B,)`, the most tokens of each row, at most `max_length`.
+        pad_token: int32 scalar tensor.
+        source_lengths: int32 tensor `(B,)` or `None`.
+    """
+
+    start_tokens: tf.Tensor
+    end_token: int
+    max_length: int
+    limits: tf.Tensor
+    pad_token: tf.Tensor
+    source_lengths: tf.Tensor | None
 
 
 class DecodingStrategy(abc.ABC):
@@ -26,6 +51,11 @@ class DecodingStrategy(abc.ABC):
     unknown). A new strategy implements `search` and `get_config`, and is registered with
     `keras.saving.register_keras_serializable`.
 
+    Args:
+        constraints: a list of `keras_seqzoo.decoding.Constraint`s.
+        max_source_ratio: float above 0 or `None`: also limits each row to as many tokens as this
+            times its source's, rounded up. It needs `source_lengths`.
+
     Call arguments:
         step: The step function.
         state: The state before the first step, first dimension `B`.
@@ -36,6 +66,8 @@ class DecodingStrategy(abc.ABC):
         pad_token: Int, what follows the end of a hypothesis in the result. Never fed to `step`.
         alignment: `None`, or a function that reads the attention weights `(rows, S)` of the last
             step from the state. It must also take the start state, of which only its shape counts.
+        source_lengths: `None` or `(B,)` int32, the tokens of each row's source, for what depends on
+            them.
 
     Returns:
         `Hypotheses`, with `tokens (B, N, max_length)` int32.
@@ -46,8 +78,28 @@ class DecodingStrategy(abc.ABC):
         TypeError: If `step` changes a dtype of the state.
     """
 
+    needs_alignment = False  # whether the search itself reads the attention weights
+
+    def __init__(self, constraints=(), max_source_ratio=None):
+        self.constraints = check_constraints(constraints)
+        if max_source_ratio is not None:
+            max_source_ratio = check_number("max_source_ratio", max_source_ratio)
+            if max_source_ratio <= 0:
+                raise ValueError(
+                    f"`max_source_ratio` must be a number above 0. Received {max_source_ratio}."
+                )
+        self.max_source_ratio = max_source_ratio
+
     def __call__(
-        self, step, state, start_tokens, end_token, max_length, pad_token=0, alignment=None
+        self,
+        step,
+        state,
+        start_tokens,
+        end_token,
+        max_length,
+        pad_token=0,
+        alignment=None,
+        source_lengths=None,
     ):
         """Searches; see the class docstring."""
         start_tokens = tf.cast(tf.convert_to_tensor(start_tokens), tf.int32)
@@ -73,16 +125,54 @@ class DecodingStrategy(abc.ABC):
                 max_length = check_integer("max_length", constant.item(), minimum=0)
             else:
                 max_length = tf.cast(max_length, tf.int32)
-        step_function = StepFunction(step, state, start_tokens, end_token, alignment)
-        return self.search(step_function, start_tokens, end_token, max_length, pad_token)
+        if source_lengths is not None:
+            source_lengths = tf.cast(tf.convert_to_tensor(source_lengths), tf.int32)
+            if not source_lengths.shape.is_compatible_with(start_tokens.shape):
+                raise ValueError(
+                    f"`source_lengths` must have shape {start_tokens.shape}, that of "
+                    f"`start_tokens`. Received shape {source_lengths.shape}."
+                )
+        task = SearchTask(
+            start_tokens,
+            end_token,
+            max_length,
+            self._limits(dimension(start_tokens, 0), max_length, source_lengths),
+            pad_token,
+            source_lengths,
+        )
+        if self.constraints:
+            step, state = constrain(step, state, self.constraints, task)
+            inner = alignment
+            alignment = None if inner is None else lambda state: inner(state["inner"])
+        return self.search(StepFunction(step, state, start_tokens, end_token, alignment), task)
+
+    def _limits(self, batch, max_length, source_lengths):
+        limits = tf.fill([batch], tf.cast(max_length, tf.int32))
+        if self.max_source_ratio is None:
+            return limits
+        if source_lengths is None:
+            raise ValueError("`max_source_ratio` needs the search's `source_lengths`, got None.")
+        scaled = self.max_source_ratio * tf.cast(source_lengths, tf.float32)
+        return tf.minimum(limits, tf.cast(tf.math.ceil(scaled), tf.int32))
 
     @abc.abstractmethod
-    def search(self, step, start_tokens, end_token, max_length, pad_token):
-        """Searches with checked arguments; `step` is a `StepFunction`."""
+    def search(self, step, task):
+        """Searches with checked arguments.
+
+        Args:
+            step: `StepFunction`.
+            task: `SearchTask`.
+
+        Returns:
+            `Hypotheses`.
+        """
 
     def get_config(self):
         """Returns the constructor arguments."""
-        return {}
+        return {
+            "constraints": [keras.saving.serialize_keras_object(x) for x in self.constraints],
+            "max_source_ratio": self.max_source_ratio,
+        }
 
     @classmethod
     def from_config(cls, config):

@@ -1,5 +1,6 @@
 """Ready models: KerasHub backbones and tasks, and the bases for models of one's own."""
 
+from keras_seqzoo.models.combined_translation import Ensemble, ShallowFusion
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
@@ -14,11 +15,13 @@ __all__ = [
     "Decoder",
     "Encoder",
     "EncoderDecoder",
+    "Ensemble",
     "RecurrentDecoder",
     "RecurrentEncoder",
     "RecurrentEncoderDecoderBackbone",
     "RecurrentSeq2SeqLM",
     "RecurrentSeq2SeqLMPreprocessor",
+    "ShallowFusion",
     "TeacherForcing",
     "Translation",
 ]

@@ -181,6 +181,15 @@ class EncoderDecoder:
         memory, states = self.encoder(encoder_token_ids, mask=encoder_padding_mask, training=False)
         return self.decoder.init_state(memory, states, mask=encoder_padding_mask)
 
+    @property
+    def has_alignment(self):
+        """Whether `alignment` gives something: whether the decoder has attention."""
+        return self.decoder.attention is not None
+
+    def alignment(self, state):
+        """Return the attention weights `(rows, source_length)` of the last step, or `None`."""
+        return self.decoder.alignment(state)
+
     def step(self, tokens, state):
         """Read one token a row and give the distribution of the next.
 

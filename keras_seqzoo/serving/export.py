@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.decoding.strategy import check_integer
-from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.models.text_translation import TextTranslation
 from keras_seqzoo.serving.translation_signatures import TranslationSignatures
 from keras_seqzoo.serving.versions import write_version
 
@@ -31,11 +31,11 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
     `encoder_sequence_length` is cut; bytes that are no UTF-8 are read as U+FFFD.
 
     Args:
-        model: a `RecurrentSeq2SeqLM` with a preprocessor.
+        model: a `RecurrentSeq2SeqLM` with a preprocessor, an `Ensemble` or a `ShallowFusion`.
         directory: string or path. The model's folder; the versions in it are left as they are.
         strategy: a `DecodingStrategy`; by default the one of `model.compile`, else a beam of 5.
         n_best: int, n of the signature `n_best`; by default as many as the strategy can give, the
-            width of a beam.
+            width of a beam or the number of samples.
         max_length: int, the most target tokens; by default the preprocessor's
             `decoder_sequence_length`.
 
@@ -70,8 +70,11 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
     curl $url -d '{"signature_name": "n_best", "instances": ["Two dogs run."]}'
     ```
     """
-    if not isinstance(model, RecurrentSeq2SeqLM):
-        raise TypeError(f"`model` must be a RecurrentSeq2SeqLM. Received: {type(model).__name__}")
+    if not isinstance(model, TextTranslation):
+        raise TypeError(
+            "`model` must translate text, as a RecurrentSeq2SeqLM or an Ensemble does. Received: "
+            f"{type(model).__name__}"
+        )
     if model.preprocessor is None:
         raise ValueError("`model` must have a preprocessor, which turns text into ids: got None.")
     if strategy is None:
@@ -81,7 +84,7 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
             f"`strategy` must be a DecodingStrategy. Received: {type(strategy).__name__}"
         )
     if n_best is None:
-        n_best = getattr(strategy, "width", 1)
+        n_best = getattr(strategy, "width", getattr(strategy, "samples", 1))
     if max_length is None:
         max_length = model.preprocessor.decoder_sequence_length
     signatures = TranslationSignatures(
@@ -96,8 +99,9 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
 def _giving(strategy, n_best):
     """Returns the strategy with another number of hypotheses."""
     config = strategy.get_config()
-    if "n_best" in config:
-        return type(strategy).from_config({**config, "n_best": n_best})
+    for name in ("n_best", "samples"):
+        if name in config:
+            return type(strategy).from_config({**config, name: n_best})
     if n_best != 1:
         raise ValueError(
             f"`n_best` must be 1 with a {type(strategy).__name__}, which gives one hypothesis. "

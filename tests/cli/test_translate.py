@@ -2,7 +2,15 @@ import pytest
 
 from keras_seqzoo.cli import lines
 from keras_seqzoo.cli.options import DEFAULT_PRESET
-from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.decoding import (
+    BeamSearch,
+    Greedy,
+    MinimumLength,
+    NoRepeatedNGrams,
+    RepetitionPenalty,
+    Sampling,
+)
+from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 
 TEXTS = ["a red dog runs", "a cat", "red cat sees a dog"]
 
@@ -156,3 +164,56 @@ def test_a_damaged_preset_is_an_error(seqzoo, zoo, tmp_path):
     result = seqzoo("translate", "--preset", tmp_path, "x")
     assert (result.status, result.output) == (2, "")
     assert len(result.errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "options, strategy",
+    [
+        (("--coverage-penalty", 0.3), BeamSearch(5, coverage_penalty=0.3)),
+        (("--min-length", 4), BeamSearch(5, constraints=[MinimumLength(4)])),
+        (("--max-source-ratio", 0.4), BeamSearch(5, max_source_ratio=0.4)),
+        (("--no-repeat-ngram", 2), BeamSearch(5, constraints=[NoRepeatedNGrams(2)])),
+        (
+            ("--repetition-penalty", 1.5, "--beam", 1),
+            Greedy(constraints=[RepetitionPenalty(1.5)]),
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_search_options(seqzoo, model, options, strategy):
+    expected = as_output(best(model, TEXTS, strategy))
+    assert seqzoo("translate", *options, *TEXTS) == (0, expected, "")
+
+
+def test_samples(seqzoo, model):
+    options = ("--samples", 3, "--seed", 4, "--top-k", 5, "--temperature", 0.7)
+    result = seqzoo("translate", *options, "--scores", "a dog")
+    [expected] = model.translate(["a dog"], Sampling(3, 0.7, top_k=5, seed=4))
+    assert result.output == "".join(
+        f"1\t{rank}\t{lines.as_column(e.text, chr(9))}\t{e.score:.4f}\n"
+        for rank, e in enumerate(expected, 1)
+    )
+
+
+def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
+    presets = ("--preset", DEFAULT_PRESET, "--preset", "gru_plain")
+    both = Ensemble([model, RecurrentSeq2SeqLM.from_preset(str(zoo / "gru_plain"))])
+    expected = as_output(best(both, TEXTS, BeamSearch(5)))
+    assert seqzoo("translate", *presets, *TEXTS) == (0, expected, "")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--temperature", 0.5), "--temperature needs --samples"),
+        (("--samples", 2, "--temperature", 0), "`temperature` must be above 0"),
+        (("--samples", 2, "--top-p", 2), "`top_p` must be in (0, 1]"),
+        (("--max-source-ratio", 0), "`max_source_ratio` must be a number above 0"),
+        (("--preset", "gru_plain", "--coverage-penalty", 1), "--coverage-penalty needs a model"),
+    ],
+)
+def test_bad_search_options(seqzoo, options, message):
+    result = seqzoo("translate", *options, "a dog")
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert message in line

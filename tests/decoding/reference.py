@@ -88,7 +88,7 @@ def compiled(make, jit_compile=False, **config):
     """One trace per strategy: the model and its sizes are arguments."""
     strategy = make(**config)
 
-    def search(table, start_tokens, end_token, max_length):
+    def search(table, start_tokens, end_token, max_length, source_lengths):
         step, start = step_function(table)
         return strategy(
             step,
@@ -98,6 +98,7 @@ def compiled(make, jit_compile=False, **config):
             max_length,
             pad_token=-1,
             alignment=lambda state: state["weights"],
+            source_lengths=source_lengths,
         )
 
     return tf.function(
@@ -108,14 +109,17 @@ def compiled(make, jit_compile=False, **config):
             tf.TensorSpec([None], tf.int32),
             tf.TensorSpec([], tf.int32),
             tf.TensorSpec([], tf.int32),
+            tf.TensorSpec([None], tf.int32),
         ],
     )
 
 
-def run(make, model, starts, max_length, jit_compile=False, **config):
+def run(make, model, starts, max_length, jit_compile=False, source_lengths=None, **config):
     search = compiled(make, jit_compile, **config)
-    table = tf.constant(model.table)
-    return search(table, tf.constant(starts, tf.int32), model.end_token, max_length)
+    starts = tf.constant(starts, tf.int32)
+    if source_lengths is None:
+        source_lengths = tf.ones_like(starts)
+    return search(tf.constant(model.table), starts, model.end_token, max_length, source_lengths)
 
 
 def rows(found):
@@ -142,9 +146,12 @@ def rows(found):
     ]
 
 
-def scored(model, start, tokens, alpha):
+def scored(model, start, tokens, rank):
+    """`rank` is the alpha of the power form, or a function `(log probability, length)`."""
     log_probability = model.log_probability(start, tokens)
-    return Hypothesis(tokens, log_probability, log_probability / max(len(tokens), 1) ** alpha)
+    if callable(rank):
+        return Hypothesis(tokens, log_probability, rank(log_probability, len(tokens)))
+    return Hypothesis(tokens, log_probability, log_probability / max(len(tokens), 1) ** rank)
 
 
 def enumerate_all(model, start, max_length, alpha):

@@ -353,4 +353,5 @@ def test_serialisation():
     stored = json.dumps(keras.saving.serialize_keras_object(strategy))
     twin = keras.saving.deserialize_keras_object(json.loads(stored))
     assert type(twin) is BeamSearch and isinstance(twin, DecodingStrategy)
-    assert twin.get_config() == {"width": 4, "length_penalty": 1.0, "n_best": 2}
+    assert (twin.width, twin.n_best, twin.length_penalty.alpha) == (4, 2, 1.0)
+    assert twin.get_config() == strategy.get_config()

@@ -1,0 +1,130 @@
+"""Search through everything."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.decoding.hypotheses import Hypotheses
+from keras_seqzoo.decoding.scores import as_score
+from keras_seqzoo.decoding.strategy import DecodingStrategy, check_integer
+from keras_seqzoo.shapes import dimension
+
+MOST_HYPOTHESES = 2**20
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class ExhaustiveSearch(DecodingStrategy):
+    """Scores every sequence up to the limit, for small spaces and as the reference of others.
+
+    At step t there are `V^t` unfinished hypotheses a row, so `max_length` is an int and the
+    vocabulary is known.
+
+    Args:
+        length_penalty: see `BeamSearch`.
+        n_best: int, at least 1, the number of hypotheses to return per row.
+        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+
+    Call arguments: those of `DecodingStrategy`.
+
+    Returns:
+        `Hypotheses` with N = `n_best`.
+
+    Raises:
+        ValueError: if an argument is out of its range, `max_length` or the vocabulary is unknown,
+            or there are more than 2^20 sequences of `max_length` tokens.
+
+    Example:
+    >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
+    >>> def step(tokens, state):
+    ...     return tf.gather(table, tokens), state
+    >>> search = ExhaustiveSearch(length_penalty=0.0, n_best=2)
+    >>> search(step, (), start_tokens=[0], end_token=2, max_length=3).tokens.numpy().tolist()
+    [[[1, 2, 0], [2, 0, 0]]]
+    """
+
+    def __init__(self, length_penalty=1.0, n_best=1, **kwargs):
+        super().__init__(**kwargs)
+        self.length_penalty = as_score(length_penalty)
+        self.n_best = check_integer("n_best", n_best, minimum=1)
+
+    def search(self, step, task):
+        """Searches with checked arguments; see the base class."""
+        if not isinstance(task.max_length, int):
+            raise ValueError("`max_length` must be an int for an ExhaustiveSearch, got a tensor.")
+        if step.alignment(step.start()) is not None:
+            raise ValueError("`alignment` must be None for an ExhaustiveSearch: it keeps none.")
+        batch, limits = dimension(task.start_tokens, 0), task.limits[:, tf.newaxis]
+        state, current = step.start(), task.start_tokens
+        live, paths = tf.zeros([batch, 1]), tf.zeros([batch, 1, 0], tf.int32)
+        empty = tf.where(limits <= 0, live, -math.inf)
+        found = [(paths, tf.zeros_like(live, tf.int32), empty, empty)]
+        for time in range(task.max_length):
+            log_probabilities, state = step(current, state)
+            vocabulary = log_probabilities.shape[1]
+            if vocabulary is None or vocabulary**task.max_length > MOST_HYPOTHESES:
+                raise ValueError(
+                    f"`max_length` must leave at most {MOST_HYPOTHESES} sequences for an "
+                    f"ExhaustiveSearch, got {task.max_length} with a vocabulary of {vocabulary}."
+                )
+            count = vocabulary ** (time + 1)
+            every = tf.reshape(log_probabilities, [batch, -1, vocabulary]) + live[:, :, tf.newaxis]
+            live = tf.reshape(every, [batch, count])
+            tokens = tf.tile(tf.range(vocabulary), [count // vocabulary])
+            paths = tf.concat(
+                [
+                    tf.repeat(paths, vocabulary, axis=1),
+                    tf.tile(tokens[tf.newaxis, :, tf.newaxis], [batch, 1, 1]),
+                ],
+                axis=-1,
+            )
+            ended = tokens == task.end_token
+            here = ended | (limits == time + 1)
+            kept = tf.where(here & (limits > time), live, -math.inf)
+            scores = self.length_penalty.score(kept, tf.constant(time + 1), task.source_lengths)
+            scores = tf.where(tf.math.is_inf(kept), -math.inf, scores)
+            found.append((paths, tf.fill([batch, count], time + 1), kept, scores))
+            live = tf.where(ended, -math.inf, live)
+            current = tf.tile(tokens, [batch])
+            state = [tf.repeat(leaf, vocabulary, axis=0) for leaf in state]
+        return self._best(found, task)
+
+    def _best(self, found, task):
+        """Picks the best of all that was found, a list of `(paths, lengths, log P, scores)`."""
+        paths = tf.concat(
+            [
+                tf.pad(
+                    paths,
+                    [[0, 0], [0, 0], [0, task.max_length - paths.shape[-1]]],
+                    constant_values=task.pad_token,
+                )
+                for paths, *_ in found
+            ],
+            axis=1,
+        )
+        lengths, log_probabilities, scores = (
+            tf.concat(parts, axis=1) for parts in list(zip(*found, strict=True))[1:]
+        )
+        missing = max(self.n_best - scores.shape[1], 0)
+        scores = tf.pad(scores, [[0, 0], [0, missing]], constant_values=-math.inf)
+        scores, best = tf.math.top_k(scores, self.n_best)
+        best = tf.minimum(best, tf.shape(lengths)[1] - 1)
+        exists = scores > -math.inf
+        tokens, lengths, log_probabilities = (
+            tf.gather(tensor, best, batch_dims=1) for tensor in (paths, lengths, log_probabilities)
+        )
+        return Hypotheses(
+            tokens=tf.where(exists[..., tf.newaxis], tokens, task.pad_token),
+            lengths=tf.where(exists, lengths, 0),
+            log_probabilities=tf.where(exists, log_probabilities, -math.inf),
+            scores=scores,
+            alignments=None,
+        )
+
+    def get_config(self):
+        """Returns the constructor arguments."""
+        return {
+            **super().get_config(),
+            "length_penalty": keras.saving.serialize_keras_object(self.length_penalty),
+            "n_best": self.n_best,
+        }

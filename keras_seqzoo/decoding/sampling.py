@@ -1,0 +1,123 @@
+"""Ancestral sampling."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.decoding.hypotheses import Hypotheses
+from keras_seqzoo.decoding.scores import check_number
+from keras_seqzoo.decoding.single_path import follow
+from keras_seqzoo.decoding.strategy import DecodingStrategy, check_integer
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class Sampling(DecodingStrategy):
+    """Draws each token from its distribution given those before it.
+
+        y_t ~ Q(y | y_1 … y_{t-1}, x),    Q(y) ∝ P(y)^(1 / temperature)
+
+    over the tokens that are left by all of
+
+    - `top_k`: the k likeliest (Fan et al. 2018, Hierarchical neural story generation);
+    - `top_p`: the fewest likeliest whose probabilities sum to at least p (Holtzman et al. 2020,
+      The curious case of neural text degeneration);
+    - `min_p`: those with at least min_p times the probability of the likeliest (Nguyen et al. 2024,
+      Min-p sampling).
+
+    All three look at Q. Log probabilities and scores of the samples are those of P, not of Q: they
+    compare with what other strategies give. Samples are sorted by them; equal ones may come more
+    than once.
+
+    Args:
+        samples: int, at least 1, the hypotheses of each row.
+        temperature: float above 0.
+        top_k: int, at least 1, or `None` for all tokens.
+        top_p: float in (0, 1]; 1 leaves all tokens.
+        min_p: float in [0, 1); 0 leaves all tokens.
+        seed: int, or `None` for other samples at each call.
+        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+
+    Call arguments: those of `DecodingStrategy`.
+
+    Returns:
+        `Hypotheses` with N = `samples`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
+    >>> def step(tokens, state):
+    ...     return tf.gather(table, tokens), state
+    >>> sampling = Sampling(samples=3, top_k=1)
+    >>> sampling(step, (), start_tokens=[0], end_token=2, max_length=4).tokens.numpy().tolist()
+    [[[1, 2, 0, 0], [1, 2, 0, 0], [1, 2, 0, 0]]]
+    """
+
+    def __init__(
+        self, samples=1, temperature=1.0, top_k=None, top_p=1.0, min_p=0.0, seed=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.samples = check_integer("samples", samples, minimum=1)
+        self.temperature = check_number("temperature", temperature)
+        self.top_k = None if top_k is None else check_integer("top_k", top_k, minimum=1)
+        self.top_p = check_number("top_p", top_p)
+        self.min_p = check_number("min_p", min_p)
+        self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
+        for name, fits, need in (
+            ("temperature", self.temperature > 0, "above 0"),
+            ("top_p", 0 < self.top_p <= 1, "in (0, 1]"),
+            ("min_p", 0 <= self.min_p < 1, "in [0, 1)"),
+        ):
+            if not fits:
+                raise ValueError(f"`{name}` must be {need}. Received {getattr(self, name)}.")
+
+    def search(self, step, task):
+        """Samples with checked arguments; see the base class."""
+
+        def draw(log_probabilities, time):
+            shape = tf.shape(log_probabilities)
+            if self.seed is None:
+                uniform = tf.random.uniform(shape)
+            else:
+                uniform = tf.random.stateless_uniform(shape, tf.stack([self.seed, time]))
+            # The argument of the maximum of log Q plus Gumbel noise is distributed as Q.
+            noise = -tf.math.log(-tf.math.log(tf.maximum(uniform, 1e-30)))
+            scaled = self._restrict(log_probabilities / self.temperature)
+            return tf.argmax(scaled + noise, axis=-1, output_type=tf.int32)
+
+        found = follow(step, task, draw, copies=self.samples)
+        scores, order = tf.math.top_k(found.scores, self.samples)
+        tokens, lengths, log_probabilities = (
+            tf.gather(tensor, order, batch_dims=1)
+            for tensor in (found.tokens, found.lengths, found.log_probabilities)
+        )
+        alignments = found.alignments
+        if alignments is not None:
+            alignments = tf.gather(alignments, order, batch_dims=1)
+        return Hypotheses(tokens, lengths, log_probabilities, scores, alignments)
+
+    def _restrict(self, logits):
+        """Forbids what `top_k`, `top_p` and `min_p` leave out."""
+        kept = logits
+        if self.top_k is not None:
+            size = logits.shape[-1] or tf.shape(logits)[-1]
+            lowest = tf.math.top_k(logits, tf.minimum(self.top_k, size))[0][:, -1:]
+            kept = tf.where(logits < lowest, -math.inf, kept)
+        if self.top_p < 1:
+            descending = tf.sort(logits, axis=-1, direction="DESCENDING")
+            before = tf.cumsum(tf.nn.softmax(descending), axis=-1, exclusive=True)
+            lowest = tf.reduce_min(
+                tf.where(before < self.top_p, descending, math.inf), axis=-1, keepdims=True
+            )
+            kept = tf.where(logits < lowest, -math.inf, kept)
+        if self.min_p > 0:
+            lowest = tf.reduce_max(logits, axis=-1, keepdims=True) + math.log(self.min_p)
+            kept = tf.where(logits < lowest, -math.inf, kept)
+        return kept
+
+    def get_config(self):
+        """Returns the constructor arguments."""
+        names = ("samples", "temperature", "top_k", "top_p", "min_p", "seed")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

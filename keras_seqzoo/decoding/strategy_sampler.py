@@ -1,0 +1,92 @@
+"""Our searches as samplers of KerasHub."""
+
+import keras
+import keras_hub
+import tensorflow as tf
+
+from keras_seqzoo.decoding.forced_prefix import force_prefix
+from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.shapes import dimension
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class StrategySampler(keras_hub.samplers.Sampler):
+    """Lets `generate()` of KerasHub's models search by a `DecodingStrategy`.
+
+    Models of this package take strategies themselves. Prompts of different lengths go on from the
+    shortest, and what is given is kept.
+
+    Args:
+        strategy: a `DecodingStrategy`; `generate` returns its best hypothesis. What it asks of
+            alignments or source lengths no such model has.
+
+    Raises:
+        ValueError: if `strategy` is none, and in `generate` unless there is one stop token.
+
+    Example:
+    ```python
+    model = keras_hub.models.GPT2CausalLM.from_preset("gpt2_base_en")
+    model.compile(sampler=StrategySampler(BeamSearch(width=4, length_penalty=0.6)))
+    model.generate("Once upon a time")
+    ```
+    """
+
+    def __init__(self, strategy):
+        super().__init__()
+        if isinstance(strategy, dict):
+            strategy = keras.saving.deserialize_keras_object(strategy)
+        if not isinstance(strategy, DecodingStrategy):
+            raise ValueError(f"`strategy` must be a DecodingStrategy. Received {strategy!r}.")
+        self.strategy = strategy
+
+    def __call__(
+        self,
+        next,
+        prompt,
+        cache=None,
+        index=0,
+        mask=None,
+        stop_token_ids=None,
+        hidden_states=None,
+        model=None,
+        **kwargs,
+    ):
+        """Go on with prompts; see `keras_hub.samplers.Sampler`."""
+        if stop_token_ids is None or len(stop_token_ids) != 1:
+            raise ValueError(
+                f"`stop_token_ids` must hold one id for a {type(self.strategy).__name__}, "
+                f"got {stop_token_ids}."
+            )
+        prompt, index = tf.cast(prompt, tf.int32), tf.cast(index, tf.int32)
+        mask = tf.zeros_like(prompt, tf.bool) if mask is None else tf.cast(mask, tf.bool)
+        batch, length = dimension(prompt, 0), dimension(prompt, 1)
+        # All rows are at one place, but a state has rows.
+        state = {"prompt": prompt, "cache": cache, "index": tf.fill([batch], index)}
+
+        def step(tokens, state):
+            index = state["index"][0]
+            here = tf.range(tf.shape(state["prompt"])[1]) == index - 1
+            prompt = tf.where(here, tokens[:, tf.newaxis], state["prompt"])
+            logits, _, cache = next(prompt, state["cache"], index)
+            log_probabilities = tf.nn.log_softmax(tf.cast(logits, tf.float32))
+            return log_probabilities, {
+                "prompt": prompt,
+                "cache": cache,
+                "index": state["index"] + 1,
+            }
+
+        step, state = force_prefix(step, state, prompt[:, index:], mask[:, index:])
+        found = self.strategy(
+            step,
+            state,
+            prompt[:, index - 1],
+            end_token=stop_token_ids[0],
+            max_length=length - index,
+        )
+        valid = tf.range(length - index) < found.lengths[:, :1]
+        rest = tf.where(valid, found.tokens[:, 0], prompt[:, index:])
+        return tf.ensure_shape(tf.concat([prompt[:, :index], rest], axis=1), prompt.shape)
+
+    def get_config(self):
+        """Return the constructor arguments."""
+        return {"strategy": keras.saving.serialize_keras_object(self.strategy)}

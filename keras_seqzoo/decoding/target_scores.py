@@ -1,0 +1,59 @@
+"""The log probability of given sequences."""
+
+import tensorflow as tf
+
+from keras_seqzoo.decoding.step_function import StepFunction
+from keras_seqzoo.shapes import dimension
+
+
+def score_targets(step, state, start_tokens, targets, lengths):
+    """Computes the log probability that a step function gives to sequences.
+
+        log P(y | x) = Σ_t log P(y_t | y_1 … y_{t-1}, x)
+
+    Args:
+        step: a step function, see `DecodingStrategy`.
+        state: its start state, first dimension B.
+        start_tokens: int32 tensor `(B,)`.
+        targets: int32 tensor `(B, L)`, the end token among them where a sequence has one.
+        lengths: int32 tensor `(B,)`, the tokens of each sequence, the end token counted.
+
+    Returns:
+        float32 tensor `(B, L)`, the log probability of each token, 0 at padding.
+
+    Raises:
+        ValueError: if `targets` is no matrix with as many rows as there are start tokens.
+
+    Example:
+    >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
+    >>> def step(tokens, state):
+    ...     return tf.gather(table, tokens), state
+    >>> tf.exp(score_targets(step, (), [0], [[1, 2]], [2])).numpy()
+    array([[0.6, 0.7]], dtype=float32)
+    """
+    start_tokens, targets, lengths = (
+        tf.cast(tf.convert_to_tensor(x), tf.int32) for x in (start_tokens, targets, lengths)
+    )
+    if targets.shape.rank != 2 or not targets.shape[:1].is_compatible_with(start_tokens.shape):
+        raise ValueError(
+            f"`targets` must have shape (batch, length) with the batch of `start_tokens`, "
+            f"{start_tokens.shape}. Received shape {targets.shape}."
+        )
+    step = StepFunction(step, state, start_tokens, end_token=0)
+    length = dimension(targets, 1)
+    steps = tf.transpose(targets)  # (L, B)
+    scores = tf.TensorArray(tf.float32, length, element_shape=start_tokens.shape)
+
+    def advance(time, tokens, scores, state):
+        log_probabilities, state = step(tokens, state)
+        tokens = tf.ensure_shape(steps[time], start_tokens.shape)
+        own = tf.gather(log_probabilities, tokens, batch_dims=1)
+        return time + 1, tokens, scores.write(time, tf.where(time < lengths, own, 0.0)), state
+
+    _, _, scores, _ = tf.while_loop(
+        lambda time, *_: time < length,
+        advance,
+        (tf.constant(0), start_tokens, scores, step.start()),
+        maximum_iterations=length,
+    )
+    return tf.transpose(scores.stack())

@@ -1,0 +1,35 @@
+import math
+
+import pytest
+
+from keras_seqzoo.cli.options import DEFAULT_PRESET
+from tests.made_up import parallel_text, write_parallel_text
+
+
+def test_scores_are_the_models(seqzoo, model, tmp_path):
+    source, target = write_parallel_text(tmp_path, "some", 5)
+    result = seqzoo("score", "--preset", DEFAULT_PRESET, "--source", source, "--target", target)
+    scores = model.score(*parallel_text(5))
+    assert result.status == 0
+    assert result.output == "".join(f"{score:.4f}\t{tokens}\n" for score, tokens in scores)
+    total, tokens = (sum(column) for column in zip(*scores, strict=True))
+    assert result.errors == f"perplexity {math.exp(-total / tokens):.4g} of {tokens} tokens\n"
+
+
+@pytest.mark.parametrize(
+    "source, target, message",
+    [
+        ("a dog\n", "a\nb\n", "has 1 and"),
+        ("", "", "need at least one line"),
+        ("a dog\n\n", "a\nb\n", "line 2 is blank"),
+    ],
+)
+def test_bad_input(seqzoo, tmp_path, source, target, message):
+    paths = [tmp_path / name for name in ("source", "target")]
+    for path, text in zip(paths, (source, target), strict=True):
+        path.write_text(text, encoding="utf-8")
+    arguments = ("--source", paths[0], "--target", paths[1])
+    result = seqzoo("score", "--preset", DEFAULT_PRESET, *arguments)
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert message in line

@@ -1,0 +1,165 @@
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_seqzoo
+from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM, ShallowFusion
+from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.tokenizers import BytePairTokenizer
+from tests.layer_checks import assert_close
+from tests.models.small import SENTENCES, SOURCE, VOCABULARY, backbone, model
+
+MASK = SOURCE > 0
+
+
+@pytest.fixture(scope="module")
+def members():
+    """Three models of different kinds with weights of unit size."""
+    found = []
+    for seed, options in enumerate(({}, {"cell": "lstm"}, {"decoder_units": 8})):
+        keras.utils.set_random_seed(seed)
+        member = model(attention_units=5, **options)
+        random = np.random.default_rng(seed)
+        member.set_weights([0.7 * random.normal(size=w.shape) for w in member.get_weights()])
+        found.append(member)
+    return found
+
+
+def distributions(members, tokens):
+    return [np.exp(m.step(tokens, m.start(SOURCE, MASK))[0]) for m in members]
+
+
+def test_means(members):
+    tokens = tf.constant([2, 2, 2])
+    one, two, three = distributions(members, tokens)
+    ensemble = Ensemble(members, weights=[2, 1, 1])
+    actual, state = ensemble.step(tokens, ensemble.start(SOURCE, MASK))
+    assert_close(tf.exp(actual), 0.5 * one + 0.25 * two + 0.25 * three)
+    expected = [m.alignment(m.step(tokens, m.start(SOURCE, MASK))[1]).numpy() for m in members]
+    assert_close(ensemble.alignment(state), np.average(expected, axis=0, weights=[2, 1, 1]))
+
+    geometric = Ensemble(members, mean="log_probabilities")
+    actual, _ = geometric.step(tokens, geometric.start(SOURCE, MASK))
+    product = np.cbrt(one * two * three)
+    assert_close(tf.exp(actual), product / product.sum(-1, keepdims=True))
+
+
+def test_of_one_is_the_model_itself(members):
+    for strategy in (Greedy(), BeamSearch(3, n_best=2)):
+        alone = members[0].translate(SENTENCES, strategy)
+        together = Ensemble(members[:1]).translate(SENTENCES, strategy)
+        for one, other in zip(alone, together, strict=True):
+            assert [t.text for t in one] == [t.text for t in other]
+
+
+def test_scores_are_those_that_scoring_gives(members):
+    ensemble = Ensemble(members)
+    found = ensemble.translate(SENTENCES[:3], BeamSearch(3, length_penalty=0.0))
+    complete = [(s, t) for s, [t] in zip(SENTENCES, found, strict=False)]
+    for source, translation in complete:
+        if translation.target_tokens[-1] != "[EOS]":
+            continue
+        ids = ensemble.preprocessor.encode_target(tf.constant([translation.text]))
+        own = [ensemble.preprocessor.tokenizer.id_to_token(i) for i in ids.to_list()[0][1:]]
+        if own == translation.target_tokens:  # random models may spell in odd pieces
+            [(score, length)] = ensemble.score([source], [translation.text])
+            assert length == len(own)
+            assert score == pytest.approx(translation.log_probability, abs=1e-4)
+
+
+def test_score_equals_teacher_forcing(members):
+    member = members[0]
+    sources, targets = SENTENCES[:3], SENTENCES[2:]
+    scores = member.score(sources, targets, batch_size=2)
+    for source, target, (score, length) in zip(sources, targets, scores, strict=True):
+        data = member.preprocessor({"encoder_text": [source], "decoder_text": [target]})
+        inputs, labels, weights = *data[:2], tf.cast(data[2], tf.float32)
+        log_probabilities = tf.nn.log_softmax(member(inputs))
+        own = tf.gather(log_probabilities, labels, batch_dims=2)
+        assert score == pytest.approx(float(tf.reduce_sum(own * weights)), abs=1e-4)
+        assert length == int(tf.reduce_sum(weights))
+
+
+class Bigrams:
+    """A language model without a memory."""
+
+    def __init__(self, size=VOCABULARY):
+        logits = np.random.default_rng(5).normal(size=(size, size)).astype("float32")
+        self.table = tf.nn.log_softmax(logits)
+
+    def start(self, rows):
+        return {"last": tf.zeros([rows], tf.int32)}
+
+    def step(self, tokens, state):
+        return tf.gather(self.table, tokens), {"last": tokens}
+
+
+def test_shallow_fusion(members):
+    lm, tokens = Bigrams(), tf.constant([2, 2, 2])
+    fused = ShallowFusion(members[0], lm, weight=0.3)
+    actual, state = fused.step(tokens, fused.start(SOURCE, MASK))
+    own, _ = members[0].step(tokens, members[0].start(SOURCE, MASK))
+    assert_close(actual, own + 0.3 * lm.table[2])
+    assert fused.alignment(state).shape == SOURCE.shape
+
+    none = ShallowFusion(members[0], lm, weight=0.0)
+    for one, other in zip(none.translate(SENTENCES), members[0].translate(SENTENCES), strict=True):
+        assert one[0].text == other[0].text
+
+
+def test_export(members, tmp_path):
+    ensemble = Ensemble(members[:2])
+    strategy = BeamSearch(3)
+    path = keras_seqzoo.serving.export_translation_model(ensemble, tmp_path, strategy, max_length=9)
+    expected = [best.text for best, *_ in ensemble.translate(SENTENCES, strategy, max_length=9)]
+    code = (
+        "import json, sys, tensorflow as tf, tensorflow_text\n"
+        "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
+        "found = served(text=tf.constant(json.loads(sys.argv[2])))['translation']\n"
+        "print(json.dumps([text.decode() for text in found.numpy()]))\n"
+    )
+    command = [sys.executable, "-c", code, path, json.dumps(SENTENCES)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert json.loads(output) == expected
+
+
+def other_vocabulary():
+    tokenizer = BytePairTokenizer.train(SENTENCES * 3, VOCABULARY - 1)
+    return RecurrentSeq2SeqLM(backbone(), RecurrentSeq2SeqLMPreprocessor(tokenizer))
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda m: Ensemble([]), "`models` must have at least one"),
+        (lambda m: Ensemble(m, weights=[1]), "one number for each of the 3"),
+        (lambda m: Ensemble(m, weights=[1, 0, 1]), "`weights` must be above 0"),
+        (lambda m: Ensemble(m, mean="best"), "`mean` must be one of"),
+        (lambda m: Ensemble([m[0], RecurrentSeq2SeqLM(backbone())]), "number 2 has none"),
+        (lambda m: Ensemble([m[0], other_vocabulary()]), "vocabulary of number 2 has 291 tokens"),
+        (lambda m: ShallowFusion(m[0], Bigrams(), weight=-1), "`weight`"),
+    ],
+)
+def test_bad_arguments_are_named(members, make, message):
+    with pytest.raises(ValueError, match=message):
+        make(members)
+
+
+def test_language_model_of_another_size(members):
+    fused = ShallowFusion(members[0], Bigrams(9))
+    with pytest.raises(ValueError, match=f"{VOCABULARY} tokens, got 9"):
+        fused.step(tf.constant([2, 2, 2]), fused.start(SOURCE, MASK))
+
+
+def test_score_names_what_is_wrong(members):
+    with pytest.raises(ValueError, match="same length, got 1 and 2"):
+        members[0].score(["a"], ["b", "c"])
+    with pytest.raises(ValueError, match="number 2 is"):
+        members[0].score(["a", " "], ["b", "c"])
+    assert members[0].score([], []) == []
