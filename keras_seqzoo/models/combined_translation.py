@@ -163,6 +163,5 @@ def _check_vocabularies(models):
                 name = "source" if side == "encoder_tokenizer" else "target"
                 raise ValueError(
                     f"`models` must have the same vocabularies: the {name} vocabulary of number "
-                    f"{index} has {len(other)} tokens and is not that of number 1, "
-                    f"which has {len(first)}."
+                    f"{index} ({len(other)} tokens) is not that of number 1 ({len(first)} tokens)."
                 )

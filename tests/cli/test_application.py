@@ -56,7 +56,7 @@ def test_what_becomes_of_errors(seqzoo, monkeypatch, error, status, message):
     def fail(preset):
         raise error
 
-    monkeypatch.setattr(translate, "load_translation_model", fail)
+    monkeypatch.setattr(translate, "load_translation_models", fail)
     result = seqzoo("translate", "A dog.")
     assert result.status == status and result.output == ""
     assert len(result.errors.splitlines()) == bool(message)

@@ -142,7 +142,10 @@ def other_vocabulary():
         (lambda m: Ensemble(m, weights=[1, 0, 1]), "`weights` must be above 0"),
         (lambda m: Ensemble(m, mean="best"), "`mean` must be one of"),
         (lambda m: Ensemble([m[0], RecurrentSeq2SeqLM(backbone())]), "number 2 has none"),
-        (lambda m: Ensemble([m[0], other_vocabulary()]), "vocabulary of number 2 has 291 tokens"),
+        (
+            lambda m: Ensemble([m[0], other_vocabulary()]),
+            "vocabulary of number 2 .291 tokens. is not",
+        ),
         (lambda m: ShallowFusion(m[0], Bigrams(), weight=-1), "`weight`"),
     ],
 )
