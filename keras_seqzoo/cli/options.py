@@ -91,7 +91,7 @@ def make_strategy(beam, length_penalty, n_best=1, coverage_penalty=0.0, **kwargs
     """
     if n_best > beam:
         raise ValueError(f"--n-best {n_best} needs a --beam of at least {n_best}, got {beam}")
-    if beam == 1:
+    if beam == 1 and not coverage_penalty:
         return Greedy(**kwargs)
     return BeamSearch(beam, length_penalty, n_best, coverage_penalty, **kwargs)
 

@@ -74,7 +74,7 @@ def translate(
     ] = None,
     samples: Annotated[
         int | None,
-        typer.Option(min=1, help="Draw so many translations of each line instead of a search."),
+        typer.Option(min=1, help="Draw so many translations of each line instead of a beam."),
     ] = None,
     temperature: Annotated[float | None, typer.Option(help="Of the samples; 1 is P.")] = None,
     top_k: Annotated[
@@ -117,6 +117,8 @@ def translate(
         "seed": seed,
     }
     strategy = make_sampling(samples, sampling, **kwargs)
+    if strategy is not None and (n_best > 1 or coverage_penalty):
+        raise ValueError("--samples goes with neither --n-best nor --coverage-penalty")
     if strategy is None:
         strategy = make_strategy(beam, length_penalty, n_best, coverage_penalty, **kwargs)
     n_best = samples or n_best

@@ -7,10 +7,11 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.decoding.back_pointers import BackPointers
+from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.scores import as_score, check_number
+from keras_seqzoo.decoding.scores import as_score
 from keras_seqzoo.decoding.step_function import write
-from keras_seqzoo.decoding.strategy import DecodingStrategy, check_integer
+from keras_seqzoo.decoding.strategy import DecodingStrategy
 from keras_seqzoo.shapes import dimension
 
 

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.scores import check_number
+from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.shapes import dimension
 
 
@@ -106,15 +106,15 @@ class MinimumLength(Constraint):
 
     Args:
         length: int, at least 0.
-        source_ratio: float, at least 0: also as many tokens as this times the source's, rounded
-            down. It needs the search's `source_lengths`.
+        source_ratio: float, at least 0: also as many tokens as this times the source's (its end
+            token counted), rounded down. It needs the search's `source_lengths`.
 
     Raises:
         ValueError: if an argument is out of its range, or `source_lengths` is missing.
     """
 
     def __init__(self, length=0, source_ratio=0.0):
-        self.length = int(check_number("length", length, minimum=0))
+        self.length = check_integer("length", length, minimum=0)
         self.source_ratio = check_number("source_ratio", source_ratio, minimum=0)
 
     def apply(self, log_probabilities, written):
@@ -123,8 +123,10 @@ class MinimumLength(Constraint):
         if self.source_ratio:
             if written.source_lengths is None:
                 raise ValueError("`source_ratio` needs the search's `source_lengths`, got None.")
-            scaled = self.source_ratio * tf.cast(written.source_lengths, tf.float32)
-            needed = tf.maximum(needed, tf.cast(tf.floor(scaled), tf.int32))
+            scaled = self.source_ratio * tf.cast(written.source_lengths, tf.float64)
+            # The tolerance is for ratios such as 0.53 that are no binary fractions.
+            scaled = tf.minimum(tf.floor(scaled + 1e-6), 2.0**30)
+            needed = tf.maximum(needed, tf.cast(scaled, tf.int32))
         short = (written.counts < needed)[:, tf.newaxis]
         return tf.where(short & _is_end(log_probabilities, written), -math.inf, log_probabilities)
 
@@ -181,7 +183,7 @@ class NoRepeatedNGrams(Constraint):
     reads_tokens = True
 
     def __init__(self, size):
-        self.size = int(check_number("size", size, minimum=1))
+        self.size = check_integer("size", size, minimum=1)
 
     def apply(self, log_probabilities, written):
         """Forbids what followed the last n - 1 tokens before."""
@@ -205,10 +207,11 @@ class NoRepeatedNGrams(Constraint):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RepetitionPenalty(Constraint):
-    """Makes tokens that were written less likely (Keskar et al. 2019, CTRL, section 4.1).
+    """Makes tokens that were written less likely.
 
-    `P'(y) ∝ P(y)^penalty` for written tokens and `P'(y) ∝ P(y)` for others. Log probabilities and
-    scores of the hypotheses are those of this distribution.
+    `P'(y) ∝ P(y)^penalty` for written tokens and `P'(y) ∝ P(y)` for others, with the sum that P had
+    (1, unless something was forbidden). Keskar et al. 2019, CTRL, divide logits, which depends on
+    where their zero is; this does not. Log probabilities and scores are those of P'.
 
     Args:
         penalty: float, at least 1; 1 changes nothing.
@@ -229,8 +232,10 @@ class RepetitionPenalty(Constraint):
         seen = _mark(tokens, valid, log_probabilities)
         penalised = tf.where(seen, self.penalty * log_probabilities, log_probabilities)
         # Not log_softmax, which makes NaN of a row that is all -inf.
-        total = tf.reduce_logsumexp(penalised, axis=-1, keepdims=True)
-        return tf.where(tf.math.is_inf(penalised), -math.inf, penalised - total)
+        before, after = (
+            tf.reduce_logsumexp(x, axis=-1, keepdims=True) for x in (log_probabilities, penalised)
+        )
+        return tf.where(tf.math.is_inf(penalised), -math.inf, penalised + (before - after))
 
     def get_config(self):
         """Returns the constructor arguments."""

@@ -5,9 +5,10 @@ import math
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.decoding.checks import check_integer
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.scores import as_score
-from keras_seqzoo.decoding.strategy import DecodingStrategy, check_integer
+from keras_seqzoo.decoding.strategy import DecodingStrategy
 from keras_seqzoo.shapes import dimension
 
 MOST_HYPOTHESES = 2**20

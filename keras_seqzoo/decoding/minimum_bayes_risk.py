@@ -1,6 +1,6 @@
 """Choosing the hypothesis that the others agree with most."""
 
-from keras_seqzoo.decoding.scores import check_number
+from keras_seqzoo.decoding.checks import check_number
 
 UTILITIES = ("chrf", "bleu")
 
@@ -34,9 +34,11 @@ def minimum_bayes_risk(texts, utility="chrf", weights=None):
     """
     import sacrebleu  # not needed to search or to serve
 
+    if isinstance(texts, str):
+        raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
     texts = list(texts)
-    if not texts or isinstance(texts, str):
-        raise ValueError("`texts` must be a list of at least one string, got none.")
+    if not texts:
+        raise ValueError("`texts` must have at least one string, got none.")
     if utility not in UTILITIES:
         raise ValueError(f"`utility` must be one of {UTILITIES}, got {utility!r}.")
     weights = [1.0] * len(texts) if weights is None else list(weights)
@@ -56,7 +58,10 @@ def minimum_bayes_risk(texts, utility="chrf", weights=None):
         mass[text] += weight
     total = sum(mass.values()) or 1.0
     expected = {
-        text: sum(mass[other] * metric.sentence_score(text, [other]).score for other in distinct)
+        text: sum(
+            weight * (100.0 if text == other else metric.sentence_score(text, [other]).score)
+            for other, weight in mass.items()
+        )
         / total
         for text in distinct
     }

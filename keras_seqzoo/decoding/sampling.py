@@ -5,10 +5,10 @@ import math
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.scores import check_number
 from keras_seqzoo.decoding.single_path import follow
-from keras_seqzoo.decoding.strategy import DecodingStrategy, check_integer
+from keras_seqzoo.decoding.strategy import DecodingStrategy
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -35,7 +35,8 @@ class Sampling(DecodingStrategy):
         top_k: int, at least 1, or `None` for all tokens.
         top_p: float in (0, 1]; 1 leaves all tokens.
         min_p: float in [0, 1); 0 leaves all tokens.
-        seed: int, or `None` for other samples at each call.
+        seed: int of at most 32 bits, or `None` for other samples at each call. What is drawn
+            depends on the seed and on the place in the batch: all batches share the noise.
         **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
 
     Call arguments: those of `DecodingStrategy`.
@@ -65,6 +66,8 @@ class Sampling(DecodingStrategy):
         self.top_p = check_number("top_p", top_p)
         self.min_p = check_number("min_p", min_p)
         self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
+        if self.seed is not None and self.seed >= 2**31:
+            raise ValueError(f"`seed` must be below 2^31. Received {seed}.")
         for name, fits, need in (
             ("temperature", self.temperature > 0, "above 0"),
             ("top_p", 0 < self.top_p <= 1, "in (0, 1]"),

@@ -2,11 +2,12 @@
 
 import abc
 import math
-import numbers
 
 import keras
 import numpy as np
 import tensorflow as tf
+
+from keras_seqzoo.decoding.checks import check_number
 
 
 class HypothesisScore(abc.ABC):
@@ -75,7 +76,7 @@ class _DividedByLength(HypothesisScore):
 class PowerLengthPenalty(_DividedByLength):
     """`log P(y | x) / L^alpha`: 0 is the log probability, 1 its mean over the tokens.
 
-    As in Zhang et al., Dive into Deep Learning, section on beam search, equation 10.8.4.
+    As in Zhang et al., Dive into Deep Learning, section on beam search.
 
     Args:
         alpha: float, at least 0; long hypotheses win as it grows.
@@ -105,7 +106,9 @@ class WuLengthPenalty(_DividedByLength):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class WordReward(HypothesisScore):
-    """`log P(y | x) + reward · L`: a word costs so much less (He et al. 2016, section 3.3).
+    """`log P(y | x) + reward · L`: each token costs so much less.
+
+    He et al. 2016, Improved neural machine translation with SMT features.
 
     Args:
         reward: float, in nats a token; below 0 it makes short hypotheses win.
@@ -135,7 +138,7 @@ class WordReward(HypothesisScore):
 class LengthPrior(HypothesisScore):
     """`log P(y | x) + log P(L | |x|)`, with the lengths of translations learned from pairs.
 
-    Neubig 2017, Neural machine translation and sequence-to-sequence models, section 7.2:
+    Neubig 2017, Neural machine translation and sequence-to-sequence models, on search:
     `P(L | |x|)` is estimated by counting, here with add-`smoothing` over all lengths up to the
     longest seen; a source length that was never seen takes the counts of all pairs.
 
@@ -167,7 +170,7 @@ class LengthPrior(HypothesisScore):
         """Estimates the prior.
 
         Args:
-            source_lengths: sequence of ints, |x| of each pair in tokens.
+            source_lengths: sequence of ints, |x| of each pair in tokens, the end token counted.
             target_lengths: sequence of ints, L of each pair, the end token counted.
             smoothing: float, at least 0, added to the count of each length.
 
@@ -183,6 +186,8 @@ class LengthPrior(HypothesisScore):
                 "`source_lengths` and `target_lengths` must have the same number of lengths, at "
                 f"least one, got shapes {source.shape} and {target.shape}."
             )
+        if source.min() < 0 or target.min() < 0:
+            raise ValueError("`source_lengths` and `target_lengths` must be at least 0.")
         smoothing = check_number("smoothing", smoothing, minimum=0.0)
         counts = np.zeros((source.max() + 1, target.max() + 1))
         np.add.at(counts, (source, target), 1)
@@ -225,12 +230,3 @@ def as_score(length_penalty):
     if isinstance(length_penalty, HypothesisScore):
         return length_penalty
     return PowerLengthPenalty(check_number("length_penalty", length_penalty, minimum=0.0))
-
-
-def check_number(name, value, minimum=-math.inf):
-    """Returns `value` as a float, or raises a ValueError that names what is needed."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < minimum:
-        need = "a number" if minimum == -math.inf else f"a number of at least {minimum:g}"
-        raise ValueError(f"`{name}` must be {need}. Received {value!r}.")
-    return float(value)

@@ -1,14 +1,14 @@
 """The contract of every search."""
 
 import abc
-import numbers
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.decoding.constraints import check_constraints, constrain
-from keras_seqzoo.decoding.scores import check_number
+from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.step_function import StepFunction
 from keras_seqzoo.shapes import dimension
 
@@ -54,7 +54,8 @@ class DecodingStrategy(abc.ABC):
     Args:
         constraints: a list of `keras_seqzoo.decoding.Constraint`s.
         max_source_ratio: float above 0 or `None`: also limits each row to as many tokens as this
-            times its source's, rounded up. It needs `source_lengths`.
+            times its source's (the end token counted in both), rounded up. It needs
+            `source_lengths`.
 
     Call arguments:
         step: The step function.
@@ -68,6 +69,10 @@ class DecodingStrategy(abc.ABC):
             step from the state. It must also take the start state, of which only its shape counts.
         source_lengths: `None` or `(B,)` int32, the tokens of each row's source, for what depends on
             them.
+        prefix: `None` or `(B, P)` int32, tokens that hypotheses begin with, after the start token.
+            They have probability 1, count in the length, and no constraint forbids them.
+        prefix_mask: `None` or `(B, P)` bool, `True` at the given tokens of each row, from the left;
+            by default all.
 
     Returns:
         `Hypotheses`, with `tokens (B, N, max_length)` int32.
@@ -100,6 +105,8 @@ class DecodingStrategy(abc.ABC):
         pad_token=0,
         alignment=None,
         source_lengths=None,
+        prefix=None,
+        prefix_mask=None,
     ):
         """Searches; see the class docstring."""
         start_tokens = tf.cast(tf.convert_to_tensor(start_tokens), tf.int32)
@@ -142,8 +149,12 @@ class DecodingStrategy(abc.ABC):
         )
         if self.constraints:
             step, state = constrain(step, state, self.constraints, task)
-            inner = alignment
-            alignment = None if inner is None else lambda state: inner(state["inner"])
+            alignment = _inside(alignment)
+        if prefix is not None:
+            if prefix_mask is None:
+                prefix_mask = tf.ones_like(prefix, tf.bool)
+            step, state = force_prefix(step, state, prefix, prefix_mask)
+            alignment = _inside(alignment)
         return self.search(StepFunction(step, state, start_tokens, end_token, alignment), task)
 
     def _limits(self, batch, max_length, source_lengths):
@@ -152,8 +163,10 @@ class DecodingStrategy(abc.ABC):
             return limits
         if source_lengths is None:
             raise ValueError("`max_source_ratio` needs the search's `source_lengths`, got None.")
-        scaled = self.max_source_ratio * tf.cast(source_lengths, tf.float32)
-        return tf.minimum(limits, tf.cast(tf.math.ceil(scaled), tf.int32))
+        scaled = self.max_source_ratio * tf.cast(source_lengths, tf.float64)
+        # The tolerance is for ratios such as 1.2 that are no binary fractions.
+        scaled = tf.minimum(tf.math.ceil(scaled - 1e-6), 2.0**30)
+        return tf.minimum(limits, tf.cast(scaled, tf.int32))
 
     @abc.abstractmethod
     def search(self, step, task):
@@ -180,8 +193,6 @@ class DecodingStrategy(abc.ABC):
         return cls(**config)
 
 
-def check_integer(name, value, minimum):
-    """Returns `value` as an int, or raises a ValueError that names what is needed."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
-        raise ValueError(f"`{name}` must be an int of at least {minimum}. Received {value!r}.")
-    return int(value)
+def _inside(alignment):
+    """Makes a reader of the alignment of one that reads the state which is inside another."""
+    return None if alignment is None else lambda state: alignment(state["inner"])

@@ -4,7 +4,6 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 from keras_seqzoo.shapes import dimension
 
@@ -13,8 +12,10 @@ from keras_seqzoo.shapes import dimension
 class StrategySampler(keras_hub.samplers.Sampler):
     """Lets `generate()` of KerasHub's models search by a `DecodingStrategy`.
 
-    Models of this package take strategies themselves. Prompts of different lengths go on from the
-    shortest, and what is given is kept.
+    Models of this package take strategies themselves. A hypothesis is the whole text: the tokens
+    of the prompt after its first count in its length, with probability 1, and constraints see
+    them, so that no prompt depends on the others of its batch. They are read once more, step by
+    step.
 
     Args:
         strategy: a `DecodingStrategy`; `generate` returns its best hypothesis. What it asks of
@@ -57,11 +58,11 @@ class StrategySampler(keras_hub.samplers.Sampler):
                 f"`stop_token_ids` must hold one id for a {type(self.strategy).__name__}, "
                 f"got {stop_token_ids}."
             )
-        prompt, index = tf.cast(prompt, tf.int32), tf.cast(index, tf.int32)
+        prompt = tf.cast(prompt, tf.int32)
         mask = tf.zeros_like(prompt, tf.bool) if mask is None else tf.cast(mask, tf.bool)
         batch, length = dimension(prompt, 0), dimension(prompt, 1)
         # All rows are at one place, but a state has rows.
-        state = {"prompt": prompt, "cache": cache, "index": tf.fill([batch], index)}
+        state = {"prompt": prompt, "cache": cache, "index": tf.ones([batch], tf.int32)}
 
         def step(tokens, state):
             index = state["index"][0]
@@ -75,17 +76,18 @@ class StrategySampler(keras_hub.samplers.Sampler):
                 "index": state["index"] + 1,
             }
 
-        step, state = force_prefix(step, state, prompt[:, index:], mask[:, index:])
         found = self.strategy(
             step,
             state,
-            prompt[:, index - 1],
+            prompt[:, 0],
             end_token=stop_token_ids[0],
-            max_length=length - index,
+            max_length=length - 1,
+            prefix=prompt[:, 1:],
+            prefix_mask=mask[:, 1:],
         )
-        valid = tf.range(length - index) < found.lengths[:, :1]
-        rest = tf.where(valid, found.tokens[:, 0], prompt[:, index:])
-        return tf.ensure_shape(tf.concat([prompt[:, :index], rest], axis=1), prompt.shape)
+        valid = tf.range(length - 1) < found.lengths[:, :1]
+        rest = tf.where(valid, found.tokens[:, 0], prompt[:, 1:])
+        return tf.ensure_shape(tf.concat([prompt[:, :1], rest], axis=1), prompt.shape)
 
     def get_config(self):
         """Return the constructor arguments."""

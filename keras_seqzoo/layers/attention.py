@@ -3,8 +3,8 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.lane import loop_dtype
 from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.precision import loop_dtype
 
 
 class Attention(keras.layers.Layer):
@@ -76,11 +76,7 @@ class Attention(keras.layers.Layer):
             mask = valid_steps(mask, memory, "memory")
         if keys is None:
             keys = self.project_memory(memory)
-        elif not keys.shape[:2].is_compatible_with(memory.shape[:2]):
-            raise ValueError(
-                "`keys` needs the first two dimensions of `memory`, "
-                f"{tuple(memory.shape[:2])}, but has the shape {tuple(keys.shape)}"
-            )
+        check_keys(keys, memory)
         query, memory, keys = (tf.cast(x, self.compute_dtype) for x in (query, memory, keys))
 
         one_query = query.shape.rank == 2
@@ -103,6 +99,15 @@ def check_units(units):
     """Raise ValueError unless `units` is a positive integer."""
     if not isinstance(units, int) or isinstance(units, bool) or units < 1:
         raise ValueError(f"`units` needs a positive integer, but is {units!r}")
+
+
+def check_keys(keys, memory):
+    """Raise ValueError unless `keys` has as many rows and steps as `memory`."""
+    if not keys.shape[:2].is_compatible_with(memory.shape[:2]):
+        raise ValueError(
+            "`keys` needs the first two dimensions of `memory`, "
+            f"{tuple(memory.shape[:2])}, but has the shape {tuple(keys.shape)}"
+        )
 
 
 def masked_softmax(scores, mask):

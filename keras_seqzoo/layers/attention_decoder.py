@@ -4,9 +4,9 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.input_feeding import run_fed
-from keras_seqzoo.layers.lane import loop_dtype
 from keras_seqzoo.layers.recurrent import Recurrent
 from keras_seqzoo.layers.stack import Stack
+from keras_seqzoo.precision import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -39,7 +39,9 @@ class AttentionDecoder(keras.layers.Layer):
         residual: bool, whether each layer's input is added to its output, see `Stack`.
         dropout: float, dropout on the inputs of the layers above the first and on o_t, with one
             mask for all steps of a sequence (Gal and Ghahramani, 2016). Only with input feeding
-            do the inputs between two layers get a new mask at each step.
+            do the inputs between two layers, and the layers' own `recurrent_dropout`, get a new
+            mask at each step.
+        **kwargs: arguments of `keras.layers.Layer`. `dtype` is the first layer's if not given.
 
     Call arguments:
         sequence: float tensor `(batch, steps, features)`.
@@ -59,8 +61,9 @@ class AttentionDecoder(keras.layers.Layer):
         `"output"` `(batch, units)`.
 
     Raises:
-        ValueError: if `layers` is empty or holds something else than `Recurrent` layers, or if
-            `attend_from="bottom"` has no layer above the first.
+        ValueError: if `layers` is empty or holds something else than `Recurrent` layers that go
+            forwards, if `attend_from="bottom"` has no layer above the first, or if the dtypes of
+            decoder, layers and attention differ.
 
     Example:
     >>> decoder = AttentionDecoder([GRU(8)], LuongAttention("general"), units=6)
@@ -81,11 +84,21 @@ class AttentionDecoder(keras.layers.Layer):
         dropout=0.0,
         **kwargs,
     ):
-        # States go in and out in their own dtypes: the LSTM's memory stays float32.
-        super().__init__(autocast=False, **kwargs)
         layers = list(layers)
         if not layers or not all(isinstance(layer, Recurrent) for layer in layers):
             raise ValueError(f"`layers` must be a list of `Recurrent` layers, got {layers!r}.")
+        if any(layer.go_backwards for layer in layers):
+            raise ValueError("`layers` must go forwards, got one with `go_backwards=True`.")
+        if kwargs.get("dtype") is None:
+            kwargs["dtype"] = layers[0].dtype_policy
+        # States go in and out in their own dtypes: the LSTM's memory stays float32.
+        super().__init__(autocast=False, **kwargs)
+        for part in (*layers, attention):
+            if part.compute_dtype != self.compute_dtype:
+                raise ValueError(
+                    f"`dtype` must be that of `layers` and `attention`: got {self.compute_dtype}, "
+                    f"and '{part.name}' has {part.compute_dtype}."
+                )
         if attend_from not in ("top", "bottom"):
             raise ValueError(f'`attend_from` must be "top" or "bottom", got {attend_from!r}.')
         if attend_from == "bottom" and len(layers) < 2:

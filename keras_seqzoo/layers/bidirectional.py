@@ -72,7 +72,7 @@ class Bidirectional(SequenceLayer):
                 "`backward` must have the opposite `go_backwards` of `forward`, "
                 f"got {backward.go_backwards} for both."
             )
-        for option in ("return_sequences", "return_state"):
+        for option in ("return_sequences", "return_state", "implementation"):
             if getattr(forward, option) != getattr(backward, option):
                 raise ValueError(
                     f"`{option}` of `forward` and `backward` must agree, "

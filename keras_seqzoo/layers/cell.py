@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.overriding import defines_first
+
 
 class RecurrentCell(keras.layers.Layer):
     """One step of a recurrent network, split so that the loop over time can be fast.
@@ -81,6 +83,10 @@ class RecurrentCell(keras.layers.Layer):
             outside of the loop; or None, and `advance` gets no such argument.
         """
         return None
+
+    def own_kernel_step(self):
+        """Gives `kernel_step`, or None where a subclass has changed `advance` but not it."""
+        return self.kernel_step if defines_first(type(self), "kernel_step", "advance") else None
 
     def weights_of_state(self):
         """Lists what `kernel_step` takes of the weights: what `constants` gives."""

@@ -1,13 +1,17 @@
 """The loop of a decoder whose last output is an input of the next step."""
 
+import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.affine import AffineCell
+from keras_seqzoo.layers.attention import check_keys
 from keras_seqzoo.layers.input_feeding_kernel import InputFeedingKernel
 from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
-from keras_seqzoo.layers.lane import Lane, loop_dtype
+from keras_seqzoo.layers.lane import Lane
 from keras_seqzoo.layers.luong_attention import LuongAttention
+from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.scan import compiles, time_major, zero_padding
+from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
 
@@ -28,6 +32,11 @@ def run_fed(decoder, sequence, mask, state, memory, memory_mask, keys, scale, tr
     Returns:
         Tuple of the outputs `(B, T, units)`, the attention weights `(B, T, S)` and the last state.
     """
+    if mask is not None:  # not even NaN at padding may reach a gradient
+        sequence = tf.where(mask[..., tf.newaxis], sequence, tf.zeros((), sequence.dtype))
+    if memory_mask is not None:
+        memory_mask = valid_steps(memory_mask, memory, "memory")
+    check_keys(keys, memory)
     if _has_kernel(decoder):
         return _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, training)
     return _differentiated(
@@ -42,7 +51,9 @@ def _has_kernel(decoder):
     (layer,), attention = decoder.layers, decoder.attention
     return (
         isinstance(layer.cell, AffineCell)
-        and layer.cell.kernel_step is not None
+        and type(layer.cell).project is AffineCell.project
+        and layer.cell.own_kernel_step() is not None
+        and not isinstance(decoder.join.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy)
         and not (layer.recurrent_dropout or layer.zoneout)
         and type(attention) is LuongAttention
         and attention.score != "concat"
@@ -64,7 +75,7 @@ def _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, traini
     if mask is not None:
         keep = [1.0 - tf.cast(mask, valid.dtype)[..., tf.newaxis]] * len(states)  # (T, B, 1)
     lane = Lane(
-        InputFeedingKernel(cell.kernel_step),
+        InputFeedingKernel(cell.own_kernel_step()),
         cell.project(steps, kernel=kernel[:features]),
         states,
         [kernel[features:], cell.ready(join.kernel), cell.ready(join.bias), keys, memory, valid]

@@ -4,8 +4,9 @@ import functools
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.lane import loop_dtype, unpack
+from keras_seqzoo.layers.lane import unpack
 from keras_seqzoo.layers.state_noise import blend
+from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
 
@@ -44,6 +45,8 @@ def kernel_recurrence(lanes, return_sequences=True, training=False, compiled=Fal
         outputs, states, history = _loop(_forward, specs, training, sequences, compiled)(inputs)
 
         def gradient(*upstream):
+            # Of a gather, the gradient comes as slices.
+            upstream = [tf.convert_to_tensor(tensor) for tensor in upstream]
             stopped = [tf.stop_gradient(tensor) for tensor in upstream]
             kept = history
             if not training:

@@ -6,11 +6,6 @@ from typing import NamedTuple
 import tensorflow as tf
 
 
-def loop_dtype(dtype):
-    """Gives the dtype that loops over time compute in: float64 stays, all else is float32."""
-    return tf.float64 if dtype == tf.float64 else tf.float32
-
-
 @dataclasses.dataclass
 class Lane:
     """One recurrence of those that share a loop, time-major.

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.affine import AffineCell, AffineRecurrent
 from keras_seqzoo.layers.recurrence_kernels import LSTMKernel
+from keras_seqzoo.precision import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -108,8 +109,7 @@ class LSTMCell(AffineCell):
     @property
     def state_dtypes(self):
         """Dtypes of `[h, c]`: compute dtype, and float32 at least."""
-        memory = "float64" if self.compute_dtype == "float64" else "float32"
-        return [self.compute_dtype, memory]
+        return [self.compute_dtype, loop_dtype(self.compute_dtype).name]
 
     def initialize_bias(self, shape, dtype=None):
         """Gives the bias its first values, 1 for the forget gate if so wanted."""

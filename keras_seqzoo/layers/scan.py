@@ -3,8 +3,9 @@
 import tensorflow as tf
 
 from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
-from keras_seqzoo.layers.lane import Lane, loop_dtype
+from keras_seqzoo.layers.lane import Lane
 from keras_seqzoo.layers.recurrence import recurrence
+from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
 
@@ -22,9 +23,9 @@ def time_major(sequence, mask):
 def run_layers(layers, steps, mask, initial_states, training):
     """Runs recurrent layers of either direction over the same sequence.
 
-    Layers whose cells have a hand-written gradient (`RecurrentCell.kernel_step`) share one loop:
-    the small operations of one then run beside the matmuls of the other. Each other layer runs in
-    a loop of its own.
+    If the cells of all layers have a hand-written gradient (`RecurrentCell.kernel_step`) the layers
+    share one loop: the small operations of one then run beside the matmuls of the other. Else each
+    runs in a loop of its own, which is differentiated.
 
     Args:
         layers: list of `Recurrent` layers with the same `return_sequences` and `implementation`.
@@ -42,7 +43,7 @@ def run_layers(layers, steps, mask, initial_states, training):
         layer.first_states(initial, dimension(steps, 1))
         for layer, initial in zip(layers, initial_states, strict=True)
     ]
-    if any(layer.cell.kernel_step is None for layer in layers):
+    if any(layer.cell.own_kernel_step() is None for layer in layers):
         return [
             _differentiated(layer, steps, mask, first, training)
             for layer, first in zip(layers, states, strict=True)
@@ -74,7 +75,7 @@ def _lane(layer, steps, mask, states, training):
     cell = layer.cell
     steps = tf.cast(steps, layer.compute_dtype)
     return Lane(
-        cell.kernel_step,
+        cell.own_kernel_step(),
         cell.project(steps, training=training),
         states,
         cell.weights_of_state(),

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.lane import loop_dtype
+from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
 

@@ -6,10 +6,9 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class VocabularyProjection(keras.layers.Dense):
-    """Computes logits `h·W + b`: the matmul in the compute dtype, the logits float32.
+    """Computes logits `h·W + b`: the matmul in the compute dtype, the bias and the logits float32.
 
-    A `keras.layers.Dense` gives logits in the compute dtype, too coarse in half precision for a
-    softmax over thousands of words; one of dtype float32 pays for that with a float32 matmul,
+    A `keras.layers.Dense` of dtype float32 would be exact and pay for it with a float32 matmul,
     the largest of many models. The weights are those of `Dense`. See `TiedSoftmax` for an output
     layer that shares the embedding.
 
@@ -29,9 +28,27 @@ class VocabularyProjection(keras.layers.Dense):
     tf.float32
     """
 
+    def build(self, input_shape):
+        """Make W, and the bias in the dtype of the variables."""
+        wanted, self.use_bias = self.use_bias, False
+        super().build(input_shape)
+        self.use_bias = wanted
+        if wanted:
+            self.bias = self.add_weight(
+                name="bias",
+                shape=(self.units,),
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+                autocast=False,  # added to the float32 logits
+            )
+
     def call(self, hidden):
         """Compute the logits; see the class."""
-        return tf.cast(super().call(hidden), tf.float32)
+        logits = tf.cast(keras.ops.matmul(hidden, self.kernel), tf.float32)
+        if self.use_bias:
+            logits += tf.cast(self.bias, tf.float32)
+        return logits if self.activation is None else self.activation(logits)
 
     def compute_output_spec(self, hidden):
         """Give shape and dtype of the logits."""

@@ -4,6 +4,8 @@ import functools
 
 import tensorflow as tf
 
+from keras_seqzoo.precision import loop_dtype
+
 
 def linear_crossentropy(
     features,
@@ -76,7 +78,7 @@ def linear_crossentropy(
     labels = tf.cast(tf.convert_to_tensor(labels), tf.int32)
     if bias is not None:
         bias = tf.convert_to_tensor(bias)
-    sums_dtype = tf.float64 if features.dtype == tf.float64 else tf.float32
+    sums_dtype = loop_dtype(features.dtype)
     if sample_weight is None:
         sample_weight = tf.ones_like(labels, sums_dtype)
     sample_weight = tf.cast(tf.convert_to_tensor(sample_weight), sums_dtype)

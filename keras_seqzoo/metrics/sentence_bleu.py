@@ -10,7 +10,7 @@ def sentence_bleu(prediction, label, k=4):
         exp(min(0, 1 - len_label / len_pred)) · Π_{n=1}^{k} p_n^(1/2^n)
 
     where p_n is the share of the prediction's n-grams that are in the label, each matched as often
-    as it is there at most (Zhang et al., Dive into Deep Learning, section 10.7.6). It is not the
+    as it is there at most (Zhang et al., Dive into Deep Learning, on translation). It is not the
     corpus BLEU of Papineni et al. 2002, which `score_translations` computes: the weights differ,
     and there the counts of all sentences are summed.
 

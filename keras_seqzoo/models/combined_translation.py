@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from keras_seqzoo.decoding.scores import check_number
+from keras_seqzoo.decoding.checks import check_number
 from keras_seqzoo.models.text_translation import TextTranslation
 
 MEANS = ("probabilities", "log_probabilities")
@@ -15,7 +15,7 @@ class Ensemble(TextTranslation):
 
     `mean="probabilities"`: `P(y) = Σ_m w_m P_m(y)`, what is likely to any of them;
     `mean="log_probabilities"`: `P(y) ∝ Π_m P_m(y)^{w_m}`, what is unlikely to none (Neubig 2017,
-    Neural machine translation and sequence-to-sequence models, section 7.3). The models may be of
+    Neural machine translation and sequence-to-sequence models, on ensembling). The models may be of
     any kind and size. Attention weights are the mean of the models', if all have some.
 
     Args:
@@ -102,8 +102,8 @@ class ShallowFusion(TextTranslation):
     """Adds a language model's opinion to a translation model's.
 
     `score(y_t) = log P_TM(y_t | y_<t, x) + weight · log P_LM(y_t | y_<t)` (Gulcehre et al. 2015, On
-    using monolingual corpora in neural machine translation, section 4.1): not a distribution, and
-    the log probabilities of hypotheses are sums of it.
+    using monolingual corpora in neural machine translation): not a distribution. What
+    hypotheses and `score` call log probabilities are sums of it.
 
     Args:
         model: a model with `start` and `step` and a preprocessor, such as `RecurrentSeq2SeqLM`.

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
+from keras_seqzoo.overriding import defines_first
 
 
 class NextTokenTraining:
@@ -20,10 +21,12 @@ class NextTokenTraining:
       `compile(weighted_metrics=[])` removes it;
     - the output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
       without activation;
-    - labels are one tensor, and sample weights have its rank.
+    - labels are one tensor, and sample weights have its shape.
 
-    In any other case, as where `compute_loss` or `compute_metrics` is overridden or a strategy
-    has several replicas, the steps are Keras' own.
+    In any other case, as where `compute_loss`, `compute_metrics` or `call` (below the class that
+    has `features`) is overridden or a strategy has several replicas, the steps are Keras' own.
+    A layer that adds losses must be called once in `features`: Keras clears them at each call
+    that is not inside another.
 
     The mixin stands before `keras.Model` or its subclass among the bases. The model has an
     attribute `output_layer`, the last layer, and a method `features(inputs, training)` that
@@ -82,12 +85,10 @@ class NextTokenTraining:
         return self.get_metrics_result()
 
     def _needs_no_logits(self, labels, sample_weight):
-        same_rank = tf.is_tensor(labels) and (
-            sample_weight is None
-            or (tf.is_tensor(sample_weight) and sample_weight.shape.rank == labels.shape.rank)
-        )
         return (
-            same_rank
+            tf.is_tensor(labels)
+            and (sample_weight is None or _same_shape(sample_weight, labels))
+            and defines_first(type(self), "features", "call")
             and type(self.loss) is SequenceCrossentropy
             and self.loss.reduction == "mean_with_sample_weight"
             and self._has_plain_loss
@@ -99,6 +100,7 @@ class NextTokenTraining:
         )
 
     def _loss_of_features(self, inputs, labels, sample_weight, training):
+        self._clear_losses()  # as a call of the model does
         hidden = self.features(inputs, training=training)
         if labels.shape.rank == hidden.shape.rank:
             labels = tf.squeeze(labels, -1)
@@ -124,6 +126,15 @@ class NextTokenTraining:
         (tracker,) = self.metrics
         first = next(x for x in keras.tree.flatten(inputs) if x is not None)
         tracker.update_state(loss, sample_weight=tf.shape(first)[0])
+
+
+def _same_shape(one, other):
+    if not tf.is_tensor(one) or one.shape.rank != other.shape.rank:
+        return False
+    return one.shape.rank is None or all(
+        a == b or (None in (a, b) and 1 not in (a, b))
+        for a, b in zip(one.shape, other.shape, strict=True)
+    )
 
 
 def _to_float(value):

@@ -4,7 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, force_prefix
+from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.encoder_decoder import EncoderDecoder
@@ -148,22 +148,28 @@ class RecurrentSeq2SeqLM(
         ids = tf.cast(inputs["decoder_token_ids"], tf.int32)
         mask = tf.cast(inputs["decoder_padding_mask"], tf.bool)
         if isinstance(self.sampler, DecodingStrategy):
-            ids, mask = self._generate_by_strategy(state, ids, mask, stop_token_ids)
+            lengths = tf.reduce_sum(tf.cast(inputs["encoder_padding_mask"], tf.int32), axis=-1)
+            ids, mask = self._generate_by_strategy(state, lengths, ids, mask, stop_token_ids)
         else:
             ids, mask = self._generate_by_sampler(state, ids, mask, stop_token_ids)
         return {"decoder_token_ids": ids, "decoder_padding_mask": mask}
 
-    def _generate_by_strategy(self, state, ids, mask, stop_token_ids):
+    def _generate_by_strategy(self, state, source_lengths, ids, mask, stop_token_ids):
         if stop_token_ids is None or len(stop_token_ids) != 1:
             raise ValueError(
                 f"`stop_token_ids` must hold one id for a {type(self.sampler).__name__}, "
                 f"got {stop_token_ids}."
             )
-        step, state = force_prefix(self.step, state, ids[:, 1:], mask[:, 1:])
-        # The start token takes one place of the length.
-        length = dimension(ids, 1) - 1
         hypotheses = self.sampler(
-            step, state, ids[:, 0], end_token=stop_token_ids[0], max_length=length
+            self.step,
+            state,
+            ids[:, 0],
+            end_token=stop_token_ids[0],
+            max_length=dimension(ids, 1) - 1,  # the start token takes one place
+            alignment=self.alignment if self.sampler.needs_alignment else None,
+            source_lengths=source_lengths,
+            prefix=ids[:, 1:],
+            prefix_mask=mask[:, 1:],
         )
         ids = tf.concat([ids[:, :1], hypotheses.tokens[:, 0]], axis=-1)
         return ids, tf.sequence_mask(hypotheses.lengths[:, 0] + 1, tf.shape(ids)[1])

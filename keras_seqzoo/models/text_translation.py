@@ -127,7 +127,8 @@ class TextTranslation:
 
         Args:
             sources: list of strings, none of them blank.
-            targets: list of strings, as many. Both are cut at the preprocessor's lengths.
+            targets: list of strings, as many. Sources are cut at the preprocessor's length, targets
+                are not.
             batch_size: int, pairs scored at a time.
 
         Returns:
@@ -151,7 +152,9 @@ class TextTranslation:
         if not sources:
             return []
         source_ids = self._encode(sources, truncate=True)
-        target_ids = self.preprocessor.encode_target(tf.constant(targets)).to_list()
+        # One longer than any text can be: nothing is cut.
+        whole = max(len(text.encode("utf-8")) for text in targets) + 2
+        target_ids = self.preprocessor.encode_target(tf.constant(targets), whole).to_list()
         scores = [None] * len(sources)
         for batch in length_sorted_batches(source_ids, batch_size):
             rows = tf.ragged.constant([source_ids[row] for row in batch], dtype=tf.int32)

@@ -5,7 +5,7 @@ import errno
 import tensorflow as tf
 
 from keras_seqzoo.decoding import DecodingStrategy
-from keras_seqzoo.decoding.strategy import check_integer
+from keras_seqzoo.decoding.checks import check_integer
 from keras_seqzoo.models.text_translation import TextTranslation
 from keras_seqzoo.serving.translation_signatures import TranslationSignatures
 from keras_seqzoo.serving.versions import write_version
@@ -99,9 +99,15 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
 def _giving(strategy, n_best):
     """Returns the strategy with another number of hypotheses."""
     config = strategy.get_config()
-    for name in ("n_best", "samples"):
-        if name in config:
-            return type(strategy).from_config({**config, name: n_best})
+    if "n_best" in config:
+        return type(strategy).from_config({**config, "n_best": n_best})
+    if "samples" in config:  # as many as there are to choose the best from
+        if n_best > strategy.samples:
+            raise ValueError(
+                f"`n_best` must be at most the {strategy.samples} samples of the strategy. "
+                f"Received: {n_best}"
+            )
+        return strategy
     if n_best != 1:
         raise ValueError(
             f"`n_best` must be 1 with a {type(strategy).__name__}, which gives one hypothesis. "

@@ -170,6 +170,7 @@ def test_a_damaged_preset_is_an_error(seqzoo, zoo, tmp_path):
     "options, strategy",
     [
         (("--coverage-penalty", 0.3), BeamSearch(5, coverage_penalty=0.3)),
+        (("--coverage-penalty", 0.3, "--beam", 1), BeamSearch(1, coverage_penalty=0.3)),
         (("--min-length", 4), BeamSearch(5, constraints=[MinimumLength(4)])),
         (("--max-source-ratio", 0.4), BeamSearch(5, max_source_ratio=0.4)),
         (("--no-repeat-ngram", 2), BeamSearch(5, constraints=[NoRepeatedNGrams(2)])),
@@ -206,6 +207,7 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
     "options, message",
     [
         (("--temperature", 0.5), "--temperature needs --samples"),
+        (("--samples", 2, "--n-best", 2), "--samples goes with neither"),
         (("--samples", 2, "--temperature", 0), "`temperature` must be above 0"),
         (("--samples", 2, "--top-p", 2), "`top_p` must be in (0, 1]"),
         (("--max-source-ratio", 0), "`max_source_ratio` must be a number above 0"),

@@ -71,9 +71,10 @@ def no_ngram(size):
 
 
 def less_likely(row, prefix, end):
+    mass = np.exp(row).sum()
     row[list(set(prefix))] *= 1.5
     if np.isfinite(row).any():
-        row -= np.log(np.exp(row).sum())
+        row += np.log(mass) - np.log(np.exp(row).sum())
     return row
 
 
@@ -139,6 +140,36 @@ def test_minimum_length_by_source():
     assert found.lengths.numpy().ravel().tolist() == [1, 3, 4]
 
 
+def test_ratios_that_are_no_binary_fractions():
+    step = reference.chain([[0.2, 0.8]] * 2)
+    shortest = Greedy(constraints=[MinimumLength(source_ratio=0.53)])
+    found = shortest(step, (), [0, 0], 1, 60, source_lengths=[100, 50])
+    assert found.lengths.numpy().ravel().tolist() == [54, 27]
+    for ratio, source, limit in ((0.3, 50, 15), (1.2, 25, 30), (1.08, 100, 108), (1e9, 10, 120)):
+        longest = Greedy([ForbiddenTokens([1])], max_source_ratio=ratio)
+        assert longest(step, (), [0], 1, 120, source_lengths=[source]).lengths == limit
+
+
+def test_a_penalty_of_one_changes_nothing_after_another_constraint():
+    step = reference.chain([[0.5, 0.3, 0.2]] * 3)
+    for constraints in (
+        [ForbiddenTokens([0])],
+        [ForbiddenTokens([0]), RepetitionPenalty(1.0)],
+        [RepetitionPenalty(1.0), ForbiddenTokens([0])],
+    ):
+        found = Greedy(constraints)(step, (), [0], end_token=2, max_length=1)
+        np.testing.assert_allclose(found.scores, [[math.log(0.3)]], rtol=1e-6)
+
+
+def test_a_prefix_is_kept_whatever_is_forbidden():
+    step = reference.chain([[0.4, 0.3, 0.2, 0.1]] * 4)
+    strategy = Greedy([NoRepeatedNGrams(1), ForbiddenTokens([2])])
+    found = strategy(
+        step, (), [0, 0], 3, 5, prefix=[[1, 1, 2], [1, 0, 0]], prefix_mask=[[1, 1, 1], [1, 0, 0]]
+    )
+    assert found.tokens.numpy().tolist() == [[[1, 1, 2, 0, 3]], [[1, 0, 3, 0, 0]]]
+
+
 def test_saved_model_in_fresh_process():
     model = reference.Model(5, end_token=2, seed=5)
     constraints = [constraint for constraint, _ in CONSTRAINTS.values()]
@@ -169,6 +200,8 @@ def test_configuration(name):
         (lambda: MinimumLength(-1), "`length`"),
         (lambda: MinimumLength(source_ratio=-1), "`source_ratio`"),
         (lambda: NoRepeatedNGrams(0), "`size`"),
+        (lambda: NoRepeatedNGrams(2.9), "`size`"),
+        (lambda: MinimumLength(2.9), "`length`"),
         (lambda: RepetitionPenalty(0.5), "`penalty`"),
         (lambda: EndThreshold(-1), "`factor`"),
         (lambda: Greedy(constraints=[3]), "`constraints` must be `Constraint` objects"),

@@ -31,9 +31,14 @@ def test_the_majority_wins_over_the_likeliest():
     assert minimum_bayes_risk(texts, weights=[1, 0, 0, 0])[0][1] == 0
 
 
+def test_equal_texts_agree_also_where_they_are_empty():
+    assert minimum_bayes_risk(["", " a", ""])[0] == (pytest.approx(200 / 3), 0)
+
+
 def test_errors():
     for arguments, message in (
-        ([[]], "`texts`"),
+        ([[]], "`texts` must have at least one"),
+        (["abc"], "`texts` must be a list of strings"),
         ([["a"], "meteor"], "`utility`"),
         ([["a"], "chrf", [1, 2]], "`weights` must be one number"),
         ([["a"], "chrf", [-1]], "`weights`"),

@@ -154,6 +154,7 @@ def test_configuration():
         {"min_p": 1},
         {"min_p": -0.1},
         {"seed": -1},
+        {"seed": 2**31},
     ],
 )
 def test_bad_options_are_named(options):

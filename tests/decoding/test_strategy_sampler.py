@@ -11,6 +11,8 @@ from keras_seqzoo.decoding import (
     ExhaustiveSearch,
     ForbiddenTokens,
     Greedy,
+    MinimumLength,
+    NoRepeatedNGrams,
     Sampling,
     StrategySampler,
 )
@@ -100,6 +102,19 @@ def test_wide_beam_finds_what_exhaustive_search_finds(transformer):
     found = ExhaustiveSearch(0.0)(step, state, ids[:, 2], END, 3)
     length = int(found.lengths[0, 0])
     assert wide[1, 3 : 3 + length].tolist() == found.tokens[0, 0, :length].numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [BeamSearch(4, length_penalty=1.0), Greedy([MinimumLength(4), NoRepeatedNGrams(2)])],
+)
+def test_a_prompt_does_not_depend_on_the_others(transformer, strategy):
+    transformer.compile(sampler=StrategySampler(strategy))
+    together = transformer.generate(PROMPTS, stop_token_ids=[END])["token_ids"]
+    for row in range(3):
+        one = {name: values[row : row + 1] for name, values in PROMPTS.items()}
+        alone = transformer.generate(one, stop_token_ids=[END])["token_ids"]
+        np.testing.assert_array_equal(alone[0], together[row])
 
 
 def test_constraints_and_sampling(transformer):

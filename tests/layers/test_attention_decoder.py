@@ -230,3 +230,30 @@ def test_a_mask_that_keras_attached_to_the_sequence_is_used():
 def test_a_mask_of_the_wrong_shape():
     with pytest.raises(ValueError, match="`mask`"):
         decoder()(SEQUENCE, MEMORY, mask=MASK)
+
+
+@pytest.mark.parametrize(
+    "layers, attention, options, message",
+    [
+        ([GRU(3, go_backwards=True)], LuongAttention("general"), {}, "must go forwards"),
+        ([GRU(3, dtype="float64")], LuongAttention("general"), {}, "'.*attention.*' has float32"),
+        (
+            [GRU(3), GRU(3, dtype="mixed_bfloat16")],
+            LuongAttention("general"),
+            {},
+            "'gru.*' has bfloat16",
+        ),
+        ([GRU(3)], LuongAttention("general"), {"dtype": "float64"}, "got float64, and 'gru"),
+    ],
+)
+def test_parts_that_do_not_go_together(layers, attention, options, message):
+    with pytest.raises(ValueError, match=message):
+        AttentionDecoder(layers, attention, 4, **options)
+
+
+def test_dtype_is_that_of_the_layers():
+    layer = AttentionDecoder(
+        [GRU(3, dtype="float64")], LuongAttention("general", dtype="float64"), 4
+    )
+    outputs, weights, _ = layer(SEQUENCE, MEMORY)
+    assert outputs.dtype == weights.dtype == tf.float64

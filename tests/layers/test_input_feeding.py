@@ -191,6 +191,14 @@ def test_other_decoders_are_differentiated(layers, attention, options):
     data = make_data(layer, (2, 3, 2), None, None, 0)
     gradients = differentiate(layer, data)[1]
     assert all(np.isfinite(gradient).all() for gradient in gradients)
+    outputs, weights, state = layer(**data)
+    step_state = data["initial_state"]
+    for t in range(3):
+        output, attended, step_state = layer.step(
+            data["sequence"][:, t], step_state, data["memory"]
+        )
+        assert_close((output, attended), (outputs[:, t], weights[:, t]))
+    assert_close(keras.tree.flatten(step_state), keras.tree.flatten(state))
 
 
 def test_second_derivatives_are_refused():
@@ -206,11 +214,34 @@ def test_second_derivatives_are_refused():
         outer.gradient(gradient, data["sequence"])
 
 
-def test_nan_at_padding_does_not_spread():
-    layer = decoder("gru", dtype="float32")
+@pytest.mark.parametrize("attention", [LuongAttention("general"), BahdanauAttention(3)])
+def test_nan_at_padding_does_not_spread(attention):
+    layer = AttentionDecoder([GRU(3)], attention, 4, input_feeding=True)
     data = make_data(layer, (4, 3, 2), MASK, MEMORY_MASK, 0)
     expected = differentiate(layer, data)
     data["sequence"] = tf.where(MASK[..., np.newaxis], data["sequence"], np.nan)
     actual = differentiate(layer, data)
     assert_close(keras.tree.flatten(actual[0]), keras.tree.flatten(expected[0]))
     assert all(np.isfinite(gradient).all() for gradient in actual[1])
+
+
+def test_masks_of_numbers_and_bad_keys():
+    for attention in (LuongAttention("general"), BahdanauAttention(3)):
+        layer = AttentionDecoder([GRU(3)], attention, 4, input_feeding=True)
+        data = make_data(layer, (4, 3, 2), None, MEMORY_MASK, 0)
+        expected = layer(**data)
+        data["memory_mask"] = tf.cast(MEMORY_MASK, tf.int32) * 2
+        assert_close(layer(**data)[0], expected[0])
+        with pytest.raises(ValueError, match="`keys` needs the first two dimensions"):
+            layer(**data, keys=tf.zeros([4, 3, 3]))
+
+
+def test_a_quantized_join_is_not_read_as_it_lies():
+    layer = decoder("gru", dtype="float32")
+    data = make_data(layer, (4, 3, 2), None, None, 0)
+    layer.join.quantize("int8")
+    outputs, _, state = layer(**data)
+    for t in range(3):
+        step = layer.step(data["sequence"][:, t], data["initial_state"], data["memory"])
+        data["initial_state"] = step[2]
+        assert_close(outputs[:, t], step[0], atol=1e-3)

@@ -310,3 +310,33 @@ def test_cells_take_a_bare_state_as_keras_cells_do():
     assert_close(state, output)
     symbolic, states = LSTMCell(3)(keras.Input((2,)), [keras.Input((3,)), keras.Input((3,))])
     assert symbolic.shape == (None, 3) and len(states) == 2
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gradient_through_a_gather(axis):
+    """It comes as slices, not as a tensor."""
+    layer, reference = GRU(3, return_sequences=True), keras.layers.GRU(3, return_sequences=True)
+    sequence = np.random.default_rng(0).normal(size=(2, 4, 3)).astype("float32")
+    layer(sequence), reference(sequence)
+    reference.set_weights(layer.get_weights())
+
+    def gradients(layer):
+        with tf.GradientTape() as tape:
+            outputs = layer(sequence, training=True)
+            loss = tf.reduce_sum(tf.sin(tf.gather(outputs, [0, 1, 1], axis=axis)))
+        return tape.gradient(loss, layer.trainable_variables)
+
+    expected = gradients(reference)
+    for run in (gradients, tf.function(gradients)):
+        for one, other in zip(run(layer), expected, strict=True):
+            assert_close(one, other)
+
+
+@pytest.mark.parametrize("cell", [GRUCell, LSTMCell, ElmanCell])
+def test_a_subclass_that_changes_the_step_is_believed(cell):
+    class Still(cell):
+        def advance(self, projected, states, training=False, **kwargs):
+            return tf.zeros_like(states[0]), [tf.zeros_like(state) for state in states]
+
+    layer = Recurrent(Still(3), return_sequences=True)
+    assert not np.any(layer(np.ones((2, 4, 3), "float32"), training=True))

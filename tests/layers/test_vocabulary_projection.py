@@ -20,13 +20,21 @@ def test_numbers_are_those_of_a_dense_layer():
     assert_close(layer(HIDDEN), dense(HIDDEN))
 
 
-def test_logits_are_float32_and_the_matmul_is_not():
+def test_the_matmul_is_in_half_precision_and_the_bias_is_not():
     layer = VocabularyProjection(5, dtype="mixed_bfloat16")
-    logits = layer(HIDDEN)
-    assert logits.dtype == tf.float32
-    assert layer(keras.Input((3, 4))).dtype == "float32"
-    # rounded to bfloat16 on the way
-    assert np.array_equal(logits, tf.cast(tf.cast(logits, tf.bfloat16), tf.float32))
+    assert layer(HIDDEN).dtype == layer(keras.Input((3, 4))).dtype == tf.float32
+    bias = np.float32([0.001, 10.001, 20.001, 40.001, 80.001])
+    layer.set_weights([np.float32(np.random.default_rng(1).normal(size=(4, 5))), bias])
+    product = tf.matmul(
+        tf.reshape(tf.cast(HIDDEN, tf.bfloat16), (-1, 4)), tf.cast(layer.kernel, tf.bfloat16)
+    )
+    expected = tf.reshape(tf.cast(product, tf.float32), (2, 3, 5)) + bias
+    assert_close(layer(HIDDEN), expected)
+
+
+def test_without_bias_and_with_an_activation():
+    layer = VocabularyProjection(5, use_bias=False, activation="tanh")
+    assert_close(layer(HIDDEN), np.tanh(HIDDEN @ layer.get_weights()[0]))
 
 
 def test_general_checks():

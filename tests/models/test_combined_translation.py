@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import keras_seqzoo
-from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.decoding import BeamSearch, Greedy, score_targets
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM, ShallowFusion
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.tokenizers import BytePairTokenizer
@@ -60,22 +60,30 @@ def test_of_one_is_the_model_itself(members):
 
 def test_scores_are_those_that_scoring_gives(members):
     ensemble = Ensemble(members)
-    found = ensemble.translate(SENTENCES[:3], BeamSearch(3, length_penalty=0.0))
-    complete = [(s, t) for s, [t] in zip(SENTENCES, found, strict=False)]
-    for source, translation in complete:
-        if translation.target_tokens[-1] != "[EOS]":
-            continue
-        ids = ensemble.preprocessor.encode_target(tf.constant([translation.text]))
-        own = [ensemble.preprocessor.tokenizer.id_to_token(i) for i in ids.to_list()[0][1:]]
-        if own == translation.target_tokens:  # random models may spell in odd pieces
-            [(score, length)] = ensemble.score([source], [translation.text])
-            assert length == len(own)
-            assert score == pytest.approx(translation.log_probability, abs=1e-4)
+    found = ensemble.search(SOURCE, MASK, BeamSearch(3, length_penalty=0.0, n_best=2), 6)
+    start_tokens = tf.fill([3], ensemble.preprocessor.tokenizer.start_token_id)
+    for rank in range(2):
+        scores = score_targets(
+            ensemble.step,
+            ensemble.start(SOURCE, MASK),
+            start_tokens,
+            found.tokens[:, rank],
+            found.lengths[:, rank],
+        )
+        assert_close(tf.reduce_sum(scores, axis=-1), found.log_probabilities[:, rank], atol=1e-4)
+        assert_close(found.scores[:, rank], found.log_probabilities[:, rank])
+
+
+def test_long_targets_are_scored_whole(members):
+    [(whole, length)] = members[0].score(["no rain"], ["a bee hums " * 20])
+    [(part, shorter)] = members[0].score(["no rain"], ["a bee hums"])
+    limit = members[0].preprocessor.decoder_sequence_length
+    assert length > limit > shorter and whole < part
 
 
 def test_score_equals_teacher_forcing(members):
     member = members[0]
-    sources, targets = SENTENCES[:3], SENTENCES[2:]
+    sources, targets = SENTENCES[1:4], SENTENCES[:3]
     scores = member.score(sources, targets, batch_size=2)
     for source, target, (score, length) in zip(sources, targets, scores, strict=True):
         data = member.preprocessor({"encoder_text": [source], "decoder_text": [target]})

@@ -1,0 +1,20 @@
+"""Checks of arguments that are numbers."""
+
+import math
+import numbers
+
+
+def check_integer(name, value, minimum):
+    """Returns `value` as an int, or raises a ValueError that names what is needed."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
+        raise ValueError(f"`{name}` must be an int of at least {minimum}. Received {value!r}.")
+    return int(value)
+
+
+def check_number(name, value, minimum=-math.inf):
+    """Returns `value` as a float, or raises a ValueError that names what is needed."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < minimum:
+        need = "a number" if minimum == -math.inf else f"a number of at least {minimum:g}"
+        raise ValueError(f"`{name}` must be {need}. Received {value!r}.")
+    return float(value)
