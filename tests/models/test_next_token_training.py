@@ -216,3 +216,50 @@ def test_compiled_model_in_a_file(calls, tmp_path):
     pairs = {"encoder_text": SENTENCES, "decoder_text": SENTENCES}
     assert list(loaded.fit(pairs, batch_size=3, verbose=0).history) == ["loss"]
     assert calls == [True]
+
+
+def test_an_overridden_call_is_believed(calls):
+    class Sharper(Fused):
+        def call(self, inputs, training=None):
+            return 100.0 * super().call(inputs, training)
+
+    class PlainSharper(Plain):
+        def call(self, inputs, training=None):
+            return 100.0 * super().call(inputs, training)
+
+    expected, actual = (trained(cls)[1]["loss"] for cls in (PlainSharper, Sharper))
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    assert not calls
+
+
+def test_weights_of_whole_sequences(calls):
+    losses = []
+    for cls in (Plain, Fused):
+        keras.utils.set_random_seed(4)
+        model = cls()
+        model.compile("sgd", SequenceCrossentropy(0.1))
+        weight = np.ones((len(INPUTS), 1), "float32")
+        losses.append(model.fit(INPUTS, LABELS, sample_weight=weight, verbose=0).history["loss"])
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+    assert not calls
+
+
+@pytest.mark.parametrize("run_eagerly", [False, True])
+def test_added_losses_do_not_pile_up(calls, run_eagerly):
+    class Adding:
+        def features(self, inputs, training=None):
+            hidden = super().features(inputs, training)
+            self.add_loss(0.1 * tf.reduce_mean(tf.cast(hidden, tf.float32) ** 2))
+            return hidden
+
+    class AddingPlain(Adding, Plain):
+        pass
+
+    class AddingFused(Adding, Fused):
+        pass
+
+    expected, actual = (
+        trained(cls, run_eagerly=run_eagerly)[1]["loss"] for cls in (AddingPlain, AddingFused)
+    )
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    assert calls

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.decoding import (
+    BeamSearch,
+    Greedy,
+    LengthPrior,
+    MinimumLength,
+    NoRepeatedNGrams,
+)
 from keras_seqzoo.models import RecurrentSeq2SeqLM, Translation
 from keras_seqzoo.tokenizers import BytePairTokenizer
 from tests.layer_checks import assert_close
@@ -78,6 +84,25 @@ def test_samplers_of_keras_hub_and_our_strategies_give_the_same():
     assert results["ours"] == results["greedy"] == results["top_k"]
     assert results["beam"] == results["ours"]  # it is sure of itself
     assert len(results["theirs"]) == 6 and all(isinstance(text, str) for text in results["theirs"])
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        BeamSearch(3, coverage_penalty=0.2),
+        BeamSearch(3, LengthPrior.from_lengths([3, 9], [2, 5])),
+        Greedy(max_source_ratio=0.5),
+        Greedy([MinimumLength(source_ratio=1.0)]),
+        Greedy([NoRepeatedNGrams(1)]),
+    ],
+)
+def test_generate_equals_translate(strategy):
+    subject = shared_model()
+    subject.compile(sampler=strategy)
+    # The start token takes one place of what `generate` gives.
+    max_length = subject.preprocessor.decoder_sequence_length - 1
+    translated = subject.translate(SENTENCES, strategy, max_length=max_length)
+    assert subject.generate(SENTENCES) == [best.text for best, *_ in translated]
 
 
 @pytest.mark.parametrize("sampler", [Greedy(), BeamSearch(2), "greedy", "beam"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.decoding import BeamSearch, Greedy, Sampling
 from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
@@ -284,6 +284,18 @@ def test_versions_are_added_and_never_replaced(tmp_path, monkeypatch):
     assert sorted(os.listdir(folder)) == ["007", "1", "8", "notes"]
 
 
+def test_the_best_of_the_samples_is_served(tmp_path):
+    model = make_model()
+    path = export_translation_model(model, tmp_path, Sampling(4, seed=1), max_length=6)
+    signatures = tf.saved_model.load(path).signatures
+    text = tf.constant(SENTENCES[:3])
+    best = signatures["serving_default"](text=text)
+    every = signatures["n_best"](text=text)
+    assert every["scores"].shape == (3, 4)
+    assert (best["score"] == every["scores"][:, 0]).numpy().all()
+    assert (every["scores"][:, 0] > every["scores"][:, -1]).numpy().all()
+
+
 def test_errors(tmp_path):
     model = make_model(attention=None)
     file = tmp_path / "file"
@@ -300,6 +312,8 @@ def test_errors(tmp_path):
         export_translation_model(model, folder, BeamSearch(width=2), n_best=3)
     with pytest.raises(ValueError, match="`n_best` must be 1"):
         export_translation_model(model, folder, Greedy(), n_best=2)
+    with pytest.raises(ValueError, match="`n_best` must be at most the 3 samples"):
+        export_translation_model(model, folder, Sampling(3), n_best=4)
     for n_best in (0, 1.5):
         with pytest.raises(ValueError, match="`n_best`"):
             export_translation_model(model, folder, n_best=n_best)
