@@ -35,6 +35,16 @@ def assert_close(actual, expected, atol=1e-5, rtol=1e-5):
         np.testing.assert_allclose(to_numpy(one), to_numpy(other), atol=atol, rtol=rtol)
 
 
+def assert_equal(actual, expected, tolerance):
+    """Relative to the largest number of each tensor, or to 1."""
+    actual, expected = tf.nest.flatten(actual), tf.nest.flatten(expected)
+    assert len(actual) == len(expected)
+    for one, other in zip(actual, expected, strict=True):
+        assert one.shape == other.shape
+        bound = tolerance * max(1.0, np.abs(other).max())
+        np.testing.assert_allclose(tf.cast(one, tf.float64), other, rtol=0, atol=bound)
+
+
 def to_numpy(value):
     return tf.cast(tf.convert_to_tensor(value), tf.float32).numpy()
 

@@ -9,6 +9,7 @@ from keras_seqzoo.decoding.constraints import (
     NoRepeatedNGrams,
     RepetitionPenalty,
 )
+from keras_seqzoo.decoding.diverse_beam_search import DiverseBeamSearch
 from keras_seqzoo.decoding.exhaustive_search import ExhaustiveSearch
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.greedy import Greedy
@@ -30,6 +31,7 @@ __all__ = [
     "BeamSearch",
     "Constraint",
     "DecodingStrategy",
+    "DiverseBeamSearch",
     "EndThreshold",
     "ExhaustiveSearch",
     "ForbiddenTokens",

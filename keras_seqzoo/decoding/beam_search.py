@@ -117,8 +117,12 @@ class BeamSearch(DecodingStrategy):
 
     def search(self, step, task):
         """Searches with checked arguments; see the base class."""
-        batch, width = dimension(task.start_tokens, 0), self.width
-        state = step.start(copies=width)
+        return self._search(step, task, self.width, self.n_best)
+
+    def _search(self, step, task, width, n_best, groups=1):
+        """Searches with `groups` beams for each row of the batch, which stand in `task` too."""
+        batch = dimension(task.start_tokens, 0)  # rows of the batch times groups
+        state = step.start(copies=groups * width)
         alignment = step.alignment(state)
         if self.coverage_penalty and alignment is None:
             raise ValueError("`coverage_penalty` needs `alignment`, got None.")
@@ -133,13 +137,13 @@ class BeamSearch(DecodingStrategy):
         live = tf.tile([[0.0] + [-math.inf] * (width - 1)], [batch, 1])
         limits = task.limits[:, tf.newaxis]  # (B, 1)
         empty = tf.where(limits <= 0, live[:, :1], -math.inf)
-        empty = tf.pad(empty, [[0, 0], [0, self.n_best - 1]], constant_values=-math.inf)
+        empty = tf.pad(empty, [[0, 0], [0, n_best - 1]], constant_values=-math.inf)
         pool = _Pool(
             scores=empty,
             log_probabilities=empty,
-            lengths=tf.zeros([batch, self.n_best], tf.int32),
-            beams=tf.zeros([batch, self.n_best], tf.int32),
-            finished=tf.zeros([batch, self.n_best], tf.bool),
+            lengths=tf.zeros([batch, n_best], tf.int32),
+            beams=tf.zeros([batch, n_best], tf.int32),
+            finished=tf.zeros([batch, n_best], tf.bool),
         )
         done = task.limits <= 0
         tokens = tf.tile(task.start_tokens[:, tf.newaxis], [1, width])
@@ -154,8 +158,11 @@ class BeamSearch(DecodingStrategy):
             penalty = tf.zeros([batch, width])
             if self.coverage_penalty:
                 coverage += weights
-                penalty = self._coverage(coverage, task.source_lengths)
-            best, parents, tokens = self._continuations(live, log_probabilities, batch)
+                sums = tf.reshape(coverage, [batch, width, dimension(coverage, 1)])
+                penalty = self._coverage(sums, task.source_lengths)
+            every = [batch, width, dimension(log_probabilities, 1)]
+            every = tf.reshape(log_probabilities, every) + live[:, :, tf.newaxis]
+            best, ranks, parents, tokens = self._continuations(every)
             ended = tokens == task.end_token
 
             def candidates(wanted, log_probabilities, parents, beams, finished):
@@ -171,7 +178,9 @@ class BeamSearch(DecodingStrategy):
                 )
 
             finished = candidates(ended, best, parents, parents, True)
-            live, chosen = tf.math.top_k(tf.where(ended, -math.inf, best), width)
+            _, chosen = tf.math.top_k(tf.where(ended, -math.inf, ranks), width)
+            live = tf.where(ended, -math.inf, best)
+            live = tf.gather(live, chosen, batch_dims=1)
             tokens = tf.gather(tokens, chosen, batch_dims=1)  # (B, W)
             parents = tf.gather(parents, chosen, batch_dims=1)
             at_limit = limits == time + 1
@@ -187,10 +196,9 @@ class BeamSearch(DecodingStrategy):
             state = [tf.gather(leaf, rows) for leaf in state]
             if self.coverage_penalty:
                 coverage = tf.gather(coverage, rows)
-            reachable = self.length_penalty.bound(
-                live[:, :1], time + 1, limits, task.source_lengths
-            )
-            reachable = tf.where(tf.math.is_inf(live[:, :1]), -math.inf, reachable)
+            highest = tf.reduce_max(live, axis=1, keepdims=True)
+            reachable = self.length_penalty.bound(highest, time + 1, limits, task.source_lengths)
+            reachable = tf.where(tf.math.is_inf(highest), -math.inf, reachable)
             done |= at_limit[:, 0] | (reachable[:, 0] <= pool.scores[:, -1])
             return time + 1, tokens, live, pool, done, history, coverage, state
 
@@ -213,21 +221,29 @@ class BeamSearch(DecodingStrategy):
         )
 
     def _coverage(self, coverage, source_lengths):
-        """Returns β · cp of every live hypothesis `(B, W)`, from attention sums `(B * W, S)`."""
+        """Returns β · cp of every live hypothesis `(B, W)`, from attention sums `(B, W, S)`."""
         uncovered = tf.math.log(tf.maximum(tf.minimum(coverage, 1.0), 1e-9))
-        positions = dimension(coverage, 1)
-        uncovered = tf.reshape(uncovered, [-1, self.width, positions])
         if source_lengths is not None:
-            valid = tf.range(positions) < source_lengths[:, tf.newaxis]  # (B, S)
+            valid = tf.range(dimension(coverage, 2)) < source_lengths[:, tf.newaxis]  # (B, S)
             uncovered = tf.where(valid[:, tf.newaxis], uncovered, 0.0)
         return self.coverage_penalty * tf.reduce_sum(uncovered, axis=-1)
 
-    def _continuations(self, live, log_probabilities, batch):
-        """Returns the best 2W continuations `(B, 2W)`: log probability, parent and token."""
-        vocabulary = dimension(log_probabilities, 1)
-        every = tf.reshape(log_probabilities, [batch, self.width, vocabulary])
-        every = tf.reshape(every + live[:, :, tf.newaxis], [batch, self.width * vocabulary])
-        # A vocabulary of one token has only W continuations.
-        each = min(2, vocabulary) if isinstance(vocabulary, int) else tf.minimum(2, vocabulary)
-        best, index = tf.math.top_k(every, each * self.width)
-        return best, index // vocabulary, index % vocabulary
+    def _continuations(self, every):
+        """Returns the best 2W of all continuations `(B, W, V)`.
+
+        Returns:
+            Tensors `(B, 2W)`: log probability, what ranks the continuations, parent and token.
+        """
+        best, parents, tokens = best_continuations(every, every)
+        return best, best, parents, tokens
+
+
+def best_continuations(log_probabilities, ranks):
+    """Returns log probability, parent and token of the best 2W by rank, `(B, W, V)` both."""
+    width, vocabulary = dimension(ranks, 1), dimension(ranks, 2)
+    flat = [dimension(ranks, 0), width * vocabulary]
+    # A vocabulary of one token has only W continuations.
+    each = min(2, vocabulary) if isinstance(vocabulary, int) else tf.minimum(2, vocabulary)
+    _, index = tf.math.top_k(tf.reshape(ranks, flat), each * width)
+    best = tf.gather(tf.reshape(log_probabilities, flat), index, batch_dims=1)
+    return best, index // vocabulary, index % vocabulary

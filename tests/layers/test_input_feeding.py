@@ -17,7 +17,7 @@ from keras_seqzoo.layers import (
     LuongAttention,
     input_feeding,
 )
-from tests.layer_checks import assert_close
+from tests.layer_checks import assert_close, assert_equal
 
 CELLS = {
     "elman": Elman,
@@ -80,16 +80,6 @@ def by_differentiation(layer, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(input_feeding, "_has_kernel", lambda decoder: False)
         return differentiate(layer, data)
-
-
-def assert_equal(actual, expected, tolerance):
-    """Relative to the largest number of each tensor, or to 1."""
-    actual, expected = tf.nest.flatten(actual), tf.nest.flatten(expected)
-    assert len(actual) == len(expected)
-    for one, other in zip(actual, expected, strict=True):
-        assert one.shape == other.shape
-        bound = tolerance * max(1.0, np.abs(other).max())
-        np.testing.assert_allclose(tf.cast(one, tf.float64), other, rtol=0, atol=bound)
 
 
 MASK = np.array([[1, 1, 1], [0, 1, 1], [1, 0, 0], [0, 0, 0]], bool)

@@ -17,7 +17,7 @@ from keras_seqzoo.layers.recurrence_kernels import (
     ResetAfterGRUKernel,
     ResetBeforeGRUKernel,
 )
-from tests.layer_checks import leaves
+from tests.layer_checks import assert_equal, leaves
 
 # name: the kernel, its equations, gates, states and the shapes of its weights over U
 KERNELS = {}
@@ -161,16 +161,6 @@ def differentiate(run, case, return_sequences=True):
 def as_tensors(case, dtype="float64"):
     cast = functools.partial(tf.cast, dtype=dtype)
     return [(name, reverse, tf.nest.map_structure(cast, data)) for name, reverse, data in case]
-
-
-def assert_equal(actual, expected, tolerance):
-    """Relative to the largest number of each tensor, or to 1."""
-    actual, expected = tf.nest.flatten(actual), tf.nest.flatten(expected)
-    assert len(actual) == len(expected)
-    for one, other in zip(actual, expected, strict=True):
-        assert one.shape == other.shape
-        bound = tolerance * max(1.0, np.abs(other).max())
-        np.testing.assert_allclose(tf.cast(one, tf.float64), other, rtol=0, atol=bound)
 
 
 @every_kernel
