@@ -20,6 +20,7 @@ from keras_seqzoo.cli.options import (
     make_strategy,
 )
 from keras_seqzoo.cli.progress import ProgressLine
+from keras_seqzoo.models import word_alignment as align_words
 from keras_seqzoo.plots import check_figure_path, plot_alignment
 
 EXAMPLES = """\b
@@ -54,6 +55,13 @@ def translate(
     ] = 1,
     scores: Annotated[
         bool, typer.Option("--scores", help="Add a last column, after a tab: the score.")
+    ] = False,
+    word_alignment: Annotated[
+        bool,
+        typer.Option(
+            "--word-alignment",
+            help="Add a last column: the source word of each target word, as 0-0 2-1.",
+        ),
     ] = False,
     length_penalty: LengthPenalty = 1.0,
     coverage_penalty: Annotated[
@@ -129,6 +137,7 @@ def translate(
     model = load_translation_models(preset)
     for option, wanted in (
         ("--attention-plot", attention_plot is not None),
+        ("--word-alignment", word_alignment),
         ("--coverage-penalty", strategy.needs_alignment),
     ):
         if wanted and not model.has_alignment:
@@ -149,14 +158,14 @@ def translate(
             strategy,
             max_length=max_length,
             batch_size=batch_size,
-            alignments=attention_plot is not None,
+            alignments=word_alignment or attention_plot is not None,
             on_batch=count,
         )
         line.clear()
         write_lines(
             row
             for number, translations in enumerate(results, first)
-            for row in _rows(number, translations, n_best, scores)
+            for row in _rows(number, translations, n_best, scores, word_alignment)
         )
         if attention_plot is not None:
             plot_alignment(next(best for best, *_ in results if best.source_tokens), attention_plot)
@@ -171,13 +180,16 @@ def _one_sentence(chunks):
     return chunks
 
 
-def _rows(number, translations, n_best, scores):
+def _rows(number, translations, n_best, scores, alignment):
     """Yield the lines of output for one line of input."""
-    columns = n_best > 1 or scores
+    columns = n_best > 1 or scores or alignment
     for rank, translation in enumerate(translations, 1):
         row = [as_column(translation.text, "\t" if columns else "")]
         if n_best > 1:
             row = [str(number), str(rank), *row]
         if scores:
             row.append(f"{translation.score:.4f}")
+        if alignment:
+            links = translation.alignment is not None
+            row.append(align_words(translation).pharaoh() if links else "")
         yield "\t".join(row)

@@ -10,6 +10,7 @@ from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
 from keras_seqzoo.models.recurrent_seq2seq_lm import RecurrentSeq2SeqLM
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.translation import Translation
+from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
 
 __all__ = [
     "Decoder",
@@ -24,4 +25,6 @@ __all__ = [
     "ShallowFusion",
     "TeacherForcing",
     "Translation",
+    "WordAlignment",
+    "word_alignment",
 ]

@@ -10,7 +10,7 @@ from keras_seqzoo.decoding import (
     RepetitionPenalty,
     Sampling,
 )
-from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
+from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM, word_alignment
 
 TEXTS = ["a red dog runs", "a cat", "red cat sees a dog"]
 
@@ -219,3 +219,12 @@ def test_bad_search_options(seqzoo, options, message):
     assert (result.status, result.output) == (2, "")
     [line] = result.errors.splitlines()
     assert message in line
+
+
+def test_word_alignment(seqzoo, model):
+    result = seqzoo("translate", "--beam", 2, "--word-alignment", "a red dog", "")
+    [[best]] = model.translate(["a red dog"], BeamSearch(2), alignments=True)
+    links = word_alignment(best).pharaoh()
+    assert result.output == f"{lines.as_column(best.text, chr(9))}\t{links}\n\t\n"
+    result = seqzoo("translate", "--preset", "gru_plain", "--word-alignment", "a dog")
+    assert result.status == 2 and "--word-alignment needs a model with attention" in result.errors
