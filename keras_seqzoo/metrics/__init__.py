@@ -1,6 +1,14 @@
 """Measures of quality."""
 
 from keras_seqzoo.metrics.sentence_bleu import ngram_precisions, sentence_bleu
+from keras_seqzoo.metrics.text_metrics import BLEU, ChrF
 from keras_seqzoo.metrics.translation_scores import TranslationScores, score_translations
 
-__all__ = ["TranslationScores", "ngram_precisions", "score_translations", "sentence_bleu"]
+__all__ = [
+    "BLEU",
+    "ChrF",
+    "TranslationScores",
+    "ngram_precisions",
+    "score_translations",
+    "sentence_bleu",
+]
