@@ -111,6 +111,15 @@ class BeamSearch(DecodingStrategy):
         }
 
     @property
+    def most_hypotheses(self):
+        """As many as live."""
+        return self.width
+
+    def giving(self, n_best):
+        """Makes the same search with another `n_best`."""
+        return type(self).from_config({**self.get_config(), "n_best": n_best})
+
+    @property
     def needs_alignment(self):
         """Whether the score takes what the attention has covered."""
         return self.coverage_penalty > 0
@@ -155,7 +164,6 @@ class BeamSearch(DecodingStrategy):
         def advance(time, tokens, live, pool, done, history, coverage, state):
             log_probabilities, state = step(tf.reshape(tokens, [batch * width]), state)
             weights = step.alignment(state)
-            penalty = tf.zeros([batch, width])
             if self.coverage_penalty:
                 coverage += weights
                 sums = tf.reshape(coverage, [batch, width, dimension(coverage, 1)])
@@ -167,7 +175,8 @@ class BeamSearch(DecodingStrategy):
 
             def candidates(wanted, log_probabilities, parents, beams, finished):
                 scores = self.length_penalty.score(log_probabilities, time + 1, task.source_lengths)
-                scores += tf.gather(penalty, parents, batch_dims=1)
+                if self.coverage_penalty:
+                    scores += tf.gather(penalty, parents, batch_dims=1)
                 wanted &= ~done[:, tf.newaxis] & ~tf.math.is_inf(log_probabilities)
                 return _Pool(
                     tf.where(wanted, scores, -math.inf),

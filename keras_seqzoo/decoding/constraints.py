@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer, check_number
+from keras_seqzoo.decoding.checks import check_integer, check_number, times_source
 from keras_seqzoo.shapes import dimension
 
 
@@ -121,12 +121,10 @@ class MinimumLength(Constraint):
         """Forbids the end token in rows that are too short."""
         needed = self.length
         if self.source_ratio:
-            if written.source_lengths is None:
-                raise ValueError("`source_ratio` needs the search's `source_lengths`, got None.")
-            scaled = self.source_ratio * tf.cast(written.source_lengths, tf.float64)
-            # The tolerance is for ratios such as 0.53 that are no binary fractions.
-            scaled = tf.minimum(tf.floor(scaled + 1e-6), 2.0**30)
-            needed = tf.maximum(needed, tf.cast(scaled, tf.int32))
+            scaled = times_source(
+                "source_ratio", self.source_ratio, written.source_lengths, up=False
+            )
+            needed = tf.maximum(needed, scaled)
         short = (written.counts < needed)[:, tf.newaxis]
         return tf.where(short & _is_end(log_probabilities, written), -math.inf, log_probabilities)
 

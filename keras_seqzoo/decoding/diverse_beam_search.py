@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.decoding.beam_search import BeamSearch, best_continuations
 from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.decoding.hypotheses import Hypotheses
+from keras_seqzoo.decoding.step_function import repeat_rows
 from keras_seqzoo.shapes import dimension
 
 
@@ -63,26 +64,31 @@ class DiverseBeamSearch(BeamSearch):
         """Returns the constructor arguments."""
         return {**super().get_config(), "groups": self.groups, "diversity": self.diversity}
 
+    def giving(self, n_best):
+        """Makes the same search with as many of each group as it takes."""
+        return super().giving(-(-n_best // self.groups) * self.groups)
+
     def search(self, step, task):
         """Searches with checked arguments; see the base class."""
-        groups = self.groups
-        each = {"start_tokens": task.start_tokens, "limits": task.limits}
-        if task.source_lengths is not None:
-            each["source_lengths"] = task.source_lengths
         # Groups of a row stand one after the other, like rows of a batch.
-        batch = dimension(task.start_tokens, 0)
-        rows = tf.repeat(tf.range(batch), groups)
-        rows = tf.reshape(rows, [batch * groups])
-        each = {name: tf.gather(tensor, rows) for name, tensor in each.items()}
+        each = {
+            name: None if tensor is None else repeat_rows(tensor, self.groups)
+            for name, tensor in (
+                ("start_tokens", task.start_tokens),
+                ("limits", task.limits),
+                ("source_lengths", task.source_lengths),
+            )
+        }
         found = self._search(
-            step, task._replace(**each), self.width // groups, self.n_best // groups, groups
+            step,
+            task._replace(**each),
+            self.width // self.groups,
+            self.n_best // self.groups,
+            self.groups,
         )
-        scores, order = tf.math.top_k(self._by_row(found.scores, batch), self.n_best)
-        rest = [
-            None if tensor is None else tf.gather(self._by_row(tensor, batch), order, batch_dims=1)
-            for tensor in (found.tokens, found.lengths, found.log_probabilities, found.alignments)
-        ]
-        return Hypotheses(rest[0], rest[1], rest[2], scores, rest[3])
+        batch = dimension(task.start_tokens, 0)
+        joined = (None if tensor is None else self._by_row(tensor, batch) for tensor in found)
+        return Hypotheses(*joined).best_first()
 
     def _by_row(self, tensor, batch):
         """Joins the hypotheses of a row's groups: `(B * G, N / G, ...)` to `(B, N, ...)`."""

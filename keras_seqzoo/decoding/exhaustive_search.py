@@ -49,6 +49,10 @@ class ExhaustiveSearch(DecodingStrategy):
         self.length_penalty = as_score(length_penalty)
         self.n_best = check_integer("n_best", n_best, minimum=1)
 
+    def giving(self, n_best):
+        """Makes the same search with another `n_best`."""
+        return type(self).from_config({**self.get_config(), "n_best": n_best})
+
     def search(self, step, task):
         """Searches with checked arguments; see the base class."""
         if not isinstance(task.max_length, int):

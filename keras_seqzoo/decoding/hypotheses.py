@@ -28,3 +28,12 @@ class Hypotheses(NamedTuple):
     log_probabilities: tf.Tensor
     scores: tf.Tensor
     alignments: tf.Tensor | None
+
+    def best_first(self):
+        """Returns the same hypotheses, those of each row sorted by their scores."""
+        scores, order = tf.math.top_k(self.scores, self.scores.shape[1])
+        rest = {
+            name: None if tensor is None else tf.gather(tensor, order, batch_dims=1)
+            for name, tensor in self._asdict().items()
+        }
+        return Hypotheses(**{**rest, "scores": scores})

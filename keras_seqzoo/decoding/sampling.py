@@ -6,7 +6,6 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.decoding.checks import check_integer, check_number
-from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.single_path import follow
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 
@@ -76,6 +75,20 @@ class Sampling(DecodingStrategy):
             if not fits:
                 raise ValueError(f"`{name}` must be {need}. Received {getattr(self, name)}.")
 
+    @property
+    def most_hypotheses(self):
+        """All samples."""
+        return self.samples
+
+    def giving(self, n_best):
+        """Gives the sampling itself: the best are the best of all its samples."""
+        if n_best > self.samples:
+            raise ValueError(
+                f"`n_best` must be at most the {self.samples} samples of the strategy. "
+                f"Received: {n_best}"
+            )
+        return self
+
     def search(self, step, task):
         """Samples with checked arguments; see the base class."""
 
@@ -90,16 +103,7 @@ class Sampling(DecodingStrategy):
             scaled = self._restrict(log_probabilities / self.temperature)
             return tf.argmax(scaled + noise, axis=-1, output_type=tf.int32)
 
-        found = follow(step, task, draw, copies=self.samples)
-        scores, order = tf.math.top_k(found.scores, self.samples)
-        tokens, lengths, log_probabilities = (
-            tf.gather(tensor, order, batch_dims=1)
-            for tensor in (found.tokens, found.lengths, found.log_probabilities)
-        )
-        alignments = found.alignments
-        if alignments is not None:
-            alignments = tf.gather(alignments, order, batch_dims=1)
-        return Hypotheses(tokens, lengths, log_probabilities, scores, alignments)
+        return follow(step, task, draw, copies=self.samples).best_first()
 
     def _restrict(self, logits):
         """Forbids what `top_k`, `top_p` and `min_p` leave out."""

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.step_function import write
+from keras_seqzoo.decoding.step_function import repeat_rows, write
 from keras_seqzoo.shapes import dimension
 
 
@@ -22,10 +22,7 @@ def follow(step, task, choose, copies=1):
     """
     rows = dimension(task.start_tokens, 0) * copies
     state = step.start(copies)
-    start_tokens, limits = (
-        tf.repeat(tensor, copies) if copies > 1 else tensor
-        for tensor in (task.start_tokens, task.limits)
-    )
+    start_tokens, limits = (repeat_rows(x, copies) for x in (task.start_tokens, task.limits))
     alignment = step.alignment(state)
     weights = ()
     if alignment is not None:
@@ -52,7 +49,7 @@ def follow(step, task, choose, copies=1):
         advance,
         (
             tf.constant(0),
-            tf.ensure_shape(start_tokens, [rows if isinstance(rows, int) else None]),
+            start_tokens,
             tf.zeros([rows]),
             tf.zeros([rows], tf.int32),
             limits <= 0,

@@ -12,6 +12,15 @@ def write(history, time, value):
     return tf.where(tf.reshape(here, [-1] + [1] * (history.shape.rank - 1)), value, history)
 
 
+def repeat_rows(tensor, copies):
+    """Returns `(B, ...)` with each row `copies` times, one after the other: `(B * copies, ...)`."""
+    if copies == 1:
+        return tensor
+    batch = dimension(tensor, 0)
+    rows = tf.reshape(tf.repeat(tf.range(batch), copies), [batch * copies])
+    return tf.gather(tensor, rows)
+
+
 class StepFunction:
     """Runs a user's `step` over a flat list of tensors, as a `tf.while_loop` needs it.
 
@@ -49,11 +58,7 @@ class StepFunction:
 
     def start(self, copies=1):
         """Returns the start state as a flat list, each row repeated `copies` times."""
-        if copies == 1:
-            return list(self._leaves)
-        rows = tf.repeat(tf.range(self._batch), copies)
-        rows = tf.reshape(rows, [self._batch * copies])
-        return [tf.gather(leaf, rows) for leaf in self._leaves]
+        return [repeat_rows(leaf, copies) for leaf in self._leaves]
 
     def alignment(self, leaves):
         """Returns the alignment `(rows, S)` float32 that a flat state holds, or `None`."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer, check_number
+from keras_seqzoo.decoding.checks import check_integer, check_number, times_source
 from keras_seqzoo.decoding.constraints import check_constraints, constrain
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.step_function import StepFunction
@@ -161,12 +161,26 @@ class DecodingStrategy(abc.ABC):
         limits = tf.fill([batch], tf.cast(max_length, tf.int32))
         if self.max_source_ratio is None:
             return limits
-        if source_lengths is None:
-            raise ValueError("`max_source_ratio` needs the search's `source_lengths`, got None.")
-        scaled = self.max_source_ratio * tf.cast(source_lengths, tf.float64)
-        # The tolerance is for ratios such as 1.2 that are no binary fractions.
-        scaled = tf.minimum(tf.math.ceil(scaled - 1e-6), 2.0**30)
-        return tf.minimum(limits, tf.cast(scaled, tf.int32))
+        scaled = times_source("max_source_ratio", self.max_source_ratio, source_lengths, up=True)
+        return tf.minimum(limits, scaled)
+
+    @property
+    def most_hypotheses(self):
+        """The most hypotheses of a row that the strategy can give."""
+        return 1
+
+    def giving(self, n_best):
+        """Makes a strategy that gives so many hypotheses of a row first, and perhaps others after.
+
+        Raises:
+            ValueError: if it cannot give so many.
+        """
+        if n_best != 1:
+            raise ValueError(
+                f"`n_best` must be 1 with a {type(self).__name__}, which gives one hypothesis. "
+                f"Received: {n_best}"
+            )
+        return self
 
     @abc.abstractmethod
     def search(self, step, task):

@@ -32,16 +32,13 @@ def run_fed(decoder, sequence, mask, state, memory, memory_mask, keys, scale, tr
     Returns:
         Tuple of the outputs `(B, T, units)`, the attention weights `(B, T, S)` and the last state.
     """
-    if mask is not None:  # not even NaN at padding may reach a gradient
-        sequence = tf.where(mask[..., tf.newaxis], sequence, tf.zeros((), sequence.dtype))
+    steps, mask = time_major(sequence, mask)
     if memory_mask is not None:
         memory_mask = valid_steps(memory_mask, memory, "memory")
     check_keys(keys, memory)
     if _has_kernel(decoder):
-        return _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, training)
-    return _differentiated(
-        decoder, sequence, mask, state, memory, memory_mask, keys, scale, training
-    )
+        return _by_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training)
+    return _differentiated(decoder, steps, mask, state, memory, memory_mask, keys, scale, training)
 
 
 def _has_kernel(decoder):
@@ -60,17 +57,16 @@ def _has_kernel(decoder):
     )
 
 
-def _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, training):
+def _by_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training):
     (layer,) = decoder.layers
     cell, join = layer.cell, decoder.join
-    steps, mask = time_major(sequence, mask)
     features = steps.shape[-1]
     kernel = cell.ready(cell.kernel)
     memory, keys = (tf.cast(tensor, decoder.compute_dtype) for tensor in (memory, keys))
     valid = tf.ones(tf.shape(memory)[:2]) if memory_mask is None else memory_mask
     valid = tf.cast(valid, loop_dtype(steps.dtype))[:, tf.newaxis]  # (B, 1, S)
     output = tf.cast(state["output"], decoder.compute_dtype)
-    states = [output, *layer.first_states(state["layers"][0], tf.shape(sequence)[0])]
+    states = [output, *layer.first_states(state["layers"][0], dimension(steps, 1))]
     keep = None
     if mask is not None:
         keep = [1.0 - tf.cast(mask, valid.dtype)[..., tf.newaxis]] * len(states)  # (T, B, 1)
@@ -92,12 +88,11 @@ def _by_kernel(decoder, sequence, mask, state, memory, memory_mask, keys, traini
     return outputs, weights, {"layers": [last[1:]], "output": last[0]}
 
 
-def _differentiated(decoder, sequence, mask, state, memory, memory_mask, keys, scale, training):
-    steps = dimension(sequence, 1)
-    inputs = tf.TensorArray(sequence.dtype, steps, element_shape=sequence[:, 0].shape)
-    inputs = inputs.unstack(tf.transpose(sequence, (1, 0, 2)))  # (B, T, F) -> T of (B, F)
-    outputs = tf.TensorArray(sequence.dtype, steps, element_shape=state["output"].shape)
-    weights = tf.TensorArray(loop_dtype(sequence.dtype), steps, element_shape=memory.shape[:2])
+def _differentiated(decoder, steps, mask, state, memory, memory_mask, keys, scale, training):
+    length = dimension(steps, 0)
+    inputs = tf.TensorArray(steps.dtype, length, element_shape=steps.shape[1:]).unstack(steps)
+    outputs = tf.TensorArray(steps.dtype, length, element_shape=state["output"].shape)
+    weights = tf.TensorArray(loop_dtype(steps.dtype), length, element_shape=memory.shape[:2])
     scale = None if scale is None else scale[:, 0]  # (B, upper input)
 
     def body(time, state, outputs, weights):
@@ -105,7 +100,7 @@ def _differentiated(decoder, sequence, mask, state, memory, memory_mask, keys, s
             inputs.read(time), state, memory, memory_mask, keys, scale, training
         )
         if mask is not None:
-            valid = mask[:, time, tf.newaxis]  # (B, 1)
+            valid = mask[time, :, tf.newaxis]  # (B, 1)
             new_state = tf.nest.map_structure(
                 lambda new, old: tf.where(valid, new, old), new_state, state
             )
@@ -114,10 +109,10 @@ def _differentiated(decoder, sequence, mask, state, memory, memory_mask, keys, s
         return time + 1, new_state, outputs, weights.write(time, attended)
 
     _, state, outputs, weights = tf.while_loop(
-        lambda time, *_: time < steps,
+        lambda time, *_: time < length,
         body,
         (tf.constant(0), state, outputs, weights),
-        maximum_iterations=steps,
+        maximum_iterations=length,
     )
     outputs = tf.transpose(outputs.stack(), (1, 0, 2))  # (T, B, U) -> (B, T, U)
     return outputs, tf.transpose(weights.stack(), (1, 0, 2)), state

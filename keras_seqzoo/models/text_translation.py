@@ -152,9 +152,9 @@ class TextTranslation:
         if not sources:
             return []
         source_ids = self._encode(sources, truncate=True)
-        # One longer than any text can be: nothing is cut.
-        whole = max(len(text.encode("utf-8")) for text in targets) + 2
-        target_ids = self.preprocessor.encode_target(tf.constant(targets), whole).to_list()
+        target_ids = self.preprocessor.encode_target(
+            tf.constant(targets), _uncut(targets)
+        ).to_list()
         scores = [None] * len(sources)
         for batch in length_sorted_batches(source_ids, batch_size):
             rows = tf.ragged.constant([source_ids[row] for row in batch], dtype=tf.int32)
@@ -171,9 +171,7 @@ class TextTranslation:
         limit = self.preprocessor.encoder_sequence_length
         if truncate:
             return self.preprocessor.encode_source(tf.constant(texts)).to_list()
-        # One longer than any text can be: nothing is cut.
-        whole = max(len(text.encode("utf-8")) for text in texts) + 2
-        ids = self.preprocessor.encode_source(tf.constant(texts), whole).to_list()
+        ids = self.preprocessor.encode_source(tf.constant(texts), _uncut(texts)).to_list()
         for text, tokens in zip(texts, ids, strict=True):
             if len(tokens) > limit:
                 raise ValueError(
@@ -248,3 +246,8 @@ class TextTranslation:
                     )
                 )
             yield translations
+
+
+def _uncut(texts):
+    """Gives more tokens than any of the texts can have, so that nothing is cut."""
+    return max(len(text.encode("utf-8")) for text in texts) + 2

@@ -84,36 +84,16 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
             f"`strategy` must be a DecodingStrategy. Received: {type(strategy).__name__}"
         )
     if n_best is None:
-        n_best = getattr(strategy, "width", getattr(strategy, "samples", 1))
+        n_best = strategy.most_hypotheses
     if max_length is None:
         max_length = model.preprocessor.decoder_sequence_length
     signatures = TranslationSignatures(
         model,
-        _giving(strategy, 1),
-        _giving(strategy, check_integer("n_best", n_best, minimum=1)),
+        strategy,
+        check_integer("n_best", n_best, minimum=1),
         check_integer("max_length", max_length, minimum=1),
     )
     return write_version(directory, lambda path: _save(model, signatures, path))
-
-
-def _giving(strategy, n_best):
-    """Returns the strategy with another number of hypotheses."""
-    config = strategy.get_config()
-    if "n_best" in config:
-        return type(strategy).from_config({**config, "n_best": n_best})
-    if "samples" in config:  # as many as there are to choose the best from
-        if n_best > strategy.samples:
-            raise ValueError(
-                f"`n_best` must be at most the {strategy.samples} samples of the strategy. "
-                f"Received: {n_best}"
-            )
-        return strategy
-    if n_best != 1:
-        raise ValueError(
-            f"`n_best` must be 1 with a {type(strategy).__name__}, which gives one hypothesis. "
-            f"Received: {n_best}"
-        )
-    return strategy
 
 
 def _save(model, signatures, path):

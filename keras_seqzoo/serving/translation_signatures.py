@@ -19,16 +19,17 @@ class TranslationSignatures:
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor.
-        strategy: a `DecodingStrategy` that gives one hypothesis.
-        n_best_strategy: a `DecodingStrategy` that gives several.
+        strategy: a `DecodingStrategy`.
+        n_best: int, the hypotheses of the signature `n_best`.
         max_length: int, the most target tokens, `[EOS]` counted.
     """
 
-    def __init__(self, model, strategy, n_best_strategy, max_length):  # noqa: D107
+    def __init__(self, model, strategy, n_best, max_length):  # noqa: D107
         self._model = model
         self._preprocessor = model.preprocessor
-        self._strategy = strategy
-        self._n_best_strategy = n_best_strategy
+        self._strategy = strategy.giving(1)
+        self._n_best_strategy = strategy.giving(n_best)
+        self._n_best = n_best
         self._max_length = max_length
 
     def trace(self):
@@ -69,9 +70,12 @@ class TranslationSignatures:
         """
         hypotheses, filled = self._search_texts(text, self._n_best_strategy)
         return {
-            "translations": spread(self._detokenize(hypotheses), filled, ""),
-            "scores": spread(hypotheses.scores, filled, 0.0),
-            "log_probabilities": spread(hypotheses.log_probabilities, filled, 0.0),
+            name: spread(values[:, : self._n_best], filled, blank)
+            for name, values, blank in (
+                ("translations", self._detokenize(hypotheses), ""),
+                ("scores", hypotheses.scores, 0.0),
+                ("log_probabilities", hypotheses.log_probabilities, 0.0),
+            )
         }
 
     def translate_token_ids(self, token_ids):

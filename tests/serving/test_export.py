@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.decoding import BeamSearch, Greedy, Sampling
+from keras_seqzoo.decoding import BeamSearch, DiverseBeamSearch, Greedy, Sampling
 from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
@@ -294,6 +294,18 @@ def test_the_best_of_the_samples_is_served(tmp_path):
     assert every["scores"].shape == (3, 4)
     assert (best["score"] == every["scores"][:, 0]).numpy().all()
     assert (every["scores"][:, 0] > every["scores"][:, -1]).numpy().all()
+
+
+@pytest.mark.parametrize("strategy", [Sampling(4, seed=1), DiverseBeamSearch(6, groups=3)])
+def test_as_many_as_asked_for_are_served(tmp_path, strategy):
+    model = make_model()
+    path = export_translation_model(model, tmp_path, strategy, n_best=2, max_length=6)
+    signatures = tf.saved_model.load(path).signatures
+    text = tf.constant(SENTENCES[:3])
+    found = signatures["n_best"](text=text)
+    assert {values.shape[1] for values in found.values()} == {2}
+    best = signatures["serving_default"](text=text)["score"]
+    np.testing.assert_allclose(best, found["scores"][:, 0], rtol=1e-5)
 
 
 def test_errors(tmp_path):
