@@ -4,13 +4,14 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.cell import RecurrentCell
+from keras_seqzoo.layers.cudnn_recurrence import has_cudnn_form
 from keras_seqzoo.layers.scan import run_layers, time_major
 from keras_seqzoo.layers.sequence import SequenceLayer
 from keras_seqzoo.layers.state_noise import blend, draw_seen_scale, draw_zoneout
 
 __all__ = ["Recurrent", "RecurrentCell"]
 
-IMPLEMENTATIONS = ("auto", "loop")
+IMPLEMENTATIONS = ("auto", "loop", "cudnn")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -29,11 +30,13 @@ class Recurrent(SequenceLayer):
     Cells with a hand-written gradient (`ElmanCell`, `LSTMCell` and `GRUCell` with tanh and sigmoid)
     keep what their backward loop needs; any other cell is differentiated automatically. With
     `implementation="auto"`, inside a `tf.function` (as in `fit`) and in training, XLA compiles the
-    two loops of such cells, once for each shape of a batch: pad batches to few lengths. What is
-    exported, and all of `implementation="loop"`, is a plain loop of TensorFlow ops; both compute
-    the same equations in the same precision. Under half precision states and gates inside of
-    the loop are float32. Second derivatives are refused with an error for the cells with a
-    hand-written gradient; `keras.layers.RNN(cell)` has them.
+    two loops of such cells, once for each shape of a batch: pad batches to few lengths. With
+    `"loop"` they are a plain loop of TensorFlow ops, which is also what is exported. With `"cudnn"`
+    a layer trains on an NVIDIA GPU by cuDNN, with any padding, outside of XLA and without noise on
+    states; all else that it does (inference, `step`, decoders with input feeding) is the loop. All
+    compute the same equations in the same precision: under half precision states and gates are
+    float32. Second derivatives are refused with an error for the cells with a hand-written
+    gradient; `keras.layers.RNN(cell)` has them.
 
     Args:
         cell: a `RecurrentCell`.
@@ -48,7 +51,7 @@ class Recurrent(SequenceLayer):
             old value at a step; in inference the share of the old value (Krueger et al. 2017,
             Zoneout: regularizing RNNs by randomly preserving hidden activations).
         seed: int or None, the seed of both.
-        implementation: `"auto"` or `"loop"`, see above.
+        implementation: `"auto"`, `"loop"` or `"cudnn"`, see above.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given.
 
     Call arguments:
@@ -67,9 +70,10 @@ class Recurrent(SequenceLayer):
     Raises:
         TypeError: if `cell` is not a `RecurrentCell`.
         ValueError: if a rate or the implementation is out of range, the cell cannot do with
-            recurrent dropout and zoneout, `dtype` is not the cell's, the sequence has not three
-            dimensions, the mask is not boolean `(B, T)`, or the initial state does not fit the
-            cell.
+            recurrent dropout and zoneout or with cuDNN, `dtype` is not the cell's, the sequence
+            has not three dimensions, the mask is not boolean `(B, T)`, or the initial state does
+            not fit the cell.
+        RuntimeError: if a layer with `implementation="cudnn"` is trained without an NVIDIA GPU.
 
     Example:
     >>> layer = Recurrent(GRUCell(4), return_sequences=True, return_state=True)
@@ -112,7 +116,14 @@ class Recurrent(SequenceLayer):
                 f"`dtype` of {type(self).__name__} must be the cell's: "
                 f"got {self.compute_dtype}, and the cell has {cell.compute_dtype}."
             )
+        if implementation == "cudnn" and (recurrent_dropout or zoneout or not has_cudnn_form(cell)):
+            raise ValueError(
+                '`implementation="cudnn"` needs an Elman, LSTM or GRU cell with tanh and sigmoid, '
+                "a forget gate and `reset_after`, without recurrent dropout and zoneout: got "
+                f"{cell!r}, recurrent dropout {recurrent_dropout} and zoneout {zoneout}."
+            )
         self.cell = cell
+        self.supports_jit = implementation != "cudnn"
         self.return_sequences = return_sequences
         self.return_state = return_state
         self.go_backwards = go_backwards

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_seqzoo.layers.cudnn_recurrence import cudnn_recurrence
 from keras_seqzoo.layers.kernel_recurrence import kernel_recurrence
 from keras_seqzoo.layers.lane import Lane
 from keras_seqzoo.layers.recurrence import recurrence
@@ -49,17 +50,26 @@ def run_layers(layers, steps, mask, initial_states, training):
             for layer, first in zip(layers, states, strict=True)
         ]
     sequences = layers[0].return_sequences
-    lanes = [
-        _lane(layer, steps, mask, first, training)
-        for layer, first in zip(layers, states, strict=True)
+    if training and layers[0].implementation == "cudnn":
+        results = [
+            cudnn_recurrence(layer.cell, steps, mask, first, layer.go_backwards)
+            for layer, first in zip(layers, states, strict=True)
+        ]
+    else:
+        lanes = [
+            _lane(layer, steps, mask, first, training)
+            for layer, first in zip(layers, states, strict=True)
+        ]
+        results = kernel_recurrence(
+            lanes,
+            return_sequences=sequences,
+            training=training,
+            compiled=compiles(layers[0], training),
+        )
+    return [
+        (zero_padding(outputs[0] if sequences else last[0], mask, sequences), last)
+        for outputs, last in results
     ]
-    results = kernel_recurrence(
-        lanes,
-        return_sequences=sequences,
-        training=training,
-        compiled=compiles(layers[0], training),
-    )
-    return [(zero_padding((output or last)[0], mask, sequences), last) for output, last in results]
 
 
 def compiles(layer, training):
