@@ -14,6 +14,9 @@ from keras_seqzoo.decoding.exhaustive_search import ExhaustiveSearch
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.greedy import Greedy
 from keras_seqzoo.decoding.hypotheses import Hypotheses
+from keras_seqzoo.decoding.lexically_constrained_beam_search import (
+    LexicallyConstrainedBeamSearch,
+)
 from keras_seqzoo.decoding.minimum_bayes_risk import minimum_bayes_risk
 from keras_seqzoo.decoding.sampling import Sampling
 from keras_seqzoo.decoding.scores import (
@@ -39,6 +42,7 @@ __all__ = [
     "Hypotheses",
     "HypothesisScore",
     "LengthPrior",
+    "LexicallyConstrainedBeamSearch",
     "MinimumLength",
     "NoRepeatedNGrams",
     "PowerLengthPenalty",

@@ -10,7 +10,7 @@ from keras_seqzoo.decoding.back_pointers import BackPointers
 from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.scores import as_score
-from keras_seqzoo.decoding.step_function import write
+from keras_seqzoo.decoding.step_function import reorder, write
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 from keras_seqzoo.shapes import dimension
 
@@ -156,21 +156,24 @@ class BeamSearch(DecodingStrategy):
         )
         done = task.limits <= 0
         tokens = tf.tile(task.start_tokens[:, tf.newaxis], [1, width])
-        coverage = tf.zeros_like(alignment) if self.coverage_penalty else ()
+        notes = self._first_notes(task, batch * width, alignment)
 
-        def goes_on(time, tokens, live, pool, done, history, coverage, state):
+        def goes_on(time, tokens, live, pool, done, history, notes, state):
             return (time < task.max_length) & ~tf.reduce_all(done)
 
-        def advance(time, tokens, live, pool, done, history, coverage, state):
-            log_probabilities, state = step(tf.reshape(tokens, [batch * width]), state)
+        def advance(time, tokens, live, pool, done, history, notes, state):
+            before, tokens = state, tf.reshape(tokens, [batch * width])
+            log_probabilities, state = step(tokens, state)
             weights = step.alignment(state)
+            notes = self._note(notes, time, tokens, weights)
             if self.coverage_penalty:
-                coverage += weights
+                coverage = notes["coverage"]
                 sums = tf.reshape(coverage, [batch, width, dimension(coverage, 1)])
                 penalty = self._coverage(sums, task.source_lengths)
             every = [batch, width, dimension(log_probabilities, 1)]
             every = tf.reshape(log_probabilities, every) + live[:, :, tf.newaxis]
-            best, ranks, parents, tokens = self._continuations(every)
+            at_limit = limits == time + 1
+            best, ranks, parents, tokens = self._continuations(every, notes, at_limit, task)
             ended = tokens == task.end_token
 
             def candidates(wanted, log_probabilities, parents, beams, finished):
@@ -192,7 +195,6 @@ class BeamSearch(DecodingStrategy):
             live = tf.gather(live, chosen, batch_dims=1)
             tokens = tf.gather(tokens, chosen, batch_dims=1)  # (B, W)
             parents = tf.gather(parents, chosen, batch_dims=1)
-            at_limit = limits == time + 1
             own = tf.zeros_like(parents) + tf.range(width)
             pool = pool.merge(finished, candidates(at_limit, live, parents, own, False))
             history = BackPointers(
@@ -202,19 +204,18 @@ class BeamSearch(DecodingStrategy):
             )
             rows = tf.range(batch)[:, tf.newaxis] * width + parents
             rows = tf.reshape(rows, [batch * width])
-            state = [tf.gather(leaf, rows) for leaf in state]
-            if self.coverage_penalty:
-                coverage = tf.gather(coverage, rows)
+            state = reorder(before, state, rows)
+            notes = {name: tf.gather(note, rows) for name, note in notes.items()}
             highest = tf.reduce_max(live, axis=1, keepdims=True)
             reachable = self.length_penalty.bound(highest, time + 1, limits, task.source_lengths)
             reachable = tf.where(tf.math.is_inf(highest), -math.inf, reachable)
             done |= at_limit[:, 0] | (reachable[:, 0] <= pool.scores[:, -1])
-            return time + 1, tokens, live, pool, done, history, coverage, state
+            return time + 1, tokens, live, pool, done, history, notes, state
 
         steps, _, _, pool, _, history, _, _ = tf.while_loop(
             goes_on,
             advance,
-            (tf.constant(0), tokens, live, pool, done, history, coverage, state),
+            (tf.constant(0), tokens, live, pool, done, history, notes, state),
         )
         exists = pool.scores > -math.inf
         lengths = tf.where(exists, pool.lengths, 0)
@@ -229,6 +230,16 @@ class BeamSearch(DecodingStrategy):
             alignments=alignments,
         )
 
+    def _first_notes(self, task, rows, alignment):
+        """Returns what is noted of hypotheses before the first step: a dict of `(rows, ...)`."""
+        return {"coverage": tf.zeros_like(alignment)} if self.coverage_penalty else {}
+
+    def _note(self, notes, time, tokens, alignment):
+        """Returns the notes after a step that has read `tokens (rows,)`."""
+        if not self.coverage_penalty:
+            return notes
+        return {**notes, "coverage": notes["coverage"] + alignment}
+
     def _coverage(self, coverage, source_lengths):
         """Returns β · cp of every live hypothesis `(B, W)`, from attention sums `(B, W, S)`."""
         uncovered = tf.math.log(tf.maximum(tf.minimum(coverage, 1.0), 1e-9))
@@ -237,11 +248,17 @@ class BeamSearch(DecodingStrategy):
             uncovered = tf.where(valid[:, tf.newaxis], uncovered, 0.0)
         return self.coverage_penalty * tf.reduce_sum(uncovered, axis=-1)
 
-    def _continuations(self, every):
-        """Returns the best 2W of all continuations `(B, W, V)`.
+    def _continuations(self, every, notes, last, task):
+        """Returns the continuations that may go on or end, at least 2W.
+
+        Args:
+            every: float32 tensor `(B, W, V)`, the log probabilities of all continuations.
+            notes: the notes of the live hypotheses.
+            last: bool tensor `(B, 1)`, whether a row is at its limit.
+            task: `SearchTask`.
 
         Returns:
-            Tensors `(B, 2W)`: log probability, what ranks the continuations, parent and token.
+            Tensors `(B, N)`: log probability, what ranks the continuations, parent and token.
         """
         best, parents, tokens = best_continuations(every, every)
         return best, best, parents, tokens

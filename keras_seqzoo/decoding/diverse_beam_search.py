@@ -96,7 +96,7 @@ class DiverseBeamSearch(BeamSearch):
         static = [batch if isinstance(batch, int) else None, self.n_best]
         return tf.ensure_shape(tf.reshape(tensor, shape), static + tensor.shape[2:].as_list())
 
-    def _continuations(self, every):
+    def _continuations(self, every, notes, last, task):
         """Returns the best continuations of each group in turn; see the base class."""
         rows, each, vocabulary = (dimension(every, axis) for axis in range(3))
         batch = rows // self.groups

@@ -21,6 +21,19 @@ def repeat_rows(tensor, copies):
     return tf.gather(tensor, rows)
 
 
+def reorder(before, after, rows):
+    """Gathers the rows of a state, a flat list, but for what a step hands on untouched.
+
+    That, such as the encoder's memory, is the same in all hypotheses of a row of the batch. Only in
+    a graph is it known to stay untouched: an eager step may do other things each time.
+    """
+    if tf.executing_eagerly():
+        return [tf.gather(leaf, rows) for leaf in after]
+    return [
+        new if new is old else tf.gather(new, rows) for old, new in zip(before, after, strict=True)
+    ]
+
+
 class StepFunction:
     """Runs a user's `step` over a flat list of tensors, as a `tf.while_loop` needs it.
 
@@ -108,4 +121,7 @@ class StepFunction:
                     f"{old.dtype.name} {old.shape} and returned {new.dtype.name} {new.shape}."
                 )
         # A loop keeps static shapes: what the step forgot is filled in from what it was given.
-        return [tf.ensure_shape(new, old.shape) for old, new in zip(before, leaves, strict=True)]
+        return [
+            new if new is old else tf.ensure_shape(new, old.shape)
+            for old, new in zip(before, leaves, strict=True)
+        ]

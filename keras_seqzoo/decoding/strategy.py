@@ -23,6 +23,7 @@ class SearchTask(NamedTuple):
         limits: int32 tensor `(B,)`, the most tokens of each row, at most `max_length`.
         pad_token: int32 scalar tensor.
         source_lengths: int32 tensor `(B,)` or `None`.
+        phrases: int32 tensor `(B, C, P)`, -1 where there is none, or `None`.
     """
 
     start_tokens: tf.Tensor
@@ -31,6 +32,7 @@ class SearchTask(NamedTuple):
     limits: tf.Tensor
     pad_token: tf.Tensor
     source_lengths: tf.Tensor | None
+    phrases: tf.Tensor | None = None
 
 
 class DecodingStrategy(abc.ABC):
@@ -73,6 +75,9 @@ class DecodingStrategy(abc.ABC):
             They have probability 1, count in the length, and no constraint forbids them.
         prefix_mask: `None` or `(B, P)` bool, `True` at the given tokens of each row, from the left;
             by default all.
+        phrases: `None` or `(B, C, P)` int32, for a `LexicallyConstrainedBeamSearch` alone: up to C
+            phrases of up to P tokens that every hypothesis of a row must have, -1 after each and
+            where a row has fewer.
 
     Returns:
         `Hypotheses`, with `tokens (B, N, max_length)` int32.
@@ -84,6 +89,7 @@ class DecodingStrategy(abc.ABC):
     """
 
     needs_alignment = False  # whether the search itself reads the attention weights
+    takes_phrases = False
 
     def __init__(self, constraints=(), max_source_ratio=None):
         self.constraints = check_constraints(constraints)
@@ -107,6 +113,7 @@ class DecodingStrategy(abc.ABC):
         source_lengths=None,
         prefix=None,
         prefix_mask=None,
+        phrases=None,
     ):
         """Searches; see the class docstring."""
         start_tokens = tf.cast(tf.convert_to_tensor(start_tokens), tf.int32)
@@ -146,6 +153,7 @@ class DecodingStrategy(abc.ABC):
             self._limits(dimension(start_tokens, 0), max_length, source_lengths),
             pad_token,
             source_lengths,
+            self._check_phrases(phrases, start_tokens),
         )
         if self.constraints:
             step, state = constrain(step, state, self.constraints, task)
@@ -163,6 +171,24 @@ class DecodingStrategy(abc.ABC):
             return limits
         scaled = times_source("max_source_ratio", self.max_source_ratio, source_lengths, up=True)
         return tf.minimum(limits, scaled)
+
+    def _check_phrases(self, phrases, start_tokens):
+        if not self.takes_phrases:
+            if phrases is not None:
+                raise ValueError(
+                    "`phrases` needs a LexicallyConstrainedBeamSearch, got them with a "
+                    f"{type(self).__name__}."
+                )
+            return None
+        if phrases is None:
+            raise ValueError(f"A {type(self).__name__} needs `phrases`, got None.")
+        phrases = tf.cast(tf.convert_to_tensor(phrases), tf.int32)
+        if phrases.shape.rank != 3 or not phrases.shape[:1].is_compatible_with(start_tokens.shape):
+            raise ValueError(
+                "`phrases` must have shape (batch, phrases, length) with the batch of "
+                f"`start_tokens`, {start_tokens.shape}. Received shape {phrases.shape}."
+            )
+        return phrases
 
     @property
     def most_hypotheses(self):

@@ -1,4 +1,4 @@
-"""The log probability of given sequences."""
+"""The log probability of given sequences, and the attention under them."""
 
 import tensorflow as tf
 
@@ -6,7 +6,7 @@ from keras_seqzoo.decoding.step_function import StepFunction
 from keras_seqzoo.shapes import dimension
 
 
-def score_targets(step, state, start_tokens, targets, lengths):
+def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
     """Computes the log probability that a step function gives to sequences.
 
         log P(y | x) = Σ_t log P(y_t | y_1 … y_{t-1}, x)
@@ -17,9 +17,13 @@ def score_targets(step, state, start_tokens, targets, lengths):
         start_tokens: int32 tensor `(B,)`.
         targets: int32 tensor `(B, L)`, the end token among them where a sequence has one.
         lengths: int32 tensor `(B,)`, the tokens of each sequence, the end token counted.
+        alignment: `None`, or a function that reads the attention weights `(rows, S)` of the last
+            step from the state, see `DecodingStrategy`.
 
     Returns:
-        float32 tensor `(B, L)`, the log probability of each token, 0 at padding.
+        float32 tensor `(B, L)`, the log probability of each token, 0 at padding. With `alignment`
+        a tuple of it and the weights that each token was predicted with, float32 `(B, L, S)`, 0 at
+        padding.
 
     Raises:
         ValueError: if `targets` is no matrix with as many rows as there are start tokens.
@@ -39,21 +43,34 @@ def score_targets(step, state, start_tokens, targets, lengths):
             f"`targets` must have shape (batch, length) with the batch of `start_tokens`, "
             f"{start_tokens.shape}. Received shape {targets.shape}."
         )
-    step = StepFunction(step, state, start_tokens, end_token=0)
+    step = StepFunction(step, state, start_tokens, end_token=0, alignment=alignment)
+    state = step.start()
     length = dimension(targets, 1)
     steps = tf.transpose(targets)  # (L, B)
     scores = tf.TensorArray(tf.float32, length, element_shape=start_tokens.shape)
+    weights = ()
+    if alignment is not None:
+        shape = step.alignment(state).shape  # (B, S)
+        weights = tf.TensorArray(tf.float32, length, element_shape=shape)
 
-    def advance(time, tokens, scores, state):
+    def advance(time, tokens, scores, weights, state):
         log_probabilities, state = step(tokens, state)
         tokens = tf.ensure_shape(steps[time], start_tokens.shape)
         own = tf.gather(log_probabilities, tokens, batch_dims=1)
-        return time + 1, tokens, scores.write(time, tf.where(time < lengths, own, 0.0)), state
+        valid = time < lengths
+        scores = scores.write(time, tf.where(valid, own, 0.0))
+        if alignment is not None:
+            attention = step.alignment(state)
+            weights = weights.write(time, tf.where(valid[:, tf.newaxis], attention, 0.0))
+        return time + 1, tokens, scores, weights, state
 
-    _, _, scores, _ = tf.while_loop(
+    _, _, scores, weights, _ = tf.while_loop(
         lambda time, *_: time < length,
         advance,
-        (tf.constant(0), start_tokens, scores, step.start()),
+        (tf.constant(0), start_tokens, scores, weights, state),
         maximum_iterations=length,
     )
-    return tf.transpose(scores.stack())
+    scores = tf.transpose(scores.stack())
+    if alignment is None:
+        return scores
+    return scores, tf.transpose(weights.stack(), [1, 0, 2])

@@ -1,0 +1,198 @@
+"""Beam search for hypotheses that have given words in them."""
+
+import math
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.decoding.beam_search import BeamSearch, best_continuations
+from keras_seqzoo.decoding.step_function import repeat_rows
+from keras_seqzoo.shapes import dimension
+
+NOTHING = -2  # no token, and no padding of a phrase
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class LexicallyConstrainedBeamSearch(BeamSearch):
+    """A beam search whose hypotheses must contain given phrases.
+
+    Dynamic beam allocation (Post and Vilar 2018, Fast lexically constrained decoding with dynamic
+    beam allocation for neural machine translation): candidates for the next step are the best
+    `2 * width` continuations of all live hypotheses and, of each one, its likeliest continuation,
+    the next token of each phrase that it has not, and its end. They are divided into banks by the
+    number of tokens of phrases that they have (of phrases that are not complete, the longest
+    beginning that stands at their end counts). Places in the beam go round the banks, from the
+    fullest to the emptiest: first the likeliest of each, then the second of each. A hypothesis may
+    end when it has all phrases, in any order; phrases may overlap, and equal ones count once. What
+    is truncated without all of them is no hypothesis.
+
+    At every step the fullest bank gains a token, so there is a hypothesis with all phrases wherever
+    their tokens fit in the limit of the row and are not forbidden. The width should be above the
+    number of tokens of all phrases, so that each bank has a place.
+
+    Args:
+        width: Int, at least 1, the number of live hypotheses per row.
+        length_penalty: Float, at least 0, alpha; or a `HypothesisScore`.
+        n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
+        coverage_penalty: Float, at least 0, see `BeamSearch`.
+        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+
+    Call arguments: those of `DecodingStrategy`, `phrases` among them.
+
+    Returns:
+        `Hypotheses` with N = `n_best`.
+
+    Raises:
+        ValueError: If an argument is out of its range, there are no `phrases`, or those of a row
+            are known to be longer than its limit.
+
+    Example:
+    >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
+    >>> def step(tokens, state):
+    ...     return tf.gather(table, tokens), state
+    >>> search = LexicallyConstrainedBeamSearch(width=3)
+    >>> options = {"start_tokens": [0], "end_token": 2, "max_length": 4}
+    >>> search(step, (), phrases=[[[0, 1], [1, 1]]], **options).tokens.numpy().tolist()
+    [[[0, 1, 1, 2]]]
+    """
+
+    takes_phrases = True
+
+    def search(self, step, task):
+        """Searches with checked arguments; see the base class."""
+        _check_room(task)
+        return super().search(step, task)
+
+    def _first_notes(self, task, rows, alignment):
+        phrases = repeat_rows(_distinct(task.phrases), self.width)  # (rows, C, P)
+        return {
+            **super()._first_notes(task, rows, alignment),
+            "last": tf.fill([rows, dimension(phrases, 2)], NOTHING),
+            "met": phrases[:, :, 0] < 0,
+            "phrases": phrases,
+        }
+
+    def _note(self, notes, time, tokens, alignment):
+        notes = super()._note(notes, time, tokens, alignment)
+        tokens = tf.where(time == 0, NOTHING, tokens)  # the start token belongs to no phrase
+        last = tf.concat([notes["last"], tokens[:, tf.newaxis]], axis=-1)[:, 1:]
+        _, complete = _progress(last, notes["phrases"])
+        return {**notes, "last": last, "met": notes["met"] | complete}
+
+    def _continuations(self, every, notes, last, task):
+        """Returns the candidates of all kinds, those in fuller banks ranked higher."""
+        batch, width, vocabulary = (dimension(every, axis) for axis in range(3))
+        count, length = (dimension(notes["phrases"], axis) for axis in (1, 2))
+        phrases = tf.reshape(notes["phrases"], [batch, width, count, length])
+        ends = tf.reshape(notes["last"], [batch, width, length])
+        met = tf.reshape(notes["met"], [batch, width, count])
+
+        is_end = tf.range(vocabulary) == task.end_token
+        early = ~tf.reduce_all(met, axis=-1, keepdims=True) & is_end
+        every = tf.where(early, -math.inf, every)
+        progress, _ = _progress(ends, phrases)  # (B, W, C)
+        # An unfinished phrase has a next token.
+        following = tf.minimum(progress, length - 1)
+        following = tf.gather(phrases, following, axis=-1, batch_dims=3)  # (B, W, C)
+        each = tf.concat(
+            [
+                tf.where(met, NOTHING, following),
+                tf.argmax(every, axis=-1, output_type=tf.int32)[..., tf.newaxis],
+                tf.fill([batch, width, 1], task.end_token),
+            ],
+            axis=-1,
+        )  # (B, W, C + 2)
+        own = tf.range(width)[:, tf.newaxis] + tf.zeros_like(each)
+        _, parents, tokens = best_continuations(every, every)
+        flat = [batch, width * (count + 2)]
+        parents = tf.concat([parents, tf.reshape(own, flat)], axis=1)  # (B, N)
+        tokens = tf.concat([tokens, tf.reshape(each, flat)], axis=1)
+
+        places = tf.stack([parents, tf.maximum(tokens, 0)], axis=-1)
+        best = tf.gather_nd(every, places, batch_dims=1)
+        best = tf.where((tokens < 0) | _repeated(parents, tokens), -math.inf, best)
+        met, bank = _after(parents, tokens, met, ends, phrases)
+        lost = last & ~tf.reduce_all(met, axis=-1) & (tokens != task.end_token)
+        best = tf.where(lost, -math.inf, best)
+        return best, _round_robin(best, bank, tokens != task.end_token), parents, tokens
+
+
+def _check_room(task):
+    """Refuses phrases that cannot be written, where numbers are known."""
+    phrases, limits = (tf.get_static_value(x) for x in (task.phrases, task.limits))
+    if phrases is None or limits is None:
+        return
+    for row, (own, limit) in enumerate(zip(phrases, limits, strict=True)):
+        # Overlaps may save tokens, but no phrase is shorter than itself.
+        longest = max(((phrase >= 0).sum() for phrase in own), default=0)
+        if longest > limit:
+            raise ValueError(
+                f"`phrases` of row {row}: one has {longest} tokens, and the limit of the row is "
+                f"{limit}."
+            )
+
+
+def _distinct(phrases):
+    """Blanks the phrases `(B, C, P)` that stand before in their row."""
+    same = tf.reduce_all(phrases[:, :, tf.newaxis] == phrases[:, tf.newaxis], axis=-1)  # (B, C, C)
+    index = tf.range(dimension(phrases, 1))
+    again = tf.reduce_any(same & (index < index[:, tf.newaxis]), axis=-1)
+    return tf.where(again[..., tf.newaxis], -1, phrases)
+
+
+def _progress(last, phrases):
+    """Tells how far each phrase has come.
+
+    Args:
+        last: int32 tensor `(..., P)`, the last P tokens of hypotheses.
+        phrases: int32 tensor `(..., C, P)`.
+
+    Returns:
+        Tensors `(..., C)`: int32, the length of the longest beginning of the phrase, not all of it,
+        that is the hypothesis' end; and bool, whether all of it is.
+    """
+    length = dimension(phrases, -1)
+    # Entry (p, i) is the place in `last` that token i of a phrase has after p + 1 of its tokens.
+    begun = tf.range(1, length + 1)[:, tf.newaxis]
+    place = tf.range(length) - begun + length  # (P, P)
+    beyond = tf.range(length) >= begun
+    shifted = tf.gather(last, tf.minimum(place, length - 1), axis=-1)  # (..., P, P)
+    equal = shifted[..., tf.newaxis, :, :] == phrases[..., tf.newaxis, :]  # (..., C, P, P)
+    matches = tf.reduce_all(equal | beyond, axis=-1)  # (..., C, P)
+    lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1, keepdims=True)
+    sizes = tf.range(1, length + 1)
+    complete = tf.reduce_any(matches & (sizes == lengths), axis=-1)
+    return tf.reduce_max(tf.where(matches & (sizes < lengths), sizes, 0), axis=-1), complete
+
+
+def _after(parents, tokens, met, ends, phrases):
+    """Gives the phrases that candidates `(B, N)` have, `(B, N, C)`, and their banks `(B, N)`."""
+    ends = tf.gather(ends, parents, batch_dims=1)  # (B, N, P)
+    ends = tf.concat([ends, tokens[..., tf.newaxis]], axis=-1)[..., 1:]
+    wanted = phrases[:, :1]  # of a row, for all hypotheses alike: (B, 1, C, P)
+    progress, complete = _progress(ends, wanted)
+    met = tf.gather(met, parents, batch_dims=1) | complete
+    lengths = tf.reduce_sum(tf.cast(wanted >= 0, tf.int32), axis=-1)  # (B, 1, C)
+    whole = tf.reduce_sum(tf.where(met, lengths, 0), axis=-1)
+    return met, whole + tf.reduce_max(tf.where(met, 0, progress), axis=-1)
+
+
+def _repeated(parents, tokens):
+    """Marks candidates `(B, N)` that came before."""
+    same = (parents[:, tf.newaxis] == parents[..., tf.newaxis]) & (
+        tokens[:, tf.newaxis] == tokens[..., tf.newaxis]
+    )  # (B, N, N)
+    index = tf.range(dimension(tokens, 1))
+    return tf.reduce_any(same & (index < index[:, tf.newaxis]), axis=-1)
+
+
+def _round_robin(log_probabilities, bank, going_on):
+    """Ranks candidates `(B, N)`: by their place in their bank, then fuller banks first."""
+    competes = going_on & ~tf.math.is_inf(log_probabilities)
+    own, other = log_probabilities[..., tf.newaxis], log_probabilities[:, tf.newaxis]
+    index = tf.range(dimension(bank, 1))
+    earlier = (other > own) | ((other == own) & (index < index[:, tf.newaxis]))
+    rivals = (bank[:, tf.newaxis] == bank[..., tf.newaxis]) & competes[:, tf.newaxis]
+    place = tf.reduce_sum(tf.cast(earlier & rivals, tf.int32), axis=-1)
+    banks = tf.reduce_max(bank, axis=-1, keepdims=True) + 1
+    return tf.where(competes, -tf.cast(place * banks - bank, tf.float32), -math.inf)

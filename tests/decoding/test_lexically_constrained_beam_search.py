@@ -1,0 +1,215 @@
+"""Phrases that must appear, against enumeration and against plain Python."""
+
+import functools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_seqzoo.decoding import BeamSearch, Greedy, LexicallyConstrainedBeamSearch
+from tests.decoding import reference
+from tests.layer_checks import check_saved_model_in_fresh_process
+
+FEW = settings(max_examples=40, deadline=None)
+END = 3
+PHRASES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), max_size=3)
+
+
+@functools.cache
+def compiled(jit_compile=False, **config):
+    strategy = LexicallyConstrainedBeamSearch(**config)
+
+    def search(table, start_tokens, phrases, max_length):
+        step, start = reference.step_function(table)
+        return strategy(
+            step,
+            start(tf.shape(start_tokens)[0]),
+            start_tokens,
+            END,
+            max_length,
+            pad_token=-1,
+            alignment=lambda state: state["weights"],
+            phrases=phrases,
+        )
+
+    return tf.function(
+        search,
+        jit_compile=jit_compile,
+        input_signature=[
+            tf.TensorSpec([None, None]),
+            tf.TensorSpec([None], tf.int32),
+            tf.TensorSpec([None, None, None], tf.int32),
+            tf.TensorSpec([], tf.int32),
+        ],
+    )
+
+
+def padded(phrases):
+    """Lists of phrases of each row as one array `(B, 3, 3)`."""
+    array = np.full((len(phrases), 3, 3), -1, np.int32)
+    for row, own in enumerate(phrases):
+        for place, phrase in enumerate(own):
+            array[row, place, : len(phrase)] = phrase
+    return array
+
+
+def run(model, starts, phrases, max_length, jit_compile=False, **config):
+    found = compiled(jit_compile, **config)(
+        tf.constant(model.table), tf.constant(starts), tf.constant(padded(phrases)), max_length
+    )
+    return reference.rows(found)
+
+
+def contains(tokens, phrase):
+    phrase = tuple(phrase)
+    return any(tokens[at : at + len(phrase)] == phrase for at in range(len(tokens)))
+
+
+def allocated(model, start, phrases, max_length, width, alpha, n_best):
+    """Dynamic beam allocation in plain Python, with no early stop."""
+    phrases = [tuple(phrase) for phrase in phrases]
+
+    def begun(tokens, phrase):
+        sizes = range(1, min(len(phrase) - 1, len(tokens)) + 1)
+        return max((n for n in sizes if tokens[-n:] == phrase[:n]), default=0)
+
+    def missing(tokens):
+        return [phrase for phrase in phrases if not contains(tokens, phrase)]
+
+    def bank(tokens):
+        absent = missing(tokens)
+        have = sum(len(phrase) for phrase in phrases if phrase not in absent)
+        return have + max((begun(tokens, phrase) for phrase in absent), default=0)
+
+    live, finished = [((), 0.0)], []
+    for time in range(max_length):
+        grown = [
+            ((*tokens, token), total + gain)
+            for tokens, total in live
+            for token, gain in enumerate(model(start, tokens))
+            if gain > -np.inf and not (token == END and missing(tokens))
+        ]
+        grown.sort(key=lambda pair: -pair[1])
+        chosen = dict(grown[: 2 * width])
+        for tokens, _ in live:
+            own = [pair for pair in grown if pair[0][:-1] == tokens]
+            wanted = {phrase[begun(tokens, phrase)] for phrase in missing(tokens)} | {END}
+            chosen |= dict([pair for pair in own if pair[0][-1] in wanted] + own[:1])
+        finished += [tokens for tokens in chosen if tokens[-1] == END]
+        banks = {}
+        for tokens, total in sorted(chosen.items(), key=lambda pair: -pair[1]):
+            last_chance = time + 1 == max_length and missing(tokens)
+            if tokens[-1] != END and not last_chance:
+                banks.setdefault(bank(tokens), []).append((tokens, total))
+        rounds = [
+            (place, -number, pair)
+            for number, own in banks.items()
+            for place, pair in enumerate(own)
+        ]
+        live = [pair for _, _, pair in sorted(rounds, key=lambda entry: entry[:2])[:width]]
+    found = [
+        reference.scored(model, start, tokens, alpha)
+        for tokens in finished + [tokens for tokens, _ in live]
+    ]
+    return sorted(found, key=lambda h: -h.score)[:n_best]
+
+
+def model_of(seed, forbidden=0.0):
+    return reference.Model(4, END, seed=seed, forbidden=forbidden)
+
+
+@FEW
+@given(st.integers(0, 10**6), PHRASES, st.integers(3, 4), st.sampled_from([0.0, 0.4]))
+def test_wide_beam_equals_enumeration(seed, phrases, max_length, forbidden):
+    model, starts = model_of(seed, forbidden), [0, 2]
+    found = run(model, starts, [phrases, []], max_length, width=81, length_penalty=0.6, n_best=8)
+    for start, row, own in zip(starts, found, [phrases, []], strict=True):
+        every = reference.enumerate_all(model, start, max_length, 0.6)
+        fitting = [h for h in every if all(contains(h.tokens, phrase) for phrase in own)]
+        reference.assert_equal(row, fitting[:8])
+
+
+@FEW
+@given(
+    st.integers(0, 10**6),
+    PHRASES,
+    st.integers(3, 5),
+    st.sampled_from([0.0, 0.4]),
+    st.sampled_from([(1, 1.0, 1), (2, 0.0, 2), (3, 1.0, 1), (5, 0.6, 3)]),
+)
+def test_narrow_beam_equals_plain_python(seed, phrases, max_length, forbidden, options):
+    model = model_of(seed, forbidden)
+    width, alpha, n_best = options
+    config = {"width": width, "length_penalty": alpha, "n_best": n_best}
+    [found, _] = run(model, [1, 0], [phrases, [[0]]], max_length, **config)
+    distinct = list(dict.fromkeys(map(tuple, phrases)))
+    reference.assert_equal(found, allocated(model, 1, distinct, max_length, *options))
+
+
+@FEW
+@given(st.integers(0, 10**6), PHRASES, st.sampled_from([1, 2, 4]))
+def test_there_is_a_hypothesis_wherever_the_phrases_fit(seed, phrases, width):
+    model, length = model_of(seed), max(3, sum(map(len, phrases)))
+    [[best]] = run(model, [1], [phrases], length, width=width)
+    assert all(contains(best.tokens, phrase) for phrase in phrases)
+    [start] = [model.log_probability(1, best.tokens)]
+    assert best.log_probability == pytest.approx(start, abs=1e-4)
+
+
+def test_without_phrases_a_covering_beam_is_beam_search():
+    model = model_of(3)
+    [found] = run(model, [1], [[]], 4, width=81, n_best=20)
+    plain = reference.run(BeamSearch, model, [1], 4, width=81, n_best=20)
+    reference.assert_equal(found, reference.rows(plain)[0])
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_rows_with_other_phrases_and_xla(jit_compile):
+    model = model_of(5)
+    phrases = [[[0, 1], [2]], [], [[2, 2, 1]], [[1], [0]]]
+    options = {"max_length": 5, "width": 6, "n_best": 2}
+    together = run(model, [0, 1, 2, 4], phrases, jit_compile=jit_compile, **options)
+    for start, own, row in zip([0, 1, 2, 4], phrases, together, strict=True):
+        reference.assert_equal(run(model, [start], [own], **options)[0], row)
+
+
+def test_saved_model_in_fresh_process():
+    table = tf.constant(model_of(1).table)
+
+    def search(start_tokens, phrases):
+        step, start = reference.step_function(table)
+        state = start(tf.shape(start_tokens)[0])
+        strategy = LexicallyConstrainedBeamSearch(4)
+        return strategy(step, state, start_tokens, END, 5, phrases=phrases).tokens
+
+    phrases = padded([[[0, 1]], [[2], [1, 1]]])
+    check_saved_model_in_fresh_process(search, np.array([0, 1], np.int32), phrases)
+
+
+def test_a_phrase_in_the_prefix_counts():
+    model = model_of(2)
+    step, start = reference.step_function(tf.constant(model.table))
+    search = LexicallyConstrainedBeamSearch(3)
+    found = search(step, start(1), [1], END, 3, prefix=[[0, 1]], phrases=[[[0, 1]]])
+    assert found.tokens.numpy()[0, 0, :2].tolist() == [0, 1]
+    assert found.scores.numpy()[0, 0] > -np.inf
+
+
+def test_what_cannot_be_is_refused():
+    step, start = reference.step_function(tf.constant(model_of(2).table))
+    search = LexicallyConstrainedBeamSearch(3)
+    with pytest.raises(ValueError, match="needs `phrases`, got None"):
+        search(step, start(1), [1], END, 3)
+    with pytest.raises(ValueError, match="`phrases` needs a LexicallyConstrainedBeamSearch"):
+        Greedy()(step, start(1), [1], END, 3, phrases=[[[0]]])
+    with pytest.raises(ValueError, match="`phrases` must have shape"):
+        search(step, start(1), [1], END, 3, phrases=[[0]])
+    with pytest.raises(ValueError, match="row 0: one has 4 tokens, and the limit of the row is 3"):
+        search(step, start(1), [1], END, 3, phrases=[[[0, 1, 0, 1]]])
+
+
+def test_configuration():
+    search = LexicallyConstrainedBeamSearch(7, 0.5, n_best=3)
+    assert LexicallyConstrainedBeamSearch.from_config(search.get_config()).width == 7
