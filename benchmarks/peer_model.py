@@ -33,22 +33,27 @@ def peer_model(vocabulary_size=VOCABULARY_SIZE, dtype="float32", input_feeding=F
     return RecurrentSeq2SeqLM(backbone, tie_softmax=False)
 
 
-def peer_pairs(folder):
-    """Reads the training pairs that the peers' setup.sh prepared, as our ids."""
+def peer_ids(folder, split, language, prefix=()):
+    """Reads text that the peers' setup.sh prepared, as lists of our ids."""
     folder = Path(folder)
     pieces = (folder / "onmt.voc").read_text(encoding="utf-8").split("\n")[PEER_SPECIAL:]
     # The peers have fewer special tokens: the rarest pieces make room, so that V is theirs.
     ids = {
         piece: SPECIAL + index for index, piece in enumerate(pieces[: VOCABULARY_SIZE - SPECIAL])
     }
-    sides = []
-    for language, prefix in (("en", []), ("fr", [START])):
-        lines = (folder / f"train.sp.{language}").read_text(encoding="utf-8").splitlines()
-        rows = [
-            [*prefix, *(ids.get(piece, UNKNOWN) for piece in row.split()), END] for row in lines
-        ]
-        sides.append(RaggedIds.from_lengths(np.concatenate(rows), [len(row) for row in rows]))
-    return TokenPairs(*sides)
+    lines = (folder / f"{split}.sp.{language}").read_text(encoding="utf-8").splitlines()
+    return [[*prefix, *(ids.get(piece, UNKNOWN) for piece in row.split()), END] for row in lines]
+
+
+def peer_pairs(folder):
+    """Reads the peers' training pairs."""
+    sides = (peer_ids(folder, "train", "en"), peer_ids(folder, "train", "fr", [START]))
+    return TokenPairs(
+        *(
+            RaggedIds.from_lengths(np.concatenate(rows), [len(row) for row in rows])
+            for rows in sides
+        )
+    )
 
 
 def full_pairs(widths, count, vocabulary_size):

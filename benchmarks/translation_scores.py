@@ -1,4 +1,4 @@
-"""BLEU and chrF of translation presets on Multi30k.
+"""BLEU and chrF of translation presets on Multi30k, by width and length penalty of the search.
 
     python benchmarks/translation_scores.py gru_attention_multi30k_en_fr --split test_2016_flickr
 
@@ -6,42 +6,95 @@ The validation split (`val`) is for choices, the test split for the final figure
 """
 
 import argparse
+import itertools
+import statistics
 import time
+from pathlib import Path
 
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.metrics import score_translations
-from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
+
+COLUMNS = ("preset", "split", "search", "lower-cased BLEU", "cased BLEU", "chrF", "sentences/s")
+
+
+def make_strategy(beam, alpha, ratio):
+    """Makes a search and its name."""
+    if beam == 1:
+        return Greedy(max_source_ratio=ratio), "greedy"
+    return BeamSearch(beam, alpha, max_source_ratio=ratio), f"beam {beam}, alpha {alpha:g}"
+
+
+def measure(model, strategy, sources, references):
+    """Gives the lower-cased and the cased scores, and sentences a second."""
+    model.translate(sources[:64], strategy)  # traces the search
+    started = time.perf_counter()
+    texts = [best.text for best, *_ in model.translate(sources, strategy)]
+    speed = len(texts) / (time.perf_counter() - started)
+    lower, cased = (score_translations(texts, references, lowercase=x) for x in (True, False))
+    return lower, cased, speed
+
+
+def draw(figure, measured):
+    """Draws lower-cased BLEU by width and by alpha, a line for each preset."""
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(8, 3.2), layout="constrained")
+    panels = drawing.subplots(1, 2, sharey=True)
+    for panel, axis, name in zip(panels, (0, 1), ("width", "alpha"), strict=True):
+        for preset, scores in measured.items():
+            # The other axis stays at the place that most of the points share.
+            fixed = statistics.mode(key[1 - axis] for key in scores)
+            points = sorted((key[axis], y) for key, y in scores.items() if key[1 - axis] == fixed)
+            panel.plot(*zip(*points, strict=True), marker="o", label=preset)
+        panel.set_xlabel(name)
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("BLEU")
+    panels[0].legend()
+    drawing.savefig(figure, dpi=120)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("preset", help="name or folder")
+    parser.add_argument("presets", nargs="+", help="names or folders")
+    parser.add_argument("--ensemble", action="store_true", help="also all of them as an ensemble")
     parser.add_argument("--target", help="language; by default the end of the preset's name")
     parser.add_argument("--split", default="val", choices=["val", "test_2016_flickr"])
-    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--beam", type=int, nargs="+", default=[5])
     parser.add_argument("--length-penalty", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--max-source-ratio", type=float)
+    parser.add_argument("--figure", type=Path, help="draw BLEU by width and by alpha here")
     arguments = parser.parse_args()
 
-    target = arguments.target or arguments.preset.rstrip("/")[-2:]
-    sources, references = load_multi30k(arguments.split, target=target)
-    model = RecurrentSeq2SeqLM.from_preset(arguments.preset)
-    print("| preset | split | search | lower-cased BLEU | cased BLEU | chrF | sentences/s |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for penalty in arguments.length_penalty:
-        strategy = Greedy() if arguments.beam == 1 else BeamSearch(arguments.beam, penalty)
-        name = "greedy" if arguments.beam == 1 else f"beam {arguments.beam}, alpha {penalty:g}"
-        model.translate(sources[:64], strategy)  # traces the search
-        started = time.perf_counter()
-        texts = [best.text for best, *_ in model.translate(sources, strategy)]
-        speed = len(texts) / (time.perf_counter() - started)
-        lower = score_translations(texts, references, lowercase=True)
-        cased = score_translations(texts, references)
-        print(
-            f"| {arguments.preset} | {arguments.split} | {name} | {lower.bleu:.2f} "
-            f"| {cased.bleu:.2f} | {cased.chrf:.2f} | {speed:.0f} |",
-            flush=True,
-        )
+    print("|", " | ".join(COLUMNS), "|")
+    print("|", " | ".join(["---"] * len(COLUMNS)), "|")
+    models = {
+        Path(preset).name: (RecurrentSeq2SeqLM.from_preset(preset), arguments.target or preset[-2:])
+        for preset in arguments.presets
+    }
+    if arguments.ensemble:
+        _, target = next(iter(models.values()))
+        models["ensemble"] = Ensemble([model for model, _ in models.values()]), target
+    settings = dict.fromkeys(
+        (beam, 1.0 if beam == 1 else alpha)
+        for beam, alpha in itertools.product(arguments.beam, arguments.length_penalty)
+    )
+    measured = {}
+    for name, (model, target) in models.items():
+        sources, references = load_multi30k(arguments.split, target=target)
+        for beam, alpha in settings:
+            strategy, search = make_strategy(beam, alpha, arguments.max_source_ratio)
+            lower, cased, speed = measure(model, strategy, sources, references)
+            measured.setdefault(name, {})[beam, alpha] = lower.bleu
+            cells = (f"{lower.bleu:.2f}", f"{cased.bleu:.2f}", f"{cased.chrf:.2f}", f"{speed:.0f}")
+            print("|", " | ".join((name, arguments.split, search, *cells)), "|", flush=True)
+    if arguments.ensemble:
+        *single, together = (next(iter(scores.values())) for scores in measured.values())
+        mean = statistics.mean(single)
+        print(f"\nMean {mean:.2f}, ensemble {together - mean:+.2f} (lower-cased BLEU).")
+    if arguments.figure:
+        draw(arguments.figure, measured)
     print(f"\n{lower.bleu_signature}\n{cased.bleu_signature}\n{cased.chrf_signature}")
 
 

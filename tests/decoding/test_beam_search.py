@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
+from keras_seqzoo.decoding.beam_search import _largest
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
@@ -268,6 +269,56 @@ def test_state_of_any_nest():
     memory = tf.constant([[0.0, 1.0], [-1.0, 1.0]], tf.float16)
     scores = run(memory, tf.constant(["a", "b"])).numpy()
     np.testing.assert_allclose(scores[1], scores[0] - 1, rtol=1e-5)
+
+
+def test_state_that_no_step_changes_is_not_gathered():
+    table = tf.math.log(tf.constant([[0.2, 0.5, 0.3]]))
+
+    def step(tokens, state):
+        total = state["total"] + tf.cast(tokens[:, tf.newaxis], tf.float32)
+        return tf.tile(table, [tf.size(tokens), 1]) + state["memory"], {**state, "total": total}
+
+    def gathers(changed):
+        def run(memory):
+            def changing(tokens, state):
+                log_probabilities, state = step(tokens, state)
+                return log_probabilities, {**state, "memory": state["memory"] + 0.0}
+
+            state = {"memory": memory, "total": tf.zeros([2, 1])}
+            return BeamSearch(2)(changing if changed else step, state, [1, 1], 0, 3)
+
+        graph = tf.function(run).get_concrete_function(tf.zeros([2, 3])).graph.as_graph_def()
+        nodes = [node for f in graph.library.function for node in f.node_def]
+        return sum(node.op == "GatherV2" for node in nodes)
+
+    assert gathers(changed=True) == gathers(changed=False) + 1
+
+
+def test_state_that_an_eager_step_changes_only_sometimes():
+    table = np.log(np.array([[1e-6, 0.5, 0.4]], np.float32))
+
+    def step(tokens, state):
+        first, time = state
+        if time[0, 0] == 1:  # remembers the first token in the second step alone
+            first = tf.cast(tokens[:, tf.newaxis], tf.float32)
+        # After a 1 comes nothing but what makes the other token win.
+        gain = tf.where(first == 1.0, [[-5.0, -5.0, -5.0]], [[0.0, 0.0, 0.0]])
+        gain = tf.where(time >= 4, gain, 0.0)
+        return tf.tile(table, [len(tokens), 1]) + gain, (first, time + 1)
+
+    state = tf.zeros([1, 1]), tf.zeros([1, 1], tf.int32)
+    found = BeamSearch(16, 0.0)(step, state, [1], 0, 5)
+    assert found.tokens.numpy()[0, 0].tolist() == [2, 1, 1, 1, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 3000), st.integers(1, 12), st.integers(0, 99), st.booleans())
+def test_largest_by_chunks_are_those_of_top_k(size, count, seed, ties):
+    values = np.random.default_rng(seed).normal(size=(3, size)).astype(np.float32)
+    values = np.round(values) if ties else values
+    count = min(count, size)
+    expected = tf.math.top_k(values, count)[1]
+    np.testing.assert_array_equal(_largest(tf.constant(values), count), expected)
 
 
 @pytest.mark.parametrize("max_length", [3, 9])

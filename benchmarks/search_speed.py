@@ -1,0 +1,224 @@
+"""Speed of the search: beside KerasHub's beam and greedy search, beside JoeyNMT's, and alone.
+
+    python benchmarks/search_speed.py gru_attention_multi30k_en_fr
+
+Three tables, over test 2016 of Multi30k:
+
+1. One model, a preset: greedy search, our beam and KerasHub's `BeamSampler`, in turn. `translate`
+   is text to text in batches of similar length; `generate` is KerasHub's, in batches as they come.
+2. The same preset, one sentence at a time: median and 99th percentile of the latency.
+3. With `--peers` and `--peer-scripts`: the peers' model (see `peer_model.py`), trained by us and by
+   JoeyNMT for an epoch each, and their searches over the same subwords, in the same batches, ids to
+   ids. JoeyNMT stops a sentence when the best live hypothesis has ended; ours stops where nothing
+   better can come, or at the limit. Every run is a process of its own.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+import keras
+import keras_hub
+import numpy as np
+import tensorflow as tf
+from measure import Table, machine, result_of
+from peer_model import END, START, peer_ids, peer_model, peer_pairs
+
+from keras_seqzoo.data import bucketed_batches, load_multi30k
+from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+
+SPLIT = "test_2016_flickr"
+MAX_LENGTH = 60  # of the peers
+BATCH = 64
+STEPS = 454  # batches of an epoch
+WEIGHTS = "seqzoo_feeding.weights.h5"
+JOEYNMT = "joeynmt.sh"
+
+
+def preset_speed(model, sources, beam, ratio, rounds):
+    """Gives sentences a second by kind of search."""
+    strategies = {
+        "translate, greedy": Greedy(max_source_ratio=ratio),
+        f"translate, beam {beam}": BeamSearch(beam, max_source_ratio=ratio),
+    }
+    samplers = {
+        f"generate, beam {beam}": BeamSearch(beam),
+        f"generate, beam {beam}, at most {ratio:g} times the source": BeamSearch(
+            beam, max_source_ratio=ratio
+        ),
+        f"generate, KerasHub's BeamSampler of {beam}": keras_hub.samplers.BeamSampler(beam),
+    }
+
+    def translate(strategy):
+        return lambda: model.translate(sources, strategy, batch_size=BATCH)
+
+    def generate(twin):
+        batches = [sources[first : first + BATCH] for first in range(0, len(sources), BATCH)]
+        return lambda: [twin.generate(batch) for batch in batches]
+
+    runs = {name: translate(strategy) for name, strategy in strategies.items()}
+    for name, sampler in samplers.items():
+        # One model each, since `compile` forgets what it has traced.
+        twin = RecurrentSeq2SeqLM(model.backbone, model.preprocessor, tie_softmax=model.tie_softmax)
+        twin.set_weights(model.get_weights())
+        twin.compile(sampler=sampler)
+        runs[name] = generate(twin)
+    for run in runs.values():
+        run()  # traces and compiles
+    times = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            run()
+            times[name].append(time.perf_counter() - started)
+    return {name: len(sources) / statistics.median(each) for name, each in times.items()}
+
+
+def latency(model, sources, strategy):
+    """Gives the milliseconds of each sentence alone."""
+    for source in sources[:20]:
+        model.translate([source], strategy)
+    times = []
+    for source in sources:
+        started = time.perf_counter()
+        model.translate([source], strategy)
+        times.append(1e3 * (time.perf_counter() - started))
+    return times
+
+
+def train(folder):
+    """Trains our model of the peers' description for an epoch."""
+    keras.utils.set_random_seed(1)
+    model = peer_model(input_feeding=True)
+    model.compile()
+    model.fit(bucketed_batches(peer_pairs(folder), BATCH), shuffle=False, verbose=0)
+    model.save_weights(Path(folder, WEIGHTS))
+
+
+def measure_ours(folder, beam, ratio):
+    """Translates the peers' test set and gives the figures of one run."""
+    model = peer_model(input_feeding=True)
+    model.load_weights(Path(folder, WEIGHTS))
+    rows = peer_ids(folder, SPLIT, "en")
+    strategy = (
+        Greedy(max_source_ratio=ratio)
+        if beam == 1
+        else BeamSearch(beam, 1.0, max_source_ratio=ratio)
+    )
+
+    @tf.function(reduce_retracing=True)
+    def search(ids, mask):
+        return strategy(
+            model.step,
+            model.start(ids, mask),
+            tf.fill([tf.shape(ids)[0]], START),
+            END,
+            MAX_LENGTH,
+            source_lengths=tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1),
+        )
+
+    def run():
+        tokens = 0
+        for first in range(0, len(rows), BATCH):
+            ids = tf.ragged.constant(rows[first : first + BATCH], dtype=tf.int32)
+            mask = tf.sequence_mask(ids.row_lengths())
+            tokens += int(tf.reduce_sum(search(ids.to_tensor(), mask).lengths))
+        return tokens
+
+    run()
+    started = time.perf_counter()
+    tokens = run()
+    return {"sentences": len(rows) / (time.perf_counter() - started), "length": tokens / len(rows)}
+
+
+def measure_joeynmt(folder, beam):
+    """Runs JoeyNMT's `test` on what `joeynmt.sh` trained."""
+    folder = Path(folder).resolve()
+    text = (folder / "joeynmt.yaml").read_text()
+    config = folder / f"joeynmt_beam_{beam}.yaml"
+    config.write_text(re.sub(r"beam_size: \d+", f"beam_size: {beam}", text))
+    command = ["torch/bin/python", "-m", "joeynmt", "test", config, "-o", "joeynmt_found"]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    seconds = re.findall(r"Generation took ([\d.]+)", done.stdout + done.stderr)
+    if len(seconds) != 2:
+        raise RuntimeError(f"JoeyNMT printed no two times:\n{done.stdout}\n{done.stderr}")
+    found = (folder / "joeynmt_found.test").read_text().splitlines()
+    # The second of dev and test.
+    return {"sentences": len(found) / float(seconds[1])}
+
+
+def medians(runs):
+    return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
+
+
+def beside_joeynmt(arguments):
+    """Prints the third table."""
+    folder = arguments.peers.resolve()
+    if not (folder / WEIGHTS).exists():
+        train(folder)
+    if not (folder / "joeynmt_out" / f"{STEPS}.ckpt").exists():
+        script = (arguments.peer_scripts / JOEYNMT).resolve()
+        subprocess.run([script, folder, str(STEPS)], check=True, stdout=subprocess.DEVNULL)
+    table = Table(
+        "search", "ours, sentences/s", "with the limit", "JoeyNMT", "/ JoeyNMT", "limit /"
+    )
+    for beam in (1, arguments.beam):
+        runs = {"ours": [], "limit": [], "JoeyNMT": []}
+        for _ in range(arguments.rounds):
+            options = ("--peers", folder, "--beam", beam)
+            runs["ours"].append(result_of(__file__, "-", "--one", *options))
+            ratio = ("--max-source-ratio", arguments.max_source_ratio)
+            runs["limit"].append(result_of(__file__, "-", "--one", *options, *ratio))
+            runs["JoeyNMT"].append(measure_joeynmt(folder, beam))
+        ours, limit, peer = (medians(runs[name])["sentences"] for name in runs)
+        name = "greedy" if beam == 1 else f"beam {beam}"
+        table.row(name, ours, limit, peer, ours / peer, limit / peer)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("preset", help="name or folder")
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--max-source-ratio", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", type=Path, default=os.environ.get("SEQZOO_PEERS") or None)
+    parser.add_argument(
+        "--peer-scripts", type=Path, default=os.environ.get("SEQZOO_PEER_SCRIPTS") or None
+    )
+    parser.add_argument("--one", action="store_true", help="print one run of ours as JSON")
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure_ours(arguments.peers, arguments.beam, arguments.max_source_ratio)))
+        return
+    print(machine(), f"\n\n{SPLIT}, batches of {BATCH}; medians of {arguments.rounds} rounds.\n")
+    model = RecurrentSeq2SeqLM.from_preset(arguments.preset)
+    sources, _ = load_multi30k(SPLIT, target=arguments.preset.rstrip("/")[-2:])
+    ratio = arguments.max_source_ratio
+    table = Table("search", "sentences/s")
+    for name, speed in preset_speed(
+        model, sources, arguments.beam, ratio, arguments.rounds
+    ).items():
+        table.row(name, speed)
+
+    print("\nOne sentence at a time, text to text, ms.\n")
+    table = Table("search", "median", "99th percentile")
+    for name, strategy in (
+        ("greedy", Greedy(max_source_ratio=ratio)),
+        (f"beam {arguments.beam}", BeamSearch(arguments.beam, max_source_ratio=ratio)),
+    ):
+        times = latency(model, sources, strategy)
+        table.row(name, float(np.median(times)), float(np.percentile(times, 99)))
+
+    if arguments.peers and arguments.peer_scripts:
+        print(f"\nThe peers' model with input feeding, at most {MAX_LENGTH} tokens.\n")
+        beside_joeynmt(arguments)
+
+
+if __name__ == "__main__":
+    main()
