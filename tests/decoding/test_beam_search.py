@@ -161,29 +161,6 @@ def test_finished_hypothesis_is_never_lost_nor_scored_again():
     np.testing.assert_allclose(tf.exp(found.scores), [[0.55, 0.45 * 0.82]], rtol=1e-6)
 
 
-def test_book_example():
-    # Dive into Deep Learning, beam search of width 2: A and C, then AB and CE, then ABD and CED.
-    likely = {"": "AC", "A": "B", "C": "E", "AB": "D", "CE": "D"}
-    letters = "ABCDE$"  # the end token is never likely enough
-    fed = []
-
-    def step(tokens, prefixes):
-        prefixes = [
-            p + letters[t] for p, t in zip(prefixes.numpy().astype(str), tokens, strict=True)
-        ]
-        prefixes = [prefix.replace("$", "") for prefix in prefixes]
-        fed.append(prefixes)
-        rows = [
-            [{True: 0.4, False: 0.1}[x in likely.get(p, "")] for x in "ABCDE"] + [0.001]
-            for p in prefixes
-        ]
-        return tf.math.log(tf.constant(rows)), tf.constant(prefixes)
-
-    found = BeamSearch(width=2, n_best=2)(step, tf.constant([""]), [5], end_token=5, max_length=3)
-    assert fed == [["", ""], ["A", "C"], ["AB", "CE"]]
-    assert ["".join(letters[t] for t in row) for row in found.tokens[0]] == ["ABD", "CED"]
-
-
 def test_length_penalty_ranks():
     # The end at once has p = .5; two more tokens and the end, p = .4.
     rows = [[1.0, 0, 0, 0], [0, 0, 1.0, 0], [1.0, 0, 0, 0], [0.5, 0.4, 0.1, 0]]
