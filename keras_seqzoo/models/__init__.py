@@ -2,6 +2,7 @@
 
 from keras_seqzoo.models.combined_translation import Ensemble, ShallowFusion
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
+from keras_seqzoo.models.lexicon import Lexicon
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
@@ -9,7 +10,9 @@ from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
 )
 from keras_seqzoo.models.recurrent_seq2seq_lm import RecurrentSeq2SeqLM
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.rescoring import rescore
 from keras_seqzoo.models.translation import Translation
+from keras_seqzoo.models.unknown_words import replace_unknown_words
 from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
 
 __all__ = [
@@ -17,6 +20,7 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "Ensemble",
+    "Lexicon",
     "RecurrentDecoder",
     "RecurrentEncoder",
     "RecurrentEncoderDecoderBackbone",
@@ -26,5 +30,7 @@ __all__ = [
     "TeacherForcing",
     "Translation",
     "WordAlignment",
+    "replace_unknown_words",
+    "rescore",
     "word_alignment",
 ]

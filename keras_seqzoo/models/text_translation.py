@@ -1,23 +1,20 @@
 """Translating strings with any encoder-decoder: batches, search, and reading its hypotheses."""
 
-import types
-
 import tensorflow as tf
 
 from keras_seqzoo.data import length_sorted_batches
-from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, score_targets
+from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
+from keras_seqzoo.models.target_scoring import TargetScoring
 from keras_seqzoo.models.translation import Translation
 
 
-class TextTranslation:
-    """Mixin that gives a step model with a preprocessor `search`, `translate` and `score`.
+class TextTranslation(TargetScoring):
+    """Mixin that gives a step model with a preprocessor `search`, `translate`, `score` and `align`.
 
     It needs `start`, `step`, `alignment` and `has_alignment` of `EncoderDecoder`, a `preprocessor`
     with the methods of `RecurrentSeq2SeqLMPreprocessor`, and `sampler`, the default strategy or
     something else.
     """
-
-    _functions = None
 
     @property
     def default_strategy(self):
@@ -120,67 +117,6 @@ class TextTranslation:
                 on_batch(len(batch))
         return results
 
-    def score(self, sources, targets, batch_size=64):
-        """Compute the log probability of given translations.
-
-            log P(target | source) = Σ_t log P(y_t | y_<t, source),    the end token counted
-
-        Args:
-            sources: list of strings, none of them blank.
-            targets: list of strings, as many. Sources are cut at the preprocessor's length, targets
-                are not.
-            batch_size: int, pairs scored at a time.
-
-        Returns:
-            A list of `(log probability, number of target tokens)`, one pair for each.
-
-        Raises:
-            ValueError: if there is no preprocessor, the lists differ in length, or a source is
-                blank.
-        """
-        if self.preprocessor is None:
-            raise ValueError("`score` needs a `preprocessor`, got None.")
-        sources, targets = list(sources), list(targets)
-        if len(sources) != len(targets):
-            raise ValueError(
-                f"`sources` and `targets` must have the same length, got {len(sources)} and "
-                f"{len(targets)}."
-            )
-        for index, source in enumerate(sources, 1):
-            if not source.strip():
-                raise ValueError(f"`sources` must not be blank, number {index} is.")
-        if not sources:
-            return []
-        source_ids = self._encode(sources, truncate=True)
-        target_ids = self.preprocessor.encode_target(
-            tf.constant(targets), _uncut(targets)
-        ).to_list()
-        scores = [None] * len(sources)
-        for batch in length_sorted_batches(source_ids, batch_size):
-            rows = tf.ragged.constant([source_ids[row] for row in batch], dtype=tf.int32)
-            chosen = tf.ragged.constant([target_ids[row] for row in batch], dtype=tf.int32)
-            found = self._score_function()(
-                *self.preprocessor.pad(rows), self.preprocessor.pad(chosen)[0], chosen.row_lengths()
-            )
-            for row, score in zip(batch, found.numpy(), strict=True):
-                scores[row] = (float(score), len(target_ids[row]) - 1)
-        return scores
-
-    def _encode(self, texts, truncate):
-        """Tokenize source texts into lists of ids."""
-        limit = self.preprocessor.encoder_sequence_length
-        if truncate:
-            return self.preprocessor.encode_source(tf.constant(texts)).to_list()
-        ids = self.preprocessor.encode_source(tf.constant(texts), _uncut(texts)).to_list()
-        for text, tokens in zip(texts, ids, strict=True):
-            if len(tokens) > limit:
-                raise ValueError(
-                    f"One of `texts` is longer than the limit of {limit} source tokens: it has "
-                    f"{len(tokens)} and begins {text[:40]!r}. Split it, or let it be cut with "
-                    "`truncate=True`."
-                )
-        return ids
-
     def _search_function(self, strategy, alignments):
         """Make or find the traced search for a strategy."""
 
@@ -189,28 +125,6 @@ class TextTranslation:
 
         key = (type(strategy), repr(strategy.get_config()), alignments)
         return self._traced(key, search, tf.TensorSpec([], tf.int32))
-
-    def _score_function(self):
-        """Make or find the traced scoring of targets, which begin with `[BOS]`."""
-
-        def score(ids, mask, targets, lengths):
-            start = self.start(ids, mask)
-            scores = score_targets(self.step, start, targets[:, 0], targets[:, 1:], lengths - 1)
-            return tf.reduce_sum(scores, axis=-1)
-
-        targets = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int64)
-        return self._traced("score", score, *targets)
-
-    def _traced(self, key, function, *signature):
-        if self._functions is None:
-            # Not a dict: TensorFlow would want to save its functions with the model.
-            self._functions = types.SimpleNamespace(traced={})
-        if key not in self._functions.traced:
-            source = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)
-            self._functions.traced[key] = tf.function(
-                function, input_signature=[*source, *signature]
-            )
-        return self._functions.traced[key]
 
     def _read(self, hypotheses, sources):
         """Turn hypotheses of a batch into lists of `Translation`."""
@@ -246,8 +160,3 @@ class TextTranslation:
                     )
                 )
             yield translations
-
-
-def _uncut(texts):
-    """Gives more tokens than any of the texts can have, so that nothing is cut."""
-    return max(len(text.encode("utf-8")) for text in texts) + 2

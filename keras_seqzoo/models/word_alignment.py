@@ -1,12 +1,10 @@
 """Attention weights between words instead of subwords."""
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
-WORD_START = "\u2581"  # what SentencePiece puts in the place of a space
-BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+from keras_seqzoo.models.subwords import group_words
 
 
 class WordAlignment(NamedTuple):
@@ -47,8 +45,8 @@ def word_alignment(translation):
     source word's subwords.
 
     Args:
-        translation: a `Translation` with an `alignment`, as `translate(..., alignments=True)`
-            gives. Its tokens are SentencePiece's, in which words begin with U+2581.
+        translation: a `Translation` with an `alignment`, as `translate(..., alignments=True)` and
+            `align` give. Its tokens are SentencePiece's, in which words begin with U+2581.
 
     Returns:
         A `WordAlignment`.
@@ -63,35 +61,32 @@ def word_alignment(translation):
     >>> aligned.source_words, aligned.pharaoh()
     (['a', 'dog'], '0-0 1-1')
     """
+    source_words, attention = attention_to_words(translation)
+    words = group_words(translation.target_tokens)
+    weights = np.zeros((len(words), len(source_words)), np.float32)
+    for row, (_, pieces) in enumerate(words):
+        weights[row] = attention[pieces].mean(axis=0)
+    return WordAlignment(source_words, [text for text, _ in words], weights)
+
+
+def attention_to_words(translation):
+    """Sums the attention to the subwords of each source word.
+
+    Args:
+        translation: a `Translation` with an `alignment`.
+
+    Returns:
+        The source words, a list of strings, and a float32 array `(target tokens, source words)`.
+
+    Raises:
+        ValueError: if the translation has no alignment.
+    """
     if translation.alignment is None:
-        raise ValueError("`translation` needs an alignment: translate with `alignments=True`.")
-    source, target = map(_words, (translation.source_tokens, translation.target_tokens))
-    weights = np.zeros((len(target), len(source)), np.float32)
-    for row, (_, target_pieces) in enumerate(target):
-        for column, (_, source_pieces) in enumerate(source):
-            part = translation.alignment[np.ix_(target_pieces, source_pieces)]
-            weights[row, column] = part.sum(axis=1).mean()
-    return WordAlignment([text for text, _ in source], [text for text, _ in target], weights)
-
-
-def _words(tokens):
-    """Groups subwords: a list of `(text, indices)`, without special tokens."""
-    groups = []
-    for index, token in enumerate(tokens):
-        if token.startswith("[") and token.endswith("]") and token[1:-1].isupper():
-            continue
-        if token.startswith(WORD_START) or not groups:
-            groups.append([])
-        groups[-1].append(index)
-    words = [(_text([tokens[index] for index in group]), group) for group in groups]
-    return [(text, group) for text, group in words if text]
-
-
-def _text(pieces):
-    """Joins pieces, of which some stand for single bytes."""
-    content = b""
-    for piece in pieces:
-        byte = BYTE.fullmatch(piece)
-        piece = piece.removeprefix(WORD_START)
-        content += bytes([int(byte[1], 16)]) if byte else piece.encode("utf-8")
-    return content.decode("utf-8", errors="replace")
+        raise ValueError(
+            "`translation` needs an alignment: translate with `alignments=True`, or use `align`."
+        )
+    words = group_words(translation.source_tokens)
+    weights = np.zeros((len(translation.target_tokens), len(words)), np.float32)
+    for column, (_, pieces) in enumerate(words):
+        weights[:, column] = translation.alignment[:, pieces].sum(axis=1)
+    return [text for text, _ in words], weights

@@ -1,0 +1,57 @@
+"""Files that are written whole or not at all."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+
+def check_output_path(path):
+    """Makes sure that a file can be put at a path, before the work of making it.
+
+    Args:
+        path: string or path.
+
+    Returns:
+        The path, a `pathlib.Path`.
+
+    Raises:
+        OSError: if the path is a folder or a device, or lies in no folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"a file is needed, but this is a folder: {path}")
+    if path.exists() and not path.is_file():
+        raise OSError(f"a file is needed, but this is a device: {path}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no such folder: {path.parent}")
+    return path
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """Gives a path to write to; what was written there then takes the place of a file.
+
+    Where the writing fails, the old file stays, and nothing is left behind.
+
+    Args:
+        path: string or path. Where it is a link, the file that it leads to is replaced.
+
+    Yields:
+        A `pathlib.Path` in a temporary folder beside the file.
+
+    Raises:
+        OSError: if no file can be put there.
+
+    Example:
+        >>> path = Path(tempfile.mkdtemp(), "greeting.txt")
+        >>> with replacing(path) as draft:
+        ...     _ = draft.write_text("hello")
+        >>> path.read_text()
+        'hello'
+    """
+    path = check_output_path(path).resolve()
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=path.parent) as folder:
+        draft = Path(folder, path.name)
+        yield draft
+        os.replace(draft, path)

@@ -1,0 +1,182 @@
+"""A translation table of words."""
+
+import collections
+import gzip
+import numbers
+import os
+
+from keras_seqzoo.data import read_lines
+from keras_seqzoo.data.output_files import replacing
+from keras_seqzoo.decoding.checks import check_integer
+from keras_seqzoo.tokenizers.segmenter import UNKNOWN_SURFACE
+
+
+class Lexicon:
+    """How likely a word is translated by another, `p(target | source)`.
+
+    Estimated from the links of word alignments, of each target word to one source word (Neubig
+    2017, Neural machine translation and sequence-to-sequence models; Arthur et al. 2016,
+    Incorporating discrete translation lexicons into neural machine translation):
+
+        p(f | e) = count(e, f) / Σ_f' count(e, f')
+
+    It serves to replace unknown words (Luong et al. 2015, Addressing the rare word problem in
+    neural machine translation); see `replace_unknown_words`. Words are what spaces separate,
+    punctuation marks at them included. A source word that the table does not have as it is written
+    is looked up in lower case: at the beginning of a sentence "Dogs" is "dogs".
+
+    Args:
+        probabilities: dict of dicts of floats above 0 and at most 1, by source word and then by
+            target word. A word is a string that is not empty, without tabs and line feeds.
+
+    Raises:
+        ValueError: if a word or a probability is none.
+
+    Example:
+    >>> lexicon = Lexicon({"dog": {"chien": 0.9, "chienne": 0.1}})
+    >>> lexicon.best("Dog"), lexicon.probability("dog", "chienne"), lexicon.best("cat")
+    ('chien', 0.1, None)
+    """
+
+    def __init__(self, probabilities):
+        for source, entries in probabilities.items():
+            for target, probability in entries.items():
+                _check_entry(source, target, probability)
+        # The likeliest first, and equal ones by the alphabet: the order of the file too.
+        self.probabilities = {
+            source: dict(sorted(entries.items(), key=lambda entry: (-entry[1], entry[0])))
+            for source, entries in sorted(probabilities.items())
+            if entries
+        }
+
+    @classmethod
+    def from_alignments(cls, word_alignments, minimum_count=1):
+        """Estimates a lexicon from a parallel corpus that a model has aligned.
+
+        Words with an unknown token, a tab or a line feed are left out.
+
+        Args:
+            word_alignments: iterable of `WordAlignment`.
+            minimum_count: int, at least 1. Pairs that are linked less often are left out, which
+                changes nothing in the probabilities of the others.
+
+        Returns:
+            A `Lexicon`.
+
+        Raises:
+            ValueError: if `minimum_count` is no int of at least 1.
+
+        Example:
+        ```python
+        pairs = model.align(sources, targets)
+        lexicon = Lexicon.from_alignments(word_alignment(pair) for pair in pairs)
+        ```
+        """
+        minimum_count = check_integer("minimum_count", minimum_count, minimum=1)
+        counts = collections.defaultdict(collections.Counter)
+        for alignment in word_alignments:
+            for source, target in alignment.links():
+                pair = alignment.source_words[source], alignment.target_words[target]
+                if not any(mark in word for word in pair for mark in ("\t", "\n", UNKNOWN_SURFACE)):
+                    counts[pair[0]][pair[1]] += 1
+        return cls(
+            {
+                source: {
+                    target: count / linked.total()
+                    for target, count in linked.items()
+                    if count >= minimum_count
+                }
+                for source, linked in counts.items()
+            }
+        )
+
+    @classmethod
+    def load(cls, path):
+        r"""Reads a lexicon from a file that `save` or another program has written.
+
+        Args:
+            path: string or path of UTF-8 text, or of such text compressed (`.gz`). Each line is
+                `source<TAB>target<TAB>probability`.
+
+        Returns:
+            A `Lexicon`.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if a line is no entry, or is the second one for its pair; the message gives
+                path and line.
+        """
+        probabilities = {}
+        for number, line in enumerate(read_lines(path), 1):
+            try:
+                source, target, probability = _parse_entry(line)
+                entries = probabilities.setdefault(source, {})
+                if target in entries:
+                    raise ValueError(f"the pair {source!r} {target!r} comes a second time")
+            except ValueError as error:
+                raise ValueError(f"{os.fspath(path)}, line {number}: {error}") from None
+            entries[target] = probability
+        return cls(probabilities)
+
+    def save(self, path):
+        """Writes the lexicon as `load` reads it, exactly.
+
+        The lines are sorted by the source word, then by the probability, the highest first.
+
+        Args:
+            path: string or path; `.gz` at the end means compressed. A file there is replaced once
+                the new one is whole.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        lines = (
+            f"{source}\t{target}\t{float(probability)!r}\n"
+            for source, entries in self.probabilities.items()
+            for target, probability in entries.items()
+        )
+        content = "".join(lines).encode("utf-8")
+        with replacing(path) as draft:
+            draft.write_bytes(gzip.compress(content) if draft.suffix == ".gz" else content)
+
+    def best(self, word):
+        """Gives the likeliest translation of a source word, or `None` if it has none here."""
+        return next(iter(self._entries(word)), None)
+
+    def probability(self, source, target):
+        """Gives p(target | source), 0 for a pair that is not in the table."""
+        return self._entries(source).get(target, 0.0)
+
+    def __len__(self):
+        """The number of pairs."""
+        return sum(map(len, self.probabilities.values()))
+
+    def _entries(self, word):
+        return self.probabilities.get(word) or self.probabilities.get(word.lower(), {})
+
+
+def _parse_entry(line):
+    columns = line.split("\t")
+    if len(columns) != 3:
+        raise ValueError(
+            "source, target and probability are needed, with tabs between, got "
+            f"{len(columns)} column{'s' * (len(columns) > 1)}"
+        )
+    source, target, number = columns
+    try:
+        probability = float(number)
+    except ValueError:
+        raise ValueError(f"the probability must be a number, got {number!r}") from None
+    _check_entry(source, target, probability)
+    return source, target, probability
+
+
+def _check_entry(source, target, probability):
+    for word in (source, target):
+        if not isinstance(word, str) or not word or "\t" in word or "\n" in word:
+            raise ValueError(f"a word must have letters, no tab and no line feed, got {word!r}")
+    if not isinstance(probability, numbers.Real) or not 0 < probability <= 1:
+        raise ValueError(
+            f"the probability of {source!r} {target!r} must be a number above 0 and at most 1, "
+            f"got {probability!r}"
+        )

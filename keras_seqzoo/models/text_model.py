@@ -1,0 +1,43 @@
+"""What any work of a model on strings begins with: token ids of sources, and traced functions."""
+
+import types
+
+import tensorflow as tf
+
+
+class TextModel:
+    """Mixin of step models that read strings; see `TextTranslation` for what it needs."""
+
+    _functions = None
+
+    def _encode(self, texts, truncate):
+        """Tokenize source texts into lists of ids."""
+        limit = self.preprocessor.encoder_sequence_length
+        if truncate:
+            return self.preprocessor.encode_source(tf.constant(texts)).to_list()
+        ids = self.preprocessor.encode_source(tf.constant(texts), uncut_length(texts)).to_list()
+        for text, tokens in zip(texts, ids, strict=True):
+            if len(tokens) > limit:
+                raise ValueError(
+                    f"One of `texts` is longer than the limit of {limit} source tokens: it has "
+                    f"{len(tokens)} and begins {text[:40]!r}. Split it, or let it be cut with "
+                    "`truncate=True`."
+                )
+        return ids
+
+    def _traced(self, key, function, *signature):
+        """Make or find the graph of a function of source ids, their mask, and more tensors."""
+        if self._functions is None:
+            # Not a dict: TensorFlow would want to save its functions with the model.
+            self._functions = types.SimpleNamespace(traced={})
+        if key not in self._functions.traced:
+            source = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)
+            self._functions.traced[key] = tf.function(
+                function, input_signature=[*source, *signature]
+            )
+        return self._functions.traced[key]
+
+
+def uncut_length(texts):
+    """Gives more tokens than any of the texts can have, so that nothing is cut."""
+    return max(len(text.encode("utf-8")) for text in texts) + 2
