@@ -11,10 +11,17 @@ from typing import Annotated
 import typer
 
 import keras_seqzoo
+from keras_seqzoo.cli.align import EXAMPLES as ALIGN_EXAMPLES
+from keras_seqzoo.cli.align import align
 from keras_seqzoo.cli.evaluate import evaluate
 from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
 from keras_seqzoo.cli.export import export
+from keras_seqzoo.cli.help_sections import SectionedCommand
+from keras_seqzoo.cli.lexicon import EXAMPLES as LEXICON_EXAMPLES
+from keras_seqzoo.cli.lexicon import lexicon
 from keras_seqzoo.cli.presets import list_names
+from keras_seqzoo.cli.rescore import EXAMPLES as RESCORE_EXAMPLES
+from keras_seqzoo.cli.rescore import rescore
 from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
 from keras_seqzoo.cli.score import score
 from keras_seqzoo.cli.train import EXAMPLES as TRAIN_EXAMPLES
@@ -42,9 +49,12 @@ app = typer.Typer(
 train = typer.Typer(help="Train a model; Ctrl-C stops it, the same command goes on.", **SETTINGS)
 
 app.command("list")(list_names)
-app.command("translate", epilog=TRANSLATE_EXAMPLES)(translate)
+app.command("translate", cls=SectionedCommand, epilog=TRANSLATE_EXAMPLES)(translate)
 app.command("evaluate")(evaluate)
 app.command("score", epilog=SCORE_EXAMPLES)(score)
+app.command("align", epilog=ALIGN_EXAMPLES)(align)
+app.command("lexicon", epilog=LEXICON_EXAMPLES)(lexicon)
+app.command("rescore", epilog=RESCORE_EXAMPLES)(rescore)
 app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
 train.command("translate", epilog=TRAIN_EXAMPLES)(train_translate)

@@ -4,38 +4,50 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.decoding import (
-    BeamSearch,
-    Greedy,
-    MinimumLength,
-    NoRepeatedNGrams,
-    RepetitionPenalty,
-    Sampling,
-)
+from keras_seqzoo.cli.help_sections import BEAM, LIMITS
+from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import preset_path
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
 
-Preset = Annotated[str, typer.Option(help="Name of a preset (see `seqzoo list`) or folder of one.")]
+Preset = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="Name of a preset (see `seqzoo list`) or folder of one."),
+]
 Presets = Annotated[
     list[str],
     typer.Option(
         "--preset",
+        metavar="NAME",
         help="Name of a preset (see `seqzoo list`) or folder of one; given several times, the "
         "models translate together by the mean of their probabilities.",
     ),
 ]
-Beam = Annotated[int, typer.Option(min=1, help="Width of the beam search; 1 is greedy search.")]
+Beam = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", rich_help_panel=BEAM, help="Width of the beam; 1 is greedy search."
+    ),
+]
 LengthPenalty = Annotated[
     float,
-    typer.Option(min=0.0, help="Alpha of the score log P / length^alpha; 0 favours short ones."),
+    typer.Option(
+        min=0.0,
+        metavar="X",
+        rich_help_panel=BEAM,
+        help="Alpha of the score log P / length^alpha; 0 favours short ones.",
+    ),
 ]
-BatchSize = Annotated[int, typer.Option(min=1, help="Sentences translated at a time.")]
+BatchSize = Annotated[int, typer.Option(min=1, metavar="N", help="Sentences worked on at a time.")]
 MaxLength = Annotated[
     int | None,
     typer.Option(
-        min=1, max=4096, help="The most tokens of a translation; by default the preset's limit."
+        min=1,
+        max=4096,
+        metavar="N",
+        rich_help_panel=LIMITS,
+        help="The most tokens of a translation; by default the preset's limit.",
     ),
 ]
 Truncate = Annotated[
@@ -89,42 +101,17 @@ def make_strategy(beam, length_penalty, n_best=1, coverage_penalty=0.0, **kwargs
     Raises:
         ValueError: if more hypotheses are asked for than the beam is wide.
     """
-    if n_best > beam:
-        raise ValueError(f"--n-best {n_best} needs a --beam of at least {n_best}, got {beam}")
+    check_n_best(n_best, beam)
     if beam == 1 and not coverage_penalty:
         return Greedy(**kwargs)
     return BeamSearch(beam, length_penalty, n_best, coverage_penalty, **kwargs)
 
 
-def make_sampling(samples, options, **kwargs):
-    """Make the sampling that the options ask for, or `None` where none is asked for.
-
-    Args:
-        samples: int or `None`, samples of each line.
-        options: dict of the other options of sampling by the name of their argument, `None` where
-            they are not given.
-        **kwargs: arguments of any strategy.
+def check_n_best(n_best, beam):
+    """Check that a beam is as wide as the list that is asked of it.
 
     Raises:
-        ValueError: if there are options without `samples`, or one is out of its range.
+        ValueError: if it is not.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    if samples is None:
-        if given:
-            name = next(iter(given)).replace("_", "-")
-            raise ValueError(f"--{name} needs --samples")
-        return None
-    return Sampling(samples, **given, **kwargs)
-
-
-def make_constraints(min_length, no_repeat_ngram, repetition_penalty):
-    """Make the constraints that the options ask for."""
-    return [
-        constraint(value)
-        for constraint, value in (
-            (MinimumLength, min_length),
-            (NoRepeatedNGrams, no_repeat_ngram),
-            (RepetitionPenalty, repetition_penalty),
-        )
-        if value is not None
-    ]
+    if n_best > beam:
+        raise ValueError(f"--n-best {n_best} needs a --beam of at least {n_best}, got {beam}")

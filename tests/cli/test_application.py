@@ -11,7 +11,19 @@ def test_version(seqzoo):
 
 @pytest.mark.parametrize(
     "command",
-    [(), ("list",), ("translate",), ("evaluate",), ("export",), ("train",), ("train", "translate")],
+    [
+        (),
+        ("list",),
+        ("translate",),
+        ("evaluate",),
+        ("score",),
+        ("align",),
+        ("lexicon",),
+        ("rescore",),
+        ("export",),
+        ("train",),
+        ("train", "translate"),
+    ],
 )
 def test_help(seqzoo, command):
     result = seqzoo(*command, "--help")

@@ -4,11 +4,16 @@ from keras_seqzoo.cli import lines
 from keras_seqzoo.cli.options import DEFAULT_PRESET
 from keras_seqzoo.decoding import (
     BeamSearch,
+    DiverseBeamSearch,
+    EndThreshold,
     Greedy,
     MinimumLength,
     NoRepeatedNGrams,
     RepetitionPenalty,
     Sampling,
+    WordReward,
+    WuLengthPenalty,
+    minimum_bayes_risk,
 )
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM, word_alignment
 
@@ -21,6 +26,11 @@ def best(model, texts, strategy):
 
 def as_output(texts):
     return "".join(f"{lines.as_column(text)}\n" for text in texts)
+
+
+def columns(output):
+    """Not by `splitlines`: an untrained model writes any character."""
+    return [row.split("\t") for row in output.split("\n")[:-1]]
 
 
 def test_arguments_equal_the_model(seqzoo, model):
@@ -54,7 +64,7 @@ def test_no_input_gives_no_output(seqzoo):
 
 def test_n_best_and_scores(seqzoo, model):
     result = seqzoo("translate", "--beam", 4, "--n-best", 3, "--scores", "a dog", "", "a cat")
-    rows = [row.split("\t") for row in result.output.splitlines()]
+    rows = columns(result.output)
     assert [row[:2] for row in rows] == [
         *(["1", str(rank)] for rank in (1, 2, 3)),
         ["2", "1"],
@@ -178,8 +188,29 @@ def test_a_damaged_preset_is_an_error(seqzoo, zoo, tmp_path):
             ("--repetition-penalty", 1.5, "--beam", 1),
             Greedy(constraints=[RepetitionPenalty(1.5)]),
         ),
+        (("--min-source-ratio", 1.5), BeamSearch(5, constraints=[MinimumLength(0, 1.5)])),
+        (
+            ("--min-source-ratio", 1.5, "--min-length", 12, "--max-source-ratio", 1.5),
+            BeamSearch(5, constraints=[MinimumLength(12, 1.5)], max_source_ratio=1.5),
+        ),
+        (("--end-threshold", 1.2), BeamSearch(5, constraints=[EndThreshold(1.2)])),
+        (
+            ("--end-threshold", 2, "--no-repeat-ngram", 1, "--min-length", 3),
+            BeamSearch(5, constraints=[MinimumLength(3), NoRepeatedNGrams(1), EndThreshold(2.0)]),
+        ),
+        (("--length-form", "wu"), BeamSearch(5, WuLengthPenalty())),
+        (("--length-form", "wu", "--length-penalty", 0.2), BeamSearch(5, WuLengthPenalty(0.2))),
+        (("--length-form", "power", "--length-penalty", 2), BeamSearch(5, 2.0)),
+        (("--length-form", "reward", "--length-penalty", 3), BeamSearch(5, WordReward(3.0))),
+        (("--length-form", "reward", "--length-penalty", -9), BeamSearch(5, WordReward(-9.0))),
+        (("--groups", 2, "--beam", 4), DiverseBeamSearch(4, 2)),
+        (
+            ("--groups", 5, "--diversity", 4, "--length-form", "wu", "--coverage-penalty", 0.2),
+            DiverseBeamSearch(5, 5, 4.0, WuLengthPenalty(), coverage_penalty=0.2),
+        ),
+        (("--groups", 1), BeamSearch(5)),
     ],
-    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
 def test_search_options(seqzoo, model, options, strategy):
     expected = as_output(best(model, TEXTS, strategy))
@@ -196,6 +227,49 @@ def test_samples(seqzoo, model):
     )
 
 
+def test_groups_give_as_many_as_are_asked_for(seqzoo, model):
+    options = ("--beam", 6, "--groups", 3, "--diversity", 2, "--n-best", 4, "--scores")
+    result = seqzoo("translate", *options, "a dog", "")
+    [expected] = model.translate(["a dog"], DiverseBeamSearch(6, 3, 2.0, n_best=6))
+    assert (
+        result.output
+        == "".join(
+            f"1\t{rank}\t{lines.as_column(e.text, chr(9))}\t{e.score:.4f}\n"
+            for rank, e in enumerate(expected[:4], 1)
+        )
+        + "2\t1\t\t0.0000\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "options, strategy, utility",
+    [
+        (("--samples", 6, "--seed", 1), Sampling(6, seed=1), "chrf"),
+        (("--n-best", 4), BeamSearch(5, n_best=4), "bleu"),
+        (("--groups", 3, "--beam", 6, "--n-best", 4), DiverseBeamSearch(6, 3, n_best=6), "chrf"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_minimum_bayes_risk(seqzoo, model, options, strategy, utility):
+    options = ("--minimum-bayes-risk", utility, "--scores", "--word-alignment", *options)
+    rows = columns(seqzoo("translate", *options, *TEXTS, "").output)
+    number = options[options.index("--samples" if "--samples" in options else "--n-best") + 1]
+    found = model.translate(TEXTS, strategy, alignments=True)
+    assert len(rows) == len(TEXTS) + 1 and rows[-1][0] == rows[-1][2] == ""
+    for row, translations in zip(rows, found, strict=False):
+        texts = [translation.text for translation in translations[:number]]
+        (expected, index), *_ = minimum_bayes_risk(texts, utility)
+        links = word_alignment(translations[index]).pharaoh()
+        assert row == [lines.as_column(texts[index], "\t"), f"{expected:.4f}", links]
+
+
+def test_minimum_bayes_risk_alone_prints_texts(seqzoo, model):
+    [samples] = model.translate(["a dog"], Sampling(5, seed=2))
+    (_, index), *_ = minimum_bayes_risk([sample.text for sample in samples])
+    options = ("--samples", 5, "--seed", 2, "--minimum-bayes-risk", "chrf")
+    assert seqzoo("translate", *options, "a dog").output == as_output([samples[index].text])
+
+
 def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
     presets = ("--preset", DEFAULT_PRESET, "--preset", "gru_plain")
     both = Ensemble([model, RecurrentSeq2SeqLM.from_preset(str(zoo / "gru_plain"))])
@@ -210,6 +284,36 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
         (("--samples", 2, "--n-best", 2), "--samples goes with neither"),
         (("--samples", 2, "--temperature", 0), "`temperature` must be above 0"),
         (("--samples", 2, "--top-p", 2), "`top_p` must be in (0, 1]"),
+        (("--samples", 2, "--beam", 4), "--samples goes with neither --beam nor its options, got"),
+        (("--samples", 2, "--groups", 2, "--length-form", "wu"), "got --groups, --length-form"),
+        (("--samples", 2, "--coverage-penalty", 0.1), "got --coverage-penalty"),
+        (("--samples", 2, "--length-penalty", 0.1), "got --length-penalty"),
+        (("--seed", 0), "--seed needs --samples"),
+        (("--diversity", 1), "--diversity needs --groups"),
+        (("--groups", 2), "--beam 5 must be a multiple of --groups 2"),
+        (("--groups", 0), "'--groups'"),
+        (("--groups", 2, "--beam", 4, "--n-best", 5), "--n-best 5 needs a --beam of at least 5"),
+        (("--groups", 5, "--diversity", -1), "'--diversity'"),
+        (("--groups", 5, "--diversity", "inf"), "'--diversity'"),
+        (("--length-form", "long"), "'--length-form'"),
+        (("--length-form", "reward"), "--length-form reward needs a --length-penalty"),
+        (
+            ("--length-form", "wu", "--length-penalty", -1),
+            "'--length-penalty': -1 is below 0, which only --length-form reward allows",
+        ),
+        (("--length-form", "reward", "--length-penalty", "nan"), "'--length-penalty'"),
+        (("--end-threshold", -1), "'--end-threshold'"),
+        (("--end-threshold", "nan"), "'--end-threshold'"),
+        (("--min-source-ratio", -0.1), "'--min-source-ratio'"),
+        (
+            ("--min-source-ratio", 2, "--max-source-ratio", 1.5),
+            "--min-source-ratio 2 is above the --max-source-ratio of 1.5",
+        ),
+        (("--min-length", 4, "--max-length", 4), "--min-length 4 needs a higher --max-length"),
+        (("--min-length", 24), "--min-length 24 needs a higher --max-length, it is 24"),
+        (("--minimum-bayes-risk", "chrf"), "--minimum-bayes-risk needs --samples or --n-best"),
+        (("--minimum-bayes-risk", "chrf", "--samples", 1), "above 1"),
+        (("--minimum-bayes-risk", "ter", "--samples", 3), "'--minimum-bayes-risk'"),
         (("--max-source-ratio", 0), "`max_source_ratio` must be a number above 0"),
         (("--preset", "gru_plain", "--coverage-penalty", 1), "--coverage-penalty needs a model"),
     ],
@@ -228,3 +332,16 @@ def test_word_alignment(seqzoo, model):
     assert result.output == f"{lines.as_column(best.text, chr(9))}\t{links}\n\t\n"
     result = seqzoo("translate", "--preset", "gru_plain", "--word-alignment", "a dog")
     assert result.status == 2 and "--word-alignment needs a model with attention" in result.errors
+
+
+def test_help_has_sections(seqzoo):
+    output = seqzoo("translate", "--help").output
+    titles = [row for row in output.splitlines() if row.endswith(":") and row[0] != " "]
+    assert titles == [
+        "Arguments:",
+        "Options:",
+        "Output:",
+        "Beam search:",
+        "Sampling:",
+        "Limits of a translation:",
+    ]

@@ -61,6 +61,25 @@ def test_wide_beam_and_exhaustive_search_equal_enumeration(form):
     check()
 
 
+@pytest.mark.slow
+@every_form
+def test_covering_beam_equals_enumeration_of_thousands_of_models(form):
+    score, rank = FORMS[form]
+
+    @settings(max_examples=400, deadline=None)
+    @given(models(vocabulary=6), st.integers(1, 6))
+    def check(model, max_length):
+        width = 5**5  # all that can live with six tokens, one of them the end, before the sixth
+        options = {"length_penalty": score, "n_best": 3}
+        [row] = reference.rows(
+            reference.run(BeamSearch, model, [2], max_length, width=width, **options)
+        )
+        expected = reference.enumerate_all(model, 2, max_length, rank)[:3]
+        reference.assert_equal(row, expected)
+
+    check()
+
+
 @every_form
 def test_narrow_beam_equals_one_that_never_stops_early(form):
     score, rank = FORMS[form]
