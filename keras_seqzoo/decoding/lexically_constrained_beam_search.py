@@ -133,7 +133,9 @@ def _check_room(task):
 
 
 def _distinct(phrases):
-    """Blanks the phrases `(B, C, P)` that stand before in their row."""
+    """Blanks the phrases `(B, C, P)` that stand before in their row, and makes P at least 1."""
+    missing = tf.maximum(1 - tf.shape(phrases)[2], 0)
+    phrases = tf.pad(phrases, [[0, 0], [0, 0], [0, missing]], constant_values=-1)
     same = tf.reduce_all(phrases[:, :, tf.newaxis] == phrases[:, tf.newaxis], axis=-1)  # (B, C, C)
     index = tf.range(dimension(phrases, 1))
     again = tf.reduce_any(same & (index < index[:, tf.newaxis]), axis=-1)
@@ -174,7 +176,9 @@ def _after(parents, tokens, met, ends, phrases):
     met = tf.gather(met, parents, batch_dims=1) | complete
     lengths = tf.reduce_sum(tf.cast(wanted >= 0, tf.int32), axis=-1)  # (B, 1, C)
     whole = tf.reduce_sum(tf.where(met, lengths, 0), axis=-1)
-    return met, whole + tf.reduce_max(tf.where(met, 0, progress), axis=-1)
+    # Without any phrase there is no maximum.
+    begun = tf.maximum(tf.reduce_max(tf.where(met, 0, progress), axis=-1), 0)
+    return met, whole + begun
 
 
 def _repeated(parents, tokens):

@@ -25,6 +25,19 @@ class TextModel:
                 )
         return ids
 
+    def encode_phrases(self, phrases):
+        """Tokenize phrases of the target language for a search that demands them.
+
+        Args:
+            phrases: string tensor `(rows, count)`; blank ones are none.
+
+        Returns:
+            int32 tensor `(rows, count, length)`, -1 after each phrase.
+        """
+        ids = self.preprocessor.tokenizer(tf.reshape(phrases, [-1]))
+        ids = tf.cast(ids, tf.int32).to_tensor(-1)  # (rows · count, length)
+        return tf.reshape(ids, tf.concat([tf.shape(phrases), tf.shape(ids)[1:]], axis=0))
+
     def _traced(self, key, function, *signature):
         """Make or find the graph of a function of source ids, their mask, and more tensors."""
         if self._functions is None:

@@ -1,9 +1,12 @@
 """Translating strings with any encoder-decoder: batches, search, and reading its hypotheses."""
 
+import math
+
+import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.data import length_sorted_batches
-from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
+from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, LexicallyConstrainedBeamSearch
 from keras_seqzoo.models.target_scoring import TargetScoring
 from keras_seqzoo.models.translation import Translation
 
@@ -23,7 +26,13 @@ class TextTranslation(TargetScoring):
         return self.sampler if own else BeamSearch(width=5)
 
     def search(
-        self, encoder_token_ids, encoder_padding_mask, strategy, max_length, alignments=False
+        self,
+        encoder_token_ids,
+        encoder_padding_mask,
+        strategy,
+        max_length,
+        alignments=False,
+        phrases=None,
     ):
         """Search for the best target sequences, in graph.
 
@@ -33,6 +42,8 @@ class TextTranslation(TargetScoring):
             strategy: a `keras_seqzoo.decoding.DecodingStrategy`.
             max_length: int or scalar tensor, the most tokens of a hypothesis.
             alignments: bool, whether to keep the attention weights.
+            phrases: int32 tensor `(batch, count, length)`, what a `LexicallyConstrainedBeamSearch`
+                must write, or `None`.
 
         Returns:
             `keras_seqzoo.decoding.Hypotheses`.
@@ -48,6 +59,7 @@ class TextTranslation(TargetScoring):
             pad_token=tokenizer.pad_token_id,
             alignment=self.alignment if alignments or strategy.needs_alignment else None,
             source_lengths=tf.reduce_sum(tf.cast(encoder_padding_mask, tf.int32), axis=-1),
+            phrases=phrases,
         )
 
     def translate(
@@ -59,6 +71,7 @@ class TextTranslation(TargetScoring):
         alignments=False,
         truncate=True,
         on_batch=None,
+        phrases=None,
     ):
         """Translate any number of strings, in batches of similar length.
 
@@ -73,23 +86,33 @@ class TextTranslation(TargetScoring):
             truncate: bool, whether a source longer than the preprocessor's
                 `encoder_sequence_length` is cut or is an error.
             on_batch: a function called with the number of sentences after each batch.
+            phrases: a list with, for each text, a list of strings that its translations must have,
+                as whole words. `strategy` must be a `LexicallyConstrainedBeamSearch`, which is the
+                default then, with a width of 10.
 
         Returns:
             A list with, for each text, a list of `Translation`, best first.
 
         Raises:
             ValueError: if there is no preprocessor, `alignments` is asked of a model without
-                attention, `texts` is one string, `max_length` is negative, or a text is too long
-                and `truncate=False`.
+                attention, `texts` is one string, `max_length` is negative, a text is too long and
+                `truncate=False`, `phrases` are not as many as `texts`, or a text has no translation
+                with all of them within its limit.
         """
         if self.preprocessor is None:
             raise ValueError("`translate` needs a `preprocessor`, got None.")
         if alignments and not self.has_alignment:
             raise ValueError("`alignments=True` needs a model with attention, this one has none.")
         if strategy is None:
-            strategy = self.default_strategy
+            constrained = phrases is not None
+            strategy = LexicallyConstrainedBeamSearch(10) if constrained else self.default_strategy
         if not isinstance(strategy, DecodingStrategy):
             raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
+        if strategy.takes_phrases != (phrases is not None):
+            raise ValueError(
+                "A LexicallyConstrainedBeamSearch and `phrases` need each other: got a "
+                f"{type(strategy).__name__} and {'no' if phrases is None else 'some'} `phrases`."
+            )
         if tf.is_tensor(texts):
             texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
         if isinstance(texts, str):
@@ -99,6 +122,8 @@ class TextTranslation(TargetScoring):
         if not isinstance(max_length, int) or max_length < 0:
             raise ValueError(f"`max_length` must be an int of at least 0, got {max_length!r}.")
         texts = list(texts)
+        if phrases is not None:
+            phrases = _table(phrases, len(texts))
         results = [[Translation("", 0.0, 0.0, [], [], None)] for _ in texts]
         filled = [index for index, text in enumerate(texts) if text.strip()]
         if not filled:
@@ -106,25 +131,33 @@ class TextTranslation(TargetScoring):
         ids = self._encode([texts[index] for index in filled], truncate)
         for batch in length_sorted_batches(ids, batch_size):
             rows = tf.ragged.constant([ids[row] for row in batch], dtype=tf.int32)
-            hypotheses = self._search_function(strategy, alignments)(
-                *self.preprocessor.pad(rows), tf.constant(max_length)
-            )
+            wanted = []
+            if phrases is not None:
+                wanted = [self.encode_phrases(phrases[[filled[row] for row in batch]])]
+            search = self._search_function(strategy, max_length, alignments, phrases is not None)
+            hypotheses = search(*self.preprocessor.pad(rows), *wanted)
             for row, translations in zip(
                 batch, self._read(hypotheses, [ids[row] for row in batch]), strict=True
             ):
+                if translations[0].score == -math.inf and phrases is not None:
+                    raise ValueError(
+                        f"`phrases` of text {filled[row] + 1} cannot be met: no translation of at "
+                        f"most {max_length} tokens has all of {phrases[filled[row]].tolist()}."
+                    )
                 results[filled[row]] = translations
             if on_batch is not None:
                 on_batch(len(batch))
         return results
 
-    def _search_function(self, strategy, alignments):
+    def _search_function(self, strategy, max_length, alignments, phrases=False):
         """Make or find the traced search for a strategy."""
 
-        def search(ids, mask, max_length):
-            return self.search(ids, mask, strategy, max_length, alignments)
+        def search(ids, mask, wanted=None):
+            return self.search(ids, mask, strategy, max_length, alignments, wanted)
 
-        key = (type(strategy), repr(strategy.get_config()), alignments)
-        return self._traced(key, search, tf.TensorSpec([], tf.int32))
+        key = (type(strategy), repr(strategy.get_config()), max_length, alignments, phrases)
+        wanted = [tf.TensorSpec([None, None, None], tf.int32)] if phrases else []
+        return self._traced(key, search, *wanted)
 
     def _read(self, hypotheses, sources):
         """Turn hypotheses of a batch into lists of `Translation`."""
@@ -160,3 +193,19 @@ class TextTranslation(TargetScoring):
                     )
                 )
             yield translations
+
+
+def _table(phrases, count):
+    """Makes a rectangle of strings of lists of different lengths, filled up with blank ones."""
+    phrases = list(phrases)
+    if len(phrases) != count:
+        raise ValueError(
+            f"`phrases` must be one list for each of the {count} `texts`, got {len(phrases)}."
+        )
+    for number, own in enumerate(phrases, 1):
+        if isinstance(own, str) or not all(isinstance(phrase, str) for phrase in own):
+            raise ValueError(f"`phrases` must be lists of strings, number {number} is {own!r}.")
+    table = np.full((count, max(map(len, phrases), default=0)), "", object)
+    for row, own in zip(table, phrases, strict=True):
+        row[: len(own)] = own
+    return table

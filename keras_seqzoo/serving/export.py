@@ -27,6 +27,10 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
       `token_ids`, int32 `(batch, max_length)`, `lengths`, int32 `(batch,)`, both with `[EOS]`, and
       `score`, float32 `(batch,)`.
 
+    With a `LexicallyConstrainedBeamSearch` each of them also takes `phrases`, string `(batch,
+    count)`, blank where a text has fewer; a text that has no translation with all of them gets the
+    empty string with score `-inf`.
+
     Blank texts translate to the empty string with score 0; a source above the preprocessor's
     `encoder_sequence_length` is cut; bytes that are no UTF-8 are read as U+FFFD.
 

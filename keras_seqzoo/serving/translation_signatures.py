@@ -15,7 +15,7 @@ class TranslationSignatures:
     Each row of a batch is translated as if it were alone and keeps its place. Sources are cut to
     the preprocessor's `encoder_sequence_length` and padded to the longest of the batch. A row
     without a source (blank text, nothing but padding) is not searched: its translation is empty
-    and its score 0.
+    and its score 0. With a strategy that takes phrases, each function takes them too.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor.
@@ -36,39 +36,47 @@ class TranslationSignatures:
         """Returns a dict from signature names to `tf.types.experimental.ConcreteFunction`s."""
         text = tf.TensorSpec([None], tf.string, name="text")
         token_ids = tf.TensorSpec([None, None], tf.int32, name="token_ids")
+        phrases = []
+        if self._strategy.takes_phrases:
+            phrases = [tf.TensorSpec([None, None], tf.string, name="phrases")]
         return {
-            "serving_default": tf.function(self.translate).get_concrete_function(text),
-            "n_best": tf.function(self.translate_n_best).get_concrete_function(text),
-            "token_ids": tf.function(self.translate_token_ids).get_concrete_function(token_ids),
+            name: tf.function(function).get_concrete_function(source, *phrases)
+            for name, function, source in (
+                ("serving_default", self.translate, text),
+                ("n_best", self.translate_n_best, text),
+                ("token_ids", self.translate_token_ids, token_ids),
+            )
         }
 
-    def translate(self, text):
+    def translate(self, text, phrases=None):
         """Gives the best translation of each text.
 
         Args:
             text: string tensor `(batch,)`.
+            phrases: string tensor `(batch, count)` of what must be in it, or `None`.
 
         Returns:
             A dict of `translation`, string `(batch,)`, and `score`, float32 `(batch,)`.
         """
-        hypotheses, filled = self._search_texts(text, self._strategy)
+        hypotheses, filled = self._search_texts(text, self._strategy, phrases)
         texts = self._detokenize(hypotheses)
         return {
             "translation": spread(texts[:, 0], filled, ""),
             "score": spread(hypotheses.scores[:, 0], filled, 0.0),
         }
 
-    def translate_n_best(self, text):
+    def translate_n_best(self, text, phrases=None):
         """Gives several translations of each text, best first.
 
         Args:
             text: string tensor `(batch,)`.
+            phrases: see `translate`.
 
         Returns:
             A dict of `translations`, string `(batch, n)`, and `scores` and `log_probabilities`,
             float32 `(batch, n)`. Where the search found fewer than n, empty ones of score `-inf`.
         """
-        hypotheses, filled = self._search_texts(text, self._n_best_strategy)
+        hypotheses, filled = self._search_texts(text, self._n_best_strategy, phrases)
         return {
             name: spread(values[:, : self._n_best], filled, blank)
             for name, values, blank in (
@@ -78,12 +86,13 @@ class TranslationSignatures:
             )
         }
 
-    def translate_token_ids(self, token_ids):
+    def translate_token_ids(self, token_ids, phrases=None):
         """Gives the best translation of each token sequence.
 
         Args:
             token_ids: int32 tensor `(batch, length)`, source tokens with `[EOS]`; 0 is padding. Of
                 a sequence that is too long, the last token (`[EOS]`) is kept.
+            phrases: see `translate`.
 
         Returns:
             A dict of `token_ids`, int32 `(batch, max_length)`, target tokens with `[EOS]` and then
@@ -95,7 +104,7 @@ class TranslationSignatures:
         filled = ids.row_lengths() > 0
         ids = tf.ragged.boolean_mask(ids, filled)
         ids = tf.concat([ids[:, : limit - 1], ids[:, limit - 1 :][:, -1:]], axis=1)
-        hypotheses = self._search(ids, self._strategy)
+        hypotheses = self._search(ids, self._strategy, filled, phrases)
         return {
             "token_ids": spread(
                 hypotheses.tokens[:, 0], filled, self._preprocessor.tokenizer.pad_token_id
@@ -104,17 +113,19 @@ class TranslationSignatures:
             "score": spread(hypotheses.scores[:, 0], filled, 0.0),
         }
 
-    def _search_texts(self, text, strategy):
+    def _search_texts(self, text, strategy, phrases):
         filled = ~tf.strings.regex_full_match(text, f"[{SPACES}]*")
         ids = self._preprocessor.encode_source(tf.boolean_mask(text, filled))
-        return self._search(ids, strategy), filled
+        return self._search(ids, strategy, filled, phrases), filled
 
-    def _search(self, ids, strategy):
+    def _search(self, ids, strategy, filled, phrases):
         ids, mask = self._preprocessor.pad(ids)  # (rows, longest)
         # Recurrent layers need a step, also where there is no row to search.
         extra = [[0, 0], [0, tf.cast(tf.shape(ids)[1] == 0, tf.int32)]]
         ids, mask = tf.pad(ids, extra), tf.pad(mask, extra)
-        return self._model.search(ids, mask, strategy, self._max_length)
+        if phrases is not None:
+            phrases = self._model.encode_phrases(tf.boolean_mask(phrases, filled))
+        return self._model.search(ids, mask, strategy, self._max_length, phrases=phrases)
 
     def _detokenize(self, hypotheses):
         """Turns hypotheses into texts `(rows, n)`."""

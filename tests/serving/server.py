@@ -3,7 +3,8 @@
 Neither Keras nor this package can be imported in it. TensorFlow Text's Python package imports
 Keras, so the process loads the library with its ops by itself, as servers do. Standard input holds
 a JSON list of requests, `[folder, calls]` or, for one of the two ways to load alone, `[folder,
-calls, "v1"]`; the answers go to standard output as JSON.
+calls, "v1"]`, where a call is a signature and a dict of its inputs; the answers go to standard
+output as JSON.
 """
 
 import importlib.util
@@ -42,24 +43,29 @@ def plain(outputs):
 
 def serve_v2(folder, calls):
     model = tf.saved_model.load(folder)
-    for signature, name, value in calls:
-        outputs = model.signatures[signature](**{name: tf.constant(array(name, value))})
+    for signature, inputs in calls:
+        given = {name: tf.constant(array(name, value)) for name, value in inputs.items()}
+        outputs = model.signatures[signature](**given)
         yield plain({name: output.numpy() for name, output in outputs.items()})
 
 
 def serve_v1(folder, calls):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         meta = tf.compat.v1.saved_model.loader.load(session, ["serve"], folder)
-        for signature, name, value in calls:
+        for signature, given in calls:
             definition = meta.signature_def[signature]
             fetches = {name: info.name for name, info in definition.outputs.items()}
-            inputs = {definition.inputs[name].name: array(name, value)}
+            inputs = {
+                definition.inputs[name].name: array(name, value) for name, value in given.items()
+            }
             yield plain(session.run(fetches, inputs))
 
 
 def array(name, value):
     if name == "text":  # hexadecimal, since JSON holds no bytes
         return np.array([bytes.fromhex(text) for text in value], object)
+    if name == "phrases":
+        return np.array(value, object)
     return np.array(value, "int32")
 
 

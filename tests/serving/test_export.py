@@ -101,13 +101,13 @@ def served(tmp_path_factory):
         rows = [ids[1], [], ids[0][:1], ids[2] + [9] * 30 + [3]]
         padded = tf.ragged.constant(rows, dtype=tf.int32).to_tensor(0).numpy().tolist()
         calls = [
-            ("serving_default", "text", hexadecimal(SENTENCES)),
-            ("serving_default", "text", hexadecimal([])),
-            ("serving_default", "text", hexadecimal(["", " "])),
-            ("serving_default", "text", hexadecimal([b"the \xff\xfe owl", b"\xf0\x9f", b"\x80"])),
-            ("n_best", "text", hexadecimal([SENTENCES[5], "", SENTENCES[0]])),
-            ("token_ids", "token_ids", padded),
-            *(("serving_default", "text", hexadecimal([text])) for text in SENTENCES[::7]),
+            ("serving_default", {"text": hexadecimal(SENTENCES)}),
+            ("serving_default", {"text": hexadecimal([])}),
+            ("serving_default", {"text": hexadecimal(["", " "])}),
+            ("serving_default", {"text": hexadecimal([b"the \xff\xfe owl", b"\xf0\x9f", b"\x80"])}),
+            ("n_best", {"text": hexadecimal([SENTENCES[5], "", SENTENCES[0]])}),
+            ("token_ids", {"token_ids": padded}),
+            *(("serving_default", {"text": hexadecimal([text])}) for text in SENTENCES[::7]),
         ]
         requests.append((path, calls))
         cases[name] = types.SimpleNamespace(model=model, path=path, rows=rows)

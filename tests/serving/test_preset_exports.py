@@ -26,7 +26,7 @@ def test_a_thousand_sentences_are_served_as_the_model_translates_them(
     path = export_translation_model(model, tmp_path)
     texts = [sentence.encode("utf-8").hex() for sentence in sentences]
     calls = [
-        ["serving_default", "text", texts[begin : begin + BATCH]]
+        ["serving_default", {"text": texts[begin : begin + BATCH]}]
         for begin in range(0, SENTENCES, BATCH)
     ]
     served = subprocess.run(

@@ -1,0 +1,65 @@
+"""Translations that must have given phrases."""
+
+import pytest
+
+from keras_seqzoo.decoding import BeamSearch, LexicallyConstrainedBeamSearch
+from tests.models import small
+
+TEXTS = ["a bee hums", "", "no rain", "the moon is far"]
+PHRASES = [["old cars"], ["door"], [], ["rain", "she"]]
+
+
+def test_translations_have_their_phrases():
+    model = small.shared_model()
+    search = LexicallyConstrainedBeamSearch(30, n_best=3)
+    found = model.translate(TEXTS, search, max_length=16, phrases=PHRASES)
+    for translations, own in zip(found, PHRASES, strict=True):
+        for translation in translations[: 0 if translations[0].text == "" else None]:
+            assert all(f" {phrase}" in f" {translation.text}" for phrase in own)
+    assert found[1][0].text == "" and found[1][0].score == 0.0
+    assert len(found[0]) == 3
+    scores = model.score(["a bee hums"], [found[0][0].text])
+    if found[0][0].target_tokens[-1] == "[EOS]":
+        assert scores[0][0] == pytest.approx(found[0][0].log_probability, rel=1e-4)
+
+
+def test_a_row_does_not_depend_on_the_others_phrases():
+    model = small.shared_model()
+    search = LexicallyConstrainedBeamSearch(12)
+    together = model.translate(TEXTS, search, max_length=10, phrases=PHRASES)
+    for text, own, found in zip(TEXTS, PHRASES, together, strict=True):
+        [alone] = model.translate([text], search, max_length=10, phrases=[own])
+        assert alone[0].text == found[0].text
+
+
+def test_the_default_search_and_alignments():
+    model = small.shared_model()
+    [[best]] = model.translate(["no rain"], max_length=12, phrases=[["far"]], alignments=True)
+    assert "far" in best.text
+    assert best.alignment.shape == (len(best.target_tokens), len(best.source_tokens))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"phrases": [["a"]]}, "`phrases` must be one list for each of the 2 `texts`, got 1"),
+        ({"phrases": ["a", []]}, "`phrases` must be lists of strings, number 1 is 'a'"),
+        ({"phrases": [[], [3]]}, r"`phrases` must be lists of strings, number 2 is \[3\]"),
+        (
+            {"phrases": [[], []], "strategy": BeamSearch(3)},
+            "need each other: got a BeamSearch and some `phrases`",
+        ),
+        (
+            {"strategy": LexicallyConstrainedBeamSearch(3)},
+            "need each other: got a LexicallyConstrainedBeamSearch and no `phrases`",
+        ),
+        (
+            {"phrases": [[], ["she paints a door in blue"]], "max_length": 3},
+            "`phrases` of text 2 cannot be met: no translation of at most 3 tokens has all of "
+            r"\['she paints",
+        ),
+    ],
+)
+def test_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        small.shared_model().translate(["no rain", "the moon"], **options)
