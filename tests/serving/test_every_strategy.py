@@ -27,7 +27,7 @@ from keras_seqzoo.serving import export_translation_model
 from tests.serving.test_export import SOURCE, hexadecimal, make_model
 
 TEXTS = SOURCE[:12]
-PHRASES = [["chante."], ["Mon voisin", "vieux"], []] * 4
+PHRASES = [["chante."], ["voisin", "le"], []] * 4
 STRATEGIES = {
     "greedy": Greedy(),
     "beam": BeamSearch(4, WuLengthPenalty(0.7), coverage_penalty=0.2, max_source_ratio=1.0),
