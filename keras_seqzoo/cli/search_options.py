@@ -57,6 +57,24 @@ Diversity = Annotated[
     float | None,
     _number(BEAM, min=0.0, help="What a group takes off log P of such a token; by default 0.5."),
 ]
+Phrase = Annotated[
+    list[str] | None,
+    _option(
+        BEAM,
+        metavar="TEXT",
+        help="Whole words that each translation must have; may be given several times. The beam "
+        "should be wider than they have tokens.",
+    ),
+]
+Phrases = Annotated[
+    str | None,
+    _option(
+        BEAM,
+        metavar="FILE",
+        help="The same for each line: a file with as many lines as the input, tabs between "
+        "phrases.",
+    ),
+]
 Samples = Annotated[
     int | None,
     _option(

@@ -6,6 +6,7 @@ from keras_seqzoo.cli.options import check_n_best, make_strategy
 from keras_seqzoo.decoding import (
     DiverseBeamSearch,
     EndThreshold,
+    LexicallyConstrainedBeamSearch,
     MinimumLength,
     NoRepeatedNGrams,
     PowerLengthPenalty,
@@ -25,9 +26,13 @@ BEAM_OPTIONS = (
     "coverage_penalty",
     "groups",
     "diversity",
+    "phrase",
+    "phrases",
 )
 SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "seed")
-NEEDED = {"diversity": "groups"} | dict.fromkeys(SAMPLING_OPTIONS, "samples")
+NEEDED = {"diversity": "groups", "lexicon": "replace_unknown"} | dict.fromkeys(
+    SAMPLING_OPTIONS, "samples"
+)
 
 
 def check_together(context):
@@ -39,7 +44,7 @@ def check_together(context):
     options = context.params
     given = [name for name in options if context.get_parameter_source(name).name == "COMMANDLINE"]
     for name in given:
-        if name in NEEDED and options[NEEDED[name]] is None:
+        if name in NEEDED and not options[NEEDED[name]]:
             raise ValueError(f"{_flag(name)} needs {_flag(NEEDED[name])}")
     if options["samples"] is not None:
         others = [_flag(name) for name in given if name in BEAM_OPTIONS]
@@ -47,6 +52,8 @@ def check_together(context):
             raise ValueError(
                 f"--samples goes with neither --beam nor its options, got {', '.join(others)}"
             )
+    if options["groups"] is not None and (options["phrase"] or options["phrases"]):
+        raise ValueError("--groups does not go with --phrase or --phrases")
     if options["minimum_bayes_risk"] and max(options["samples"] or 1, options["n_best"]) == 1:
         raise ValueError("--minimum-bayes-risk needs --samples or --n-best above 1")
     fewest, most = options["min_source_ratio"], options["max_source_ratio"]
@@ -78,6 +85,9 @@ def make_search(options):
     beam, n_best, groups = (options[name] for name in ("beam", "n_best", "groups"))
     score = make_score(options["length_form"], options["length_penalty"])
     coverage = options["coverage_penalty"]
+    if options["phrase"] or options["phrases"]:
+        check_n_best(n_best, beam)
+        return LexicallyConstrainedBeamSearch(beam, score, n_best, coverage, **kwargs)
     if groups is None:
         return make_strategy(beam, score, n_best, coverage, **kwargs)
     if beam % groups:

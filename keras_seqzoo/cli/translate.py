@@ -4,10 +4,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo import decoding
 from keras_seqzoo.cli import search_options
 from keras_seqzoo.cli.help_sections import OUTPUT
-from keras_seqzoo.cli.lines import as_column, check_lengths, input_chunks, write_lines
+from keras_seqzoo.cli.lines import check_lengths, input_chunks, write_lines
 from keras_seqzoo.cli.options import (
     DEFAULT_PRESET,
     BatchSize,
@@ -20,7 +19,9 @@ from keras_seqzoo.cli.options import (
 )
 from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.cli.search_strategy import check_together, make_search
-from keras_seqzoo.models import word_alignment as align_words
+from keras_seqzoo.cli.translation_rows import known_words, most_agreed, output_rows
+from keras_seqzoo.cli.wanted_phrases import WantedPhrases
+from keras_seqzoo.models import Lexicon
 from keras_seqzoo.plots import check_figure_path, plot_alignment
 
 EXAMPLES = """\b
@@ -31,6 +32,7 @@ Examples:
   seqzoo translate --beam 12 --groups 4 --n-best 4 "A man sleeps."
   seqzoo translate --samples 5 --temperature 0.8 "A man sleeps."
   seqzoo translate --samples 30 --minimum-bayes-risk chrf "A man sleeps."
+  seqzoo translate --beam 12 --phrase "un clebs" "A dog sleeps."
   seqzoo translate --preset seed-1 --preset seed-2 < english.txt
   seqzoo translate --attention-plot attention.png "A man sleeps."
 """
@@ -87,12 +89,30 @@ def translate(
             "the others.",
         ),
     ] = None,
+    replace_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--replace-unknown",
+            rich_help_panel=OUTPUT,
+            help="In the place of an unknown word, write the source word it attends to most.",
+        ),
+    ] = False,
+    lexicon: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=OUTPUT,
+            help="Write its translation by this file of `seqzoo lexicon` instead, if it has one.",
+        ),
+    ] = None,
     beam: Beam = 5,
     length_form: search_options.LengthForm = "power",
     length_penalty: search_options.LengthCoefficient = None,
     coverage_penalty: search_options.CoveragePenalty = 0.0,
     groups: search_options.Groups = None,
     diversity: search_options.Diversity = None,
+    phrase: search_options.Phrase = None,
+    phrases: search_options.Phrases = None,
     samples: search_options.Samples = None,
     temperature: search_options.Temperature = None,
     top_k: search_options.TopK = None,
@@ -118,17 +138,20 @@ def translate(
     """
     check_together(context)
     strategy = make_search(context.params)
+    wanted = WantedPhrases(phrase, phrases) if strategy.takes_phrases else None
+    table = None if lexicon is None else Lexicon.load(lexicon)
     chunks = input_chunks(texts)
     if attention_plot is not None:
         check_figure_path(attention_plot)
         chunks = _one_sentence(chunks)
     model = load_translation_models(preset)
-    for option, wanted in (
+    for option, needed in (
         ("--attention-plot", attention_plot is not None),
         ("--word-alignment", word_alignment),
         ("--coverage-penalty", strategy.needs_alignment),
+        ("--replace-unknown", replace_unknown),
     ):
-        if wanted and not model.has_alignment:
+        if needed and not model.has_alignment:
             names = ", ".join(preset)
             raise ValueError(f"{option} needs a model with attention, {names} has none")
     limit = max_length or model.preprocessor.decoder_sequence_length
@@ -150,28 +173,27 @@ def translate(
             strategy,
             max_length=max_length,
             batch_size=batch_size,
-            alignments=word_alignment or attention_plot is not None,
+            alignments=word_alignment or replace_unknown or attention_plot is not None,
             on_batch=count,
+            phrases=None if wanted is None else wanted.of_lines(first, len(lines)),
         )
         line.clear()
         # Diverse beams give as many of each group.
         results = [translations[: samples or n_best] for translations in results]
+        if replace_unknown:
+            results = [
+                known_words(found, source, table)
+                for found, source in zip(results, lines, strict=True)
+            ]
         if minimum_bayes_risk:
-            results = [_agreed(translations, minimum_bayes_risk) for translations in results]
+            results = [most_agreed(found, minimum_bayes_risk) for found in results]
         write_lines(
             row
             for number, translations in enumerate(results, first)
-            for row in _rows(number, translations, shown, scores, word_alignment)
+            for row in output_rows(number, translations, shown, scores, word_alignment)
         )
         if attention_plot is not None:
             plot_alignment(next(best for best, *_ in results if best.source_tokens), attention_plot)
-
-
-def _agreed(translations, utility):
-    """Return the one that the others agree with most, in a list."""
-    texts = [translation.text for translation in translations]
-    (expected, index), *_ = decoding.minimum_bayes_risk(texts, utility)
-    return [translations[index]._replace(score=expected)]
 
 
 def _one_sentence(chunks):
@@ -181,18 +203,3 @@ def _one_sentence(chunks):
     if count != 1:
         raise ValueError(f"--attention-plot needs exactly one sentence, got {count}")
     return chunks
-
-
-def _rows(number, translations, n_best, scores, alignment):
-    """Yield the lines of output for one line of input."""
-    columns = n_best > 1 or scores or alignment
-    for rank, translation in enumerate(translations, 1):
-        row = [as_column(translation.text, "\t" if columns else "")]
-        if n_best > 1:
-            row = [str(number), str(rank), *row]
-        if scores:
-            row.append(f"{translation.score:.4f}")
-        if alignment:
-            links = translation.alignment is not None
-            row.append(align_words(translation).pharaoh() if links else "")
-        yield "\t".join(row)

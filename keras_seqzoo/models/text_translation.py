@@ -140,9 +140,11 @@ class TextTranslation(TargetScoring):
                 batch, self._read(hypotheses, [ids[row] for row in batch]), strict=True
             ):
                 if translations[0].score == -math.inf and phrases is not None:
+                    wanted = [phrase for phrase in phrases[filled[row]] if phrase]
                     raise ValueError(
-                        f"`phrases` of text {filled[row] + 1} cannot be met: no translation of at "
-                        f"most {max_length} tokens has all of {phrases[filled[row]].tolist()}."
+                        f"`phrases` {wanted} cannot be met: no translation of "
+                        f"{texts[filled[row]][:40]!r} within its limit of tokens (at most "
+                        f"{max_length}) has all of them."
                     )
                 results[filled[row]] = translations
             if on_batch is not None:

@@ -7,6 +7,7 @@ from keras_seqzoo.decoding import (
     DiverseBeamSearch,
     EndThreshold,
     Greedy,
+    LexicallyConstrainedBeamSearch,
     MinimumLength,
     NoRepeatedNGrams,
     RepetitionPenalty,
@@ -15,7 +16,7 @@ from keras_seqzoo.decoding import (
     WuLengthPenalty,
     minimum_bayes_risk,
 )
-from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM, word_alignment
+from keras_seqzoo.models import Ensemble, Lexicon, RecurrentSeq2SeqLM, word_alignment
 
 TEXTS = ["a red dog runs", "a cat", "red cat sees a dog"]
 
@@ -314,6 +315,13 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
         (("--minimum-bayes-risk", "chrf"), "--minimum-bayes-risk needs --samples or --n-best"),
         (("--minimum-bayes-risk", "chrf", "--samples", 1), "above 1"),
         (("--minimum-bayes-risk", "ter", "--samples", 3), "'--minimum-bayes-risk'"),
+        (("--phrase", "cat", "--groups", 5), "--groups does not go with --phrase or --phrases"),
+        (("--phrase", "cat", "--samples", 5), "got --phrase"),
+        (("--phrases", "no-such-file"), "no-such-file"),
+        (("--phrase", "red cat and red dog", "--max-length", 2), "cannot be met"),
+        (("--lexicon", "words.tsv"), "--lexicon needs --replace-unknown"),
+        (("--replace-unknown", "--lexicon", "no-such-file"), "no-such-file"),
+        (("--preset", "gru_plain", "--replace-unknown"), "--replace-unknown needs a model"),
         (("--max-source-ratio", 0), "`max_source_ratio` must be a number above 0"),
         (("--preset", "gru_plain", "--coverage-penalty", 1), "--coverage-penalty needs a model"),
     ],
@@ -323,6 +331,35 @@ def test_bad_search_options(seqzoo, options, message):
     assert (result.status, result.output) == (2, "")
     [line] = result.errors.splitlines()
     assert message in line
+
+
+def test_phrases(seqzoo, model, tmp_path):
+    search = LexicallyConstrainedBeamSearch(8)
+    found = model.translate(["a dog", "a cat"], search, phrases=[["red"], ["red"]])
+    expected = as_output([best.text for best, *_ in found])
+    options = ("--beam", 8, "--phrase", "red")
+    assert seqzoo("translate", *options, "a dog", "a cat") == (0, expected, "")
+    assert all("red" in line for line in expected.split("\n")[:-1])
+
+    wanted = tmp_path / "wanted.txt"
+    wanted.write_text("cat\tdog\n\n", encoding="utf-8")
+    result = seqzoo("translate", *options, "--phrases", wanted, "a dog", "", "a cat")
+    assert result.status == 2
+    assert f"--phrases needs a line for each line of the input, {wanted} has 2" in result.errors
+    result = seqzoo("translate", *options, "--phrases", wanted, "a dog", "a cat")
+    found = model.translate(["a dog", "a cat"], search, phrases=[["red", "cat", "dog"], ["red"]])
+    assert result.output == as_output([best.text for best, *_ in found])
+
+
+def test_replace_unknown(seqzoo, model, tmp_path):
+    lexicon = tmp_path / "words.tsv"
+    Lexicon({"dog": {"chien": 1.0}}).save(lexicon)
+    expected = as_output(best(model, ["a red dog"], BeamSearch(5)))  # without unknown words
+    options = ("--replace-unknown", "--lexicon", lexicon)
+    assert seqzoo("translate", *options, "a red dog") == (0, expected, "")
+    lexicon.write_text("dog\tchien\n", encoding="utf-8")
+    result = seqzoo("translate", *options, "a red dog")
+    assert result.status == 2 and f"{lexicon}, line 1" in result.errors
 
 
 def test_word_alignment(seqzoo, model):

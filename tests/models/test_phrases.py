@@ -55,8 +55,8 @@ def test_the_default_search_and_alignments():
         ),
         (
             {"phrases": [[], ["she paints a door in blue"]], "max_length": 3},
-            "`phrases` of text 2 cannot be met: no translation of at most 3 tokens has all of "
-            r"\['she paints",
+            r"`phrases` \['she paints a door in blue'\] cannot be met: no translation of "
+            r"'the moon' within its limit of tokens \(at most 3\)",
         ),
     ],
 )
