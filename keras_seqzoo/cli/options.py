@@ -7,6 +7,7 @@ import typer
 from keras_seqzoo.cli.help_sections import BEAM, LIMITS
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
+from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.zoo import preset_path
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
@@ -95,13 +96,21 @@ def load_translation_models(presets):
         raise ValueError(f"the presets {', '.join(presets)} do not go together: {error}") from error
 
 
-def make_strategy(beam, length_penalty, n_best=1, coverage_penalty=0.0, **kwargs):
+def make_strategy(
+    beam,
+    length_penalty,
+    n_best=1,
+    coverage_penalty=0.0,
+    max_source_ratio=MAX_SOURCE_RATIO,
+    **kwargs,
+):
     """Make the search that the options ask for.
 
     Raises:
         ValueError: if more hypotheses are asked for than the beam is wide.
     """
     check_n_best(n_best, beam)
+    kwargs["max_source_ratio"] = max_source_ratio
     if beam == 1 and not coverage_penalty:
         return Greedy(**kwargs)
     return BeamSearch(beam, length_penalty, n_best, coverage_penalty, **kwargs)

@@ -108,7 +108,7 @@ MinSourceRatio = Annotated[
     _number(LIMITS, min=0.0, help="The fewest tokens for each token of the source."),
 ]
 MaxSourceRatio = Annotated[
-    float | None, _number(LIMITS, help="The most tokens for each token of the source.")
+    float, _number(LIMITS, help="The most tokens for each token of the source, both ends counted.")
 ]
 EndThreshold = Annotated[
     float | None,

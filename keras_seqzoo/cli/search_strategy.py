@@ -57,7 +57,7 @@ def check_together(context):
     if options["minimum_bayes_risk"] and max(options["samples"] or 1, options["n_best"]) == 1:
         raise ValueError("--minimum-bayes-risk needs --samples or --n-best above 1")
     fewest, most = options["min_source_ratio"], options["max_source_ratio"]
-    if fewest is not None and most is not None and fewest > most:
+    if fewest is not None and fewest > most:
         raise ValueError(
             f"--min-source-ratio {fewest:g} is above the --max-source-ratio of {most:g}"
         )

@@ -22,6 +22,7 @@ from keras_seqzoo.cli.search_strategy import check_together, make_search
 from keras_seqzoo.cli.translation_rows import known_words, most_agreed, output_rows
 from keras_seqzoo.cli.wanted_phrases import WantedPhrases
 from keras_seqzoo.models import Lexicon
+from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.plots import check_figure_path, plot_alignment
 
 EXAMPLES = """\b
@@ -122,7 +123,7 @@ def translate(
     min_length: search_options.MinLength = None,
     max_length: MaxLength = None,
     min_source_ratio: search_options.MinSourceRatio = None,
-    max_source_ratio: search_options.MaxSourceRatio = None,
+    max_source_ratio: search_options.MaxSourceRatio = MAX_SOURCE_RATIO,
     end_threshold: search_options.EndThreshold = None,
     no_repeat_ngram: search_options.NoRepeatNGram = None,
     repetition_penalty: search_options.RepetitionPenalty = None,

@@ -4,7 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
+from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.encoder_decoder import EncoderDecoder
@@ -13,7 +13,7 @@ from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
     RecurrentEncoderDecoderBackbone,
 )
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
-from keras_seqzoo.models.text_translation import TextTranslation
+from keras_seqzoo.models.text_translation import TextTranslation, default_search
 from keras_seqzoo.shapes import dimension
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
@@ -107,14 +107,14 @@ class RecurrentSeq2SeqLM(
             weighted_metrics: metrics of the logits; by default none. Without any, training with
                 `SequenceCrossentropy` makes no logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
-                `keras_hub.samplers`; by default `BeamSearch(width=5)`.
+                `keras_hub.samplers`; by default `BeamSearch(width=5, max_source_ratio=3.0)`.
             **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
         """
         if optimizer == "auto":
             optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
         if loss == "auto":
             loss = SequenceCrossentropy(label_smoothing=0.1)
-        sampler = BeamSearch(width=5) if sampler == "auto" else sampler
+        sampler = default_search() if sampler == "auto" else sampler
         own = isinstance(sampler, DecodingStrategy)
         kwargs["weighted_metrics"] = list(weighted_metrics)
         super().compile(optimizer, loss, sampler="greedy" if own else sampler, **kwargs)

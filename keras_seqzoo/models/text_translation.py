@@ -10,6 +10,15 @@ from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, LexicallyConstra
 from keras_seqzoo.models.target_scoring import TargetScoring
 from keras_seqzoo.models.translation import Translation
 
+# Of tokens, by default: far above what translations have, and far below `max_length`, up to which a
+# search of length-normalised scores would go on to be sure.
+MAX_SOURCE_RATIO = 3.0
+
+
+def default_search(width=5):
+    """Makes the search that is used where none is asked for."""
+    return BeamSearch(width, max_source_ratio=MAX_SOURCE_RATIO)
+
 
 class TextTranslation(TargetScoring):
     """Mixin that gives a step model with a preprocessor `search`, `translate`, `score` and `align`.
@@ -21,9 +30,8 @@ class TextTranslation(TargetScoring):
 
     @property
     def default_strategy(self):
-        """The strategy of `compile`, or a beam of 5 where that has a sampler of another kind."""
-        own = isinstance(self.sampler, DecodingStrategy)
-        return self.sampler if own else BeamSearch(width=5)
+        """The strategy of `compile`, or the default beam where that has a sampler of KerasHub's."""
+        return self.sampler if isinstance(self.sampler, DecodingStrategy) else default_search()
 
     def search(
         self,
@@ -78,7 +86,8 @@ class TextTranslation(TargetScoring):
         Args:
             texts: a list of strings, or a string tensor `(n,)`. Empty and blank ones translate to
                 the empty string.
-            strategy: a `DecodingStrategy`; by default the one of `compile`, else a beam of 5.
+            strategy: a `DecodingStrategy`; by default the one of `compile`, else a beam of 5 that
+                writes at most three tokens for each one of the source.
             max_length: int, the most target tokens; by default the preprocessor's
                 `decoder_sequence_length`.
             batch_size: int, sentences searched at a time.

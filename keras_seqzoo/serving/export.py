@@ -37,7 +37,7 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor, an `Ensemble` or a `ShallowFusion`.
         directory: string or path. The model's folder; the versions in it are left as they are.
-        strategy: a `DecodingStrategy`; by default the one of `model.compile`, else a beam of 5.
+        strategy: a `DecodingStrategy`; by default that of `model.translate`.
         n_best: int, n of the signature `n_best`; by default as many as the strategy can give, the
             width of a beam or the number of samples.
         max_length: int, the most target tokens; by default the preprocessor's

@@ -10,7 +10,9 @@ def test_scores_and_signatures(seqzoo, model, tmp_path):
     arguments = ("evaluate", "--preset", "gru_attention_multi30k_en_fr", "--beam", 2)
     arguments += ("--source", source, "--reference", reference)
     texts, references = parallel_text(5)
-    translations = [best.text for [best] in model.translate(texts, BeamSearch(2))]
+    translations = [
+        best.text for [best] in model.translate(texts, BeamSearch(2, max_source_ratio=3.0))
+    ]
     for options, lowercase in [((), False), (("--lowercase",), True), (("-lc",), True)]:
         bleu = sacrebleu.metrics.BLEU(lowercase=lowercase)
         chrf = sacrebleu.metrics.CHRF(lowercase=lowercase)

@@ -13,7 +13,7 @@ def test_versions_that_translate_like_the_model(seqzoo, model, tmp_path):
     served = tf.saved_model.load(str(tmp_path / "served" / "1"))
     texts = ["a red dog", "", "cat"]
     outputs = served.signatures["serving_default"](text=tf.constant(texts))
-    expected = model.translate(texts, BeamSearch(3), max_length=6)
+    expected = model.translate(texts, BeamSearch(3, max_source_ratio=3.0), max_length=6)
     assert [text.decode() for text in outputs["translation"].numpy()] == [
         best.text for [best] in expected
     ]

@@ -1,23 +1,32 @@
+import functools
+
 import pytest
 
+from keras_seqzoo import decoding
 from keras_seqzoo.cli import lines
 from keras_seqzoo.cli.options import DEFAULT_PRESET
 from keras_seqzoo.decoding import (
-    BeamSearch,
-    DiverseBeamSearch,
     EndThreshold,
-    Greedy,
-    LexicallyConstrainedBeamSearch,
     MinimumLength,
     NoRepeatedNGrams,
     RepetitionPenalty,
-    Sampling,
     WordReward,
     WuLengthPenalty,
     minimum_bayes_risk,
 )
 from keras_seqzoo.models import Ensemble, Lexicon, RecurrentSeq2SeqLM, word_alignment
 
+# The strategies with the limit that the command line sets.
+BeamSearch, DiverseBeamSearch, Greedy, LexicallyConstrainedBeamSearch, Sampling = (
+    functools.partial(strategy, max_source_ratio=3.0)
+    for strategy in (
+        decoding.BeamSearch,
+        decoding.DiverseBeamSearch,
+        decoding.Greedy,
+        decoding.LexicallyConstrainedBeamSearch,
+        decoding.Sampling,
+    )
+)
 TEXTS = ["a red dog runs", "a cat", "red cat sees a dog"]
 
 

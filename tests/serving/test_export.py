@@ -127,7 +127,7 @@ def served(tmp_path_factory):
 STRATEGIES = {
     "joint": (BeamSearch(width=3, length_penalty=0.6), None, 3),
     "separate": (BeamSearch(width=4), 7, 3),
-    "mixed": (BeamSearch(width=5), None, 5),
+    "mixed": (BeamSearch(width=5, max_source_ratio=3.0), None, 5),
     "greedy": (Greedy(), None, 1),
 }
 names = pytest.mark.parametrize("name", STRATEGIES)
