@@ -5,7 +5,8 @@
 Three tables, over test 2016 of Multi30k:
 
 1. One model, a preset: greedy search, our beam and KerasHub's `BeamSampler`, in turn. `translate`
-   is text to text in batches of similar length; `generate` is KerasHub's, in batches as they come.
+   is text to text in batches of similar length; `generate` is KerasHub's, in batches as they come,
+   over the first 128 sentences.
 2. The same preset, one sentence at a time: median and 99th percentile of the latency.
 3. With `--peers` and `--peer-scripts`: the peers' model (see `peer_model.py`), trained by us and by
    JoeyNMT for an epoch each, and their searches over the same subwords, in the same batches, ids to
@@ -36,6 +37,7 @@ from keras_seqzoo.models import RecurrentSeq2SeqLM
 SPLIT = "test_2016_flickr"
 MAX_LENGTH = 60  # of the peers
 BATCH = 64
+GENERATED = 128  # sentences for `generate`, which takes long with KerasHub's beam
 STEPS = 454  # batches of an epoch
 WEIGHTS = "seqzoo_feeding.weights.h5"
 JOEYNMT = "joeynmt.sh"
@@ -58,26 +60,27 @@ def preset_speed(model, sources, beam, ratio, rounds):
     def translate(strategy):
         return lambda: model.translate(sources, strategy, batch_size=BATCH)
 
+    batches = [sources[first : first + BATCH] for first in range(0, GENERATED, BATCH)]
+
     def generate(twin):
-        batches = [sources[first : first + BATCH] for first in range(0, len(sources), BATCH)]
         return lambda: [twin.generate(batch) for batch in batches]
 
-    runs = {name: translate(strategy) for name, strategy in strategies.items()}
+    runs = {name: (translate(strategy), len(sources)) for name, strategy in strategies.items()}
     for name, sampler in samplers.items():
         # One model each, since `compile` forgets what it has traced.
         twin = RecurrentSeq2SeqLM(model.backbone, model.preprocessor, tie_softmax=model.tie_softmax)
         twin.set_weights(model.get_weights())
         twin.compile(sampler=sampler)
-        runs[name] = generate(twin)
-    for run in runs.values():
+        runs[name] = generate(twin), GENERATED
+    for run, _ in runs.values():
         run()  # traces and compiles
-    times = {name: [] for name in runs}
+    speeds = {name: [] for name in runs}
     for _ in range(rounds):
-        for name, run in runs.items():
+        for name, (run, count) in runs.items():
             started = time.perf_counter()
             run()
-            times[name].append(time.perf_counter() - started)
-    return {name: len(sources) / statistics.median(each) for name, each in times.items()}
+            speeds[name].append(count / (time.perf_counter() - started))
+    return {name: statistics.median(each) for name, each in speeds.items()}
 
 
 def latency(model, sources, strategy):
