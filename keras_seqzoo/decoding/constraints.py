@@ -41,6 +41,9 @@ class Constraint(abc.ABC):
 
     reads_tokens = False
 
+    def check(self, max_length):
+        """Raises a ValueError if no sequence of at most `max_length` tokens, an int, can meet it."""
+
     @abc.abstractmethod
     def apply(self, log_probabilities, written):
         """Gives the changed log probabilities.
@@ -116,6 +119,13 @@ class MinimumLength(Constraint):
     def __init__(self, length=0, source_ratio=0.0):
         self.length = check_integer("length", length, minimum=0)
         self.source_ratio = check_number("source_ratio", source_ratio, minimum=0)
+
+    def check(self, max_length):
+        """Compares the length with the limit."""
+        if self.length > max_length:
+            raise ValueError(
+                f"A MinimumLength of {self.length} cannot be met: `max_length` is {max_length}."
+            )
 
     def apply(self, log_probabilities, written):
         """Forbids the end token in rows that are too short."""
@@ -251,7 +261,13 @@ def constrain(step, state, constraints, task):
 
     Returns:
         A tuple `(step, state)`; the state holds the given one under `"inner"`.
+
+    Raises:
+        ValueError: if a constraint cannot be met in the length of the task.
     """
+    if isinstance(task.max_length, int):
+        for constraint in constraints:
+            constraint.check(task.max_length)
     batch = dimension(task.start_tokens, 0)
     reads_tokens = any(constraint.reads_tokens for constraint in constraints)
     state = {

@@ -161,6 +161,7 @@ class DecodingStrategy(abc.ABC):
         if prefix is not None:
             if prefix_mask is None:
                 prefix_mask = tf.ones_like(prefix, tf.bool)
+            _check_prefix(prefix_mask, max_length)
             step, state = force_prefix(step, state, prefix, prefix_mask)
             alignment = _inside(alignment)
         return self.search(StepFunction(step, state, start_tokens, end_token, alignment), task)
@@ -231,6 +232,17 @@ class DecodingStrategy(abc.ABC):
     def from_config(cls, config):
         """Makes a strategy from the constructor arguments."""
         return cls(**config)
+
+
+def _check_prefix(mask, max_length):
+    """Refuses a prefix that is longer than what it begins, where numbers are known."""
+    known = tf.get_static_value(tf.convert_to_tensor(mask))
+    if known is not None and known.ndim == 2 and isinstance(max_length, int):
+        for row, count in enumerate(known.sum(axis=1)):
+            if count > max_length:
+                raise ValueError(
+                    f"`prefix` of row {row} has {count} tokens, and `max_length` is {max_length}."
+                )
 
 
 def _inside(alignment):

@@ -22,7 +22,7 @@ class StrategySampler(keras_hub.samplers.Sampler):
             alignments or source lengths no such model has.
 
     Raises:
-        ValueError: if `strategy` is none, and in `generate` unless there is one stop token.
+        ValueError: if `strategy` is none or takes phrases, and in `generate` unless there is one stop token.
 
     Example:
     ```python
@@ -38,6 +38,11 @@ class StrategySampler(keras_hub.samplers.Sampler):
             strategy = keras.saving.deserialize_keras_object(strategy)
         if not isinstance(strategy, DecodingStrategy):
             raise ValueError(f"`strategy` must be a DecodingStrategy. Received {strategy!r}.")
+        if strategy.takes_phrases:
+            raise ValueError(
+                f"`strategy` must not need `phrases`, which `generate` has not: a "
+                f"{type(strategy).__name__} does."
+            )
         self.strategy = strategy
 
     def __call__(

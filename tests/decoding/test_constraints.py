@@ -218,3 +218,5 @@ def test_what_a_search_lacks_is_named():
         Greedy(constraints=[MinimumLength(source_ratio=1.0)])(step, (), [0], 1, 3)
     with pytest.raises(ValueError, match="`tokens` must be in the vocabulary of 2, got 2"):
         Greedy(constraints=[ForbiddenTokens([2])])(step, (), [0], 1, 3)
+    with pytest.raises(ValueError, match="MinimumLength of 4 cannot be met: `max_length` is 3"):
+        Greedy(constraints=[MinimumLength(4)])(step, (), [0], 1, 3)

@@ -86,3 +86,9 @@ def test_errors_name_the_argument():
         force_prefix(*model(), PREFIX[0], MASK[0])
     with pytest.raises(ValueError, match="`mask`"):
         force_prefix(*model(), PREFIX, MASK[:, :1])
+
+
+def test_a_prefix_that_is_too_long_is_refused():
+    step, state = model()
+    with pytest.raises(ValueError, match="`prefix` of row 0 has 2 tokens, and `max_length` is 1"):
+        Greedy()(step, state, [2] * 3, END, 1, prefix=[[4, 0], [4, 1], [0, 0]], prefix_mask=MASK)

@@ -11,6 +11,7 @@ from keras_seqzoo.decoding import (
     ExhaustiveSearch,
     ForbiddenTokens,
     Greedy,
+    LexicallyConstrainedBeamSearch,
     MinimumLength,
     NoRepeatedNGrams,
     Sampling,
@@ -132,6 +133,8 @@ def test_configuration():
 
 
 def test_errors(transformer):
+    with pytest.raises(ValueError, match="`strategy` must not need `phrases`"):
+        StrategySampler(LexicallyConstrainedBeamSearch())
     with pytest.raises(ValueError, match="`strategy` must be a DecodingStrategy"):
         StrategySampler("beam")
     transformer.compile(sampler=StrategySampler(Greedy()))
