@@ -33,15 +33,17 @@ def peer_model(vocabulary_size=VOCABULARY_SIZE, dtype="float32", input_feeding=F
     return RecurrentSeq2SeqLM(backbone, tie_softmax=False)
 
 
+def peer_pieces(folder):
+    """Reads the peers' vocabulary: the pieces, the first of which has the id SPECIAL."""
+    pieces = Path(folder, "onmt.voc").read_text(encoding="utf-8").split("\n")[PEER_SPECIAL:]
+    # The peers have fewer special tokens: the rarest pieces make room, so that V is theirs.
+    return pieces[: VOCABULARY_SIZE - SPECIAL]
+
+
 def peer_ids(folder, split, language, prefix=()):
     """Reads text that the peers' setup.sh prepared, as lists of our ids."""
-    folder = Path(folder)
-    pieces = (folder / "onmt.voc").read_text(encoding="utf-8").split("\n")[PEER_SPECIAL:]
-    # The peers have fewer special tokens: the rarest pieces make room, so that V is theirs.
-    ids = {
-        piece: SPECIAL + index for index, piece in enumerate(pieces[: VOCABULARY_SIZE - SPECIAL])
-    }
-    lines = (folder / f"{split}.sp.{language}").read_text(encoding="utf-8").splitlines()
+    ids = {piece: SPECIAL + index for index, piece in enumerate(peer_pieces(folder))}
+    lines = Path(folder, f"{split}.sp.{language}").read_text(encoding="utf-8").splitlines()
     return [[*prefix, *(ids.get(piece, UNKNOWN) for piece in row.split()), END] for row in lines]
 
 

@@ -9,9 +9,10 @@ Three tables, over test 2016 of Multi30k:
    over the first 128 sentences.
 2. The same preset, one sentence at a time: median and 99th percentile of the latency.
 3. With `--peers` and `--peer-scripts`: the peers' model (see `peer_model.py`), trained by us and by
-   JoeyNMT for an epoch each, and their searches over the same subwords, in the same batches, ids to
-   ids. JoeyNMT stops a sentence when the best live hypothesis has ended; ours stops where nothing
-   better can come, or at the limit. Every run is a process of its own.
+   JoeyNMT for an epoch each, and their searches over the same subwords, ids to ids: ours in batches
+   of similar length, as `translate` makes them, and in JoeyNMT's batches, which are in the order of
+   the file. JoeyNMT stops a sentence when the best live hypothesis has ended; ours stops where
+   nothing better can come, or at the limit. Every run is a process of its own.
 """
 
 import argparse
@@ -28,11 +29,12 @@ import keras_hub
 import numpy as np
 import tensorflow as tf
 from measure import Table, machine, result_of
-from peer_model import END, START, peer_ids, peer_model, peer_pairs
+from peer_model import END, SPECIAL, START, peer_ids, peer_model, peer_pairs, peer_pieces
 
-from keras_seqzoo.data import bucketed_batches, load_multi30k
+from keras_seqzoo.data import bucketed_batches, length_sorted_batches, load_multi30k
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 
 SPLIT = "test_2016_flickr"
 MAX_LENGTH = 60  # of the peers
@@ -104,22 +106,21 @@ def train(folder):
     model.save_weights(Path(folder, WEIGHTS))
 
 
-def measure_ours(folder, beam, ratio):
+def measure_ours(folder, beam, ratio, by_length):
     """Translates the peers' test set and gives the figures of one run."""
     model = peer_model(input_feeding=True)
     model.load_weights(Path(folder, WEIGHTS))
     rows = peer_ids(folder, SPLIT, "en")
-    strategy = (
-        Greedy(max_source_ratio=ratio)
-        if beam == 1
-        else BeamSearch(beam, 1.0, max_source_ratio=ratio)
-    )
+    batches = [range(first, min(first + BATCH, len(rows))) for first in range(0, len(rows), BATCH)]
+    if by_length:
+        batches = list(length_sorted_batches(rows, BATCH))
+    search = BeamSearch(beam, max_source_ratio=ratio)
+    strategy = Greedy(max_source_ratio=ratio) if beam == 1 else search
 
     @tf.function(reduce_retracing=True)
-    def search(ids, mask):
+    def find(ids, mask):
         return strategy(
-            model.step,
-            model.start(ids, mask),
+            *model.for_search(model.start(ids, mask)),
             tf.fill([tf.shape(ids)[0]], START),
             END,
             MAX_LENGTH,
@@ -127,17 +128,24 @@ def measure_ours(folder, beam, ratio):
         )
 
     def run():
-        tokens = 0
-        for first in range(0, len(rows), BATCH):
-            ids = tf.ragged.constant(rows[first : first + BATCH], dtype=tf.int32)
+        found = []
+        for batch in batches:
+            ids = tf.ragged.constant([rows[index] for index in batch], dtype=tf.int32)
             mask = tf.sequence_mask(ids.row_lengths())
-            tokens += int(tf.reduce_sum(search(ids.to_tensor(), mask).lengths))
-        return tokens
+            found += find(ids.to_tensor(), mask).tokens[:, 0].numpy().tolist()
+        return found
 
     run()
     started = time.perf_counter()
-    tokens = run()
-    return {"sentences": len(rows) / (time.perf_counter() - started), "length": tokens / len(rows)}
+    found = run()
+    seconds = time.perf_counter() - started
+    begins = {
+        SPECIAL + index
+        for index, piece in enumerate(peer_pieces(folder))
+        if piece.startswith("\u2581")
+    }
+    words = sum(token in begins for tokens in found for token in tokens)
+    return {"sentences": len(rows) / seconds, "words": words / len(rows)}
 
 
 def measure_joeynmt(folder, beam):
@@ -152,8 +160,9 @@ def measure_joeynmt(folder, beam):
     if len(seconds) != 2:
         raise RuntimeError(f"JoeyNMT printed no two times:\n{done.stdout}\n{done.stderr}")
     found = (folder / "joeynmt_found.test").read_text().splitlines()
+    words = sum(len(line.split()) for line in found)
     # The second of dev and test.
-    return {"sentences": len(found) / float(seconds[1])}
+    return {"sentences": len(found) / float(seconds[1]), "words": words / len(found)}
 
 
 def medians(runs):
@@ -169,31 +178,36 @@ def beside_joeynmt(arguments):
         script = (arguments.peer_scripts / JOEYNMT).resolve()
         subprocess.run([script, folder, str(STEPS)], check=True, stdout=subprocess.DEVNULL)
     table = Table(
-        "search", "ours, sentences/s", "with the limit", "JoeyNMT", "/ JoeyNMT", "limit /"
+        *("search", "by length", "in order", "JoeyNMT", "by length / JoeyNMT"),
+        *("in order / JoeyNMT", "words, ours", "words, JoeyNMT"),
     )
     for beam in (1, arguments.beam):
-        runs = {"ours": [], "limit": [], "JoeyNMT": []}
+        runs = {"by length": [], "in order": [], "JoeyNMT": []}
+        options = ("--peers", folder, "--beam", beam)
+        options = (*options, "--max-source-ratio", arguments.max_source_ratio)
         for _ in range(arguments.rounds):
-            options = ("--peers", folder, "--beam", beam)
-            runs["ours"].append(result_of(__file__, "-", "--one", *options))
-            ratio = ("--max-source-ratio", arguments.max_source_ratio)
-            runs["limit"].append(result_of(__file__, "-", "--one", *options, *ratio))
+            runs["by length"].append(result_of(__file__, "-", "--one", *options, "--by-length"))
+            runs["in order"].append(result_of(__file__, "-", "--one", *options))
             runs["JoeyNMT"].append(measure_joeynmt(folder, beam))
-        ours, limit, peer = (medians(runs[name])["sentences"] for name in runs)
+        results = [medians(each) for each in runs.values()]
+        by_length, in_order, peer = (result["sentences"] for result in results)
         name = "greedy" if beam == 1 else f"beam {beam}"
-        table.row(name, ours, limit, peer, ours / peer, limit / peer)
+        ratios = by_length / peer, in_order / peer
+        words = results[0]["words"], results[2]["words"]
+        table.row(name, by_length, in_order, peer, *ratios, *words)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("preset", help="name or folder")
     parser.add_argument("--beam", type=int, default=5)
-    parser.add_argument("--max-source-ratio", type=float, default=2.0)
+    parser.add_argument("--max-source-ratio", type=float, default=MAX_SOURCE_RATIO)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", type=Path, default=os.environ.get("SEQZOO_PEERS") or None)
     parser.add_argument(
         "--peer-scripts", type=Path, default=os.environ.get("SEQZOO_PEER_SCRIPTS") or None
     )
+    parser.add_argument("--by-length", action="store_true", help="of that run")
     parser.add_argument("--one", action="store_true", help="print one run of ours as JSON")
     arguments = parser.parse_args()
     if arguments.one:

@@ -6,7 +6,6 @@ The validation split (`val`) is for choices, the test split for the final figure
 """
 
 import argparse
-import itertools
 import statistics
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
+from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 
 COLUMNS = ("preset", "split", "search", "lower-cased BLEU", "cased BLEU", "chrF", "sentences/s")
 
@@ -36,19 +36,20 @@ def measure(model, strategy, sources, references):
     return lower, cased, speed
 
 
-def draw(figure, measured):
-    """Draws lower-cased BLEU by width and by alpha, a line for each preset."""
+def draw(figure, measured, beam, alpha):
+    """Draws lower-cased BLEU by width and by alpha, where the other is that of `beam, alpha`."""
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=(8, 3.2), layout="constrained")
     panels = drawing.subplots(1, 2, sharey=True)
-    for panel, axis, name in zip(panels, (0, 1), ("width", "alpha"), strict=True):
-        for preset, scores in measured.items():
-            # The other axis stays at the place that most of the points share.
-            fixed = statistics.mode(key[1 - axis] for key in scores)
-            points = sorted((key[axis], y) for key, y in scores.items() if key[1 - axis] == fixed)
+    for preset, scores in measured.items():
+        widths = sorted((b, y) for (b, a), y in scores.items() if a == alpha)
+        alphas = sorted((a, y) for (b, a), y in scores.items() if b == beam)
+        for panel, points in zip(panels, (widths, alphas), strict=True):
             panel.plot(*zip(*points, strict=True), marker="o", label=preset)
-        panel.set_xlabel(name)
+    panels[0].set_xlabel(f"width (alpha {alpha:g})")
+    panels[1].set_xlabel(f"alpha (width {beam})")
+    for panel in panels:
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("BLEU")
     panels[0].legend()
@@ -61,9 +62,17 @@ def main():
     parser.add_argument("--ensemble", action="store_true", help="also all of them as an ensemble")
     parser.add_argument("--target", help="language; by default the end of the preset's name")
     parser.add_argument("--split", default="val", choices=["val", "test_2016_flickr"])
-    parser.add_argument("--beam", type=int, nargs="+", default=[5])
-    parser.add_argument("--length-penalty", type=float, nargs="+", default=[1.0])
-    parser.add_argument("--max-source-ratio", type=float)
+    parser.add_argument(
+        "--beam", type=int, nargs="+", default=[5], help="widths; the first for all alphas"
+    )
+    parser.add_argument(
+        "--length-penalty",
+        type=float,
+        nargs="+",
+        default=[1.0],
+        help="alphas; the first for all widths",
+    )
+    parser.add_argument("--max-source-ratio", type=float, default=MAX_SOURCE_RATIO)
     parser.add_argument("--figure", type=Path, help="draw BLEU by width and by alpha here")
     arguments = parser.parse_args()
 
@@ -76,17 +85,18 @@ def main():
     if arguments.ensemble:
         _, target = next(iter(models.values()))
         models["ensemble"] = Ensemble([model for model, _ in models.values()]), target
+    beam, alpha = arguments.beam[0], arguments.length_penalty[0]
     settings = dict.fromkeys(
-        (beam, 1.0 if beam == 1 else alpha)
-        for beam, alpha in itertools.product(arguments.beam, arguments.length_penalty)
+        [(width, alpha) for width in arguments.beam]
+        + [(beam, penalty) for penalty in arguments.length_penalty]
     )
     measured = {}
     for name, (model, target) in models.items():
         sources, references = load_multi30k(arguments.split, target=target)
-        for beam, alpha in settings:
-            strategy, search = make_strategy(beam, alpha, arguments.max_source_ratio)
+        for setting in settings:
+            strategy, search = make_strategy(*setting, arguments.max_source_ratio)
             lower, cased, speed = measure(model, strategy, sources, references)
-            measured.setdefault(name, {})[beam, alpha] = lower.bleu
+            measured.setdefault(name, {})[setting] = lower.bleu
             cells = (f"{lower.bleu:.2f}", f"{cased.bleu:.2f}", f"{cased.chrf:.2f}", f"{speed:.0f}")
             print("|", " | ".join((name, arguments.split, search, *cells)), "|", flush=True)
     if arguments.ensemble:
@@ -94,7 +104,7 @@ def main():
         mean = statistics.mean(single)
         print(f"\nMean {mean:.2f}, ensemble {together - mean:+.2f} (lower-cased BLEU).")
     if arguments.figure:
-        draw(arguments.figure, measured)
+        draw(arguments.figure, measured, beam, alpha)
     print(f"\n{lower.bleu_signature}\n{cased.bleu_signature}\n{cased.chrf_signature}")
 
 

@@ -13,11 +13,13 @@ from keras_seqzoo.cli.options import (
     Presets,
     Progress,
     load_translation_models,
-    make_strategy,
 )
 from keras_seqzoo.cli.progress import ProgressLine
+from keras_seqzoo.cli.search_options import MaxSourceRatio
+from keras_seqzoo.cli.search_strategy import make_strategy
 from keras_seqzoo.data import read_parallel
 from keras_seqzoo.metrics import score_translations
+from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 
 
 def evaluate(
@@ -30,6 +32,7 @@ def evaluate(
         bool, typer.Option("--lowercase", "-lc", help="Ignore case, in both scores.")
     ] = False,
     max_length: MaxLength = None,
+    max_source_ratio: MaxSourceRatio = MAX_SOURCE_RATIO,
     batch_size: BatchSize = 64,
     progress: Progress = None,
 ):
@@ -38,7 +41,7 @@ def evaluate(
     Both are sacrebleu's, on detokenised text, each followed by the signature that says how it was
     computed.
     """
-    strategy = make_strategy(beam, length_penalty)
+    strategy = make_strategy(beam, length_penalty, max_source_ratio=max_source_ratio)
     sources, references = read_parallel(source, reference)
     if not sources:
         raise ValueError(f"--source and --reference need at least one line, {source} has none")

@@ -10,8 +10,10 @@ from keras_seqzoo.cli.options import (
     MaxLength,
     Preset,
     load_translation_model,
-    make_strategy,
 )
+from keras_seqzoo.cli.search_options import MaxSourceRatio
+from keras_seqzoo.cli.search_strategy import make_strategy
+from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.serving import export_translation_model
 
 EXAMPLES = """\b
@@ -35,12 +37,13 @@ def export(
         ),
     ] = None,
     max_length: MaxLength = None,
+    max_source_ratio: MaxSourceRatio = MAX_SOURCE_RATIO,
 ):
     """Write a SavedModel for TensorFlow Serving.
 
     It takes text and gives text, with no Python behind it. Its path is printed: DIR/1, or the next
     number that is free.
     """
-    strategy = make_strategy(beam, length_penalty, n_best or 1)
+    strategy = make_strategy(beam, length_penalty, n_best or 1, max_source_ratio=max_source_ratio)
     model = load_translation_model(preset)
     typer.echo(export_translation_model(model, to, strategy, n_best, max_length))

@@ -5,9 +5,7 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.help_sections import BEAM, LIMITS
-from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
-from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.zoo import preset_path
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
@@ -94,33 +92,3 @@ def load_translation_models(presets):
         return Ensemble(models)
     except ValueError as error:
         raise ValueError(f"the presets {', '.join(presets)} do not go together: {error}") from error
-
-
-def make_strategy(
-    beam,
-    length_penalty,
-    n_best=1,
-    coverage_penalty=0.0,
-    max_source_ratio=MAX_SOURCE_RATIO,
-    **kwargs,
-):
-    """Make the search that the options ask for.
-
-    Raises:
-        ValueError: if more hypotheses are asked for than the beam is wide.
-    """
-    check_n_best(n_best, beam)
-    kwargs["max_source_ratio"] = max_source_ratio
-    if beam == 1 and not coverage_penalty:
-        return Greedy(**kwargs)
-    return BeamSearch(beam, length_penalty, n_best, coverage_penalty, **kwargs)
-
-
-def check_n_best(n_best, beam):
-    """Check that a beam is as wide as the list that is asked of it.
-
-    Raises:
-        ValueError: if it is not.
-    """
-    if n_best > beam:
-        raise ValueError(f"--n-best {n_best} needs a --beam of at least {n_best}, got {beam}")

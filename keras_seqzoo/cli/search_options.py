@@ -1,4 +1,4 @@
-"""The options of `seqzoo translate` that say how to search."""
+"""The options that say how to search."""
 
 import math
 from typing import Annotated, Literal

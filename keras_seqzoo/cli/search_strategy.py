@@ -1,11 +1,12 @@
-"""The strategy that the options of `seqzoo translate` ask for."""
+"""The strategy that the options of a command ask for."""
 
 import typer
 
-from keras_seqzoo.cli.options import check_n_best, make_strategy
 from keras_seqzoo.decoding import (
+    BeamSearch,
     DiverseBeamSearch,
     EndThreshold,
+    Greedy,
     LexicallyConstrainedBeamSearch,
     MinimumLength,
     NoRepeatedNGrams,
@@ -99,6 +100,34 @@ def make_search(options):
         beam, groups, length_penalty=score, coverage_penalty=coverage, **kwargs
     )
     return search.giving(n_best)
+
+
+def make_strategy(
+    beam,
+    length_penalty,
+    n_best=1,
+    coverage_penalty=0.0,
+    **kwargs,
+):
+    """Make the search that the options ask for.
+
+    Raises:
+        ValueError: if more hypotheses are asked for than the beam is wide.
+    """
+    check_n_best(n_best, beam)
+    if beam == 1 and not coverage_penalty:
+        return Greedy(**kwargs)
+    return BeamSearch(beam, length_penalty, n_best, coverage_penalty, **kwargs)
+
+
+def check_n_best(n_best, beam):
+    """Check that a beam is as wide as the list that is asked of it.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if n_best > beam:
+        raise ValueError(f"--n-best {n_best} needs a --beam of at least {n_best}, got {beam}")
 
 
 def make_score(form, coefficient):

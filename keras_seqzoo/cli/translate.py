@@ -19,9 +19,9 @@ from keras_seqzoo.cli.options import (
 )
 from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.cli.search_strategy import check_together, make_search
-from keras_seqzoo.cli.translation_rows import known_words, most_agreed, output_rows
+from keras_seqzoo.cli.translation_rows import most_agreed, output_rows
 from keras_seqzoo.cli.wanted_phrases import WantedPhrases
-from keras_seqzoo.models import Lexicon
+from keras_seqzoo.models import Lexicon, replace_unknown_words
 from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.plots import check_figure_path, plot_alignment
 
@@ -134,8 +134,8 @@ def translate(
     """Translate sentences, one line out for each line in.
 
     An empty line gives an empty line. Only the translations go to standard output. Their score is
-    that of the --length-form plus the coverage penalty; log P with a beam of 1 or samples; with
-    --minimum-bayes-risk the mean chrF or BLEU against all candidates.
+    that of the --length-form plus the coverage penalty; log P of samples and of a plain beam of 1;
+    with --minimum-bayes-risk the mean chrF or BLEU against all candidates.
     """
     check_together(context)
     strategy = make_search(context.params)
@@ -160,7 +160,9 @@ def translate(
         raise ValueError(f"--min-length {min_length} needs a higher --max-length, it is {limit}")
     shown = 1 if minimum_bayes_risk else samples or n_best
     line = ProgressLine("translated", enabled=progress)
+    total = 0
     for first, lines in chunks:
+        total += len(lines)
         check_lengths(model, lines, first, truncate)
         finished = first - 1
 
@@ -183,7 +185,7 @@ def translate(
         results = [translations[: samples or n_best] for translations in results]
         if replace_unknown:
             results = [
-                known_words(found, source, table)
+                [replace_unknown_words(one, table, source) for one in found]
                 for found, source in zip(results, lines, strict=True)
             ]
         if minimum_bayes_risk:
@@ -195,6 +197,8 @@ def translate(
         )
         if attention_plot is not None:
             plot_alignment(next(best for best, *_ in results if best.source_tokens), attention_plot)
+    if wanted is not None:
+        wanted.check_end(total)
 
 
 def _one_sentence(chunks):

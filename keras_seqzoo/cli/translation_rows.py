@@ -2,19 +2,16 @@
 
 from keras_seqzoo.cli.lines import as_column
 from keras_seqzoo.decoding import minimum_bayes_risk
-from keras_seqzoo.models import replace_unknown_words, word_alignment
+from keras_seqzoo.models import word_alignment
 
 
 def most_agreed(translations, utility):
-    """Return the one that the others agree with most, in a list."""
+    """Return the one that the others agree with most, in a list; of a blank line, what there is."""
+    if not translations[0].source_tokens:
+        return translations
     texts = [translation.text for translation in translations]
     (expected, index), *_ = minimum_bayes_risk(texts, utility)
     return [translations[index]._replace(score=expected)]
-
-
-def known_words(translations, source, lexicon):
-    """Fill in unknown words from a `Lexicon`, or `None`, and from the source line."""
-    return [replace_unknown_words(found, lexicon, source) for found in translations]
 
 
 def output_rows(number, translations, n_best, scores, alignment):

@@ -16,7 +16,7 @@ def check_output_path(path):
         The path, a `pathlib.Path`.
 
     Raises:
-        OSError: if the path is a folder or a device, or lies in no folder.
+        OSError: if the path is a folder or a device, or lies in no folder that can be written to.
     """
     path = Path(path)
     if path.is_dir():
@@ -25,6 +25,8 @@ def check_output_path(path):
         raise OSError(f"a file is needed, but this is a device: {path}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"no such folder: {path.parent}")
+    if not os.access(path.resolve().parent, os.W_OK):
+        raise PermissionError(f"the folder cannot be written to: {path.resolve().parent}")
     return path
 
 
@@ -50,8 +52,9 @@ def replacing(path):
         >>> path.read_text()
         'hello'
     """
-    path = check_output_path(path).resolve()
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=path.parent) as folder:
-        draft = Path(folder, path.name)
+    path = check_output_path(path)
+    real = path.resolve()
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=real.parent) as folder:
+        draft = Path(folder, path.name)  # its ending may say the format
         yield draft
-        os.replace(draft, path)
+        os.replace(draft, real)

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding.back_pointers import BackPointers
 from keras_seqzoo.decoding.checks import check_integer, check_number
+from keras_seqzoo.decoding.continuations import best_continuations
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.scores import as_score
 from keras_seqzoo.decoding.step_function import reorder, write
@@ -165,7 +166,7 @@ class BeamSearch(DecodingStrategy):
             before, tokens = state, tf.reshape(tokens, [batch * width])
             log_probabilities, state = step(tokens, state)
             weights = step.alignment(state)
-            notes = self._note(notes, time, tokens, weights)
+            notes = self._note(notes, time, tokens, weights, task)
             if self.coverage_penalty:
                 coverage = notes["coverage"]
                 sums = tf.reshape(coverage, [batch, width, dimension(coverage, 1)])
@@ -234,7 +235,7 @@ class BeamSearch(DecodingStrategy):
         """Returns what is noted of hypotheses before the first step: a dict of `(rows, ...)`."""
         return {"coverage": tf.zeros_like(alignment)} if self.coverage_penalty else {}
 
-    def _note(self, notes, time, tokens, alignment):
+    def _note(self, notes, time, tokens, alignment, task):
         """Returns the notes after a step that has read `tokens (rows,)`."""
         if not self.coverage_penalty:
             return notes
@@ -249,7 +250,7 @@ class BeamSearch(DecodingStrategy):
         return self.coverage_penalty * tf.reduce_sum(uncovered, axis=-1)
 
     def _continuations(self, every, notes, last, task):
-        """Returns the continuations that may go on or end, at least 2W.
+        """Returns the continuations that may go on or end, at least 2W if there are as many.
 
         Args:
             every: float32 tensor `(B, W, V)`, the log probabilities of all continuations.
@@ -262,35 +263,3 @@ class BeamSearch(DecodingStrategy):
         """
         best, parents, tokens = best_continuations(every, every)
         return best, best, parents, tokens
-
-
-def best_continuations(log_probabilities, ranks):
-    """Returns log probability, parent and token of the best 2W by rank, `(B, W, V)` both."""
-    width, vocabulary = dimension(ranks, 1), dimension(ranks, 2)
-    flat = [dimension(ranks, 0), width * vocabulary]
-    # A vocabulary of one token has only W continuations.
-    each = min(2, vocabulary) if isinstance(vocabulary, int) else tf.minimum(2, vocabulary)
-    index = _largest(tf.reshape(ranks, flat), each * width)
-    best = tf.gather(tf.reshape(log_probabilities, flat), index, batch_dims=1)
-    return best, index // vocabulary, index % vocabulary
-
-
-def _largest(values, count):
-    """Returns the places of the `count` largest of each row `(B, N)`, largest first.
-
-    They lie in the `count` chunks with the largest maxima: a look at the maxima, which are quickly
-    found, spares the selection most of a row.
-    """
-    size = values.shape[1]
-    known = isinstance(size, int) and isinstance(count, int)
-    chunk = max((d for d in range(1, 129) if size % d == 0), default=1) if known else 1
-    chunks = size // chunk if known else 0
-    if chunk == 1 or chunks <= 4 * count:
-        return tf.math.top_k(values, count)[1]
-    values = tf.reshape(values, [dimension(values, 0), chunks, chunk])
-    _, chosen = tf.math.top_k(tf.reduce_max(values, axis=-1), count)
-    chosen = tf.sort(chosen, axis=-1)  # so that of equal values the first are taken
-    near = tf.gather(values, chosen, batch_dims=1)  # (B, count, chunk)
-    near = tf.reshape(near, [dimension(values, 0), count * chunk])
-    _, places = tf.math.top_k(near, count)
-    return tf.gather(chosen, places // chunk, batch_dims=1) * chunk + places % chunk

@@ -41,8 +41,8 @@ class Constraint(abc.ABC):
 
     reads_tokens = False
 
-    def check(self, max_length):
-        """Raises a ValueError if no sequence of at most `max_length` tokens, an int, can meet it."""
+    def check(self, max_length):  # noqa: B027 (most have nothing to check)
+        """Raises a ValueError if nothing of at most `max_length` tokens, an int, can meet it."""
 
     @abc.abstractmethod
     def apply(self, log_probabilities, written):

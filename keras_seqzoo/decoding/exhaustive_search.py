@@ -44,6 +44,8 @@ class ExhaustiveSearch(DecodingStrategy):
     [[[1, 2, 0], [2, 0, 0]]]
     """
 
+    needs_static_length = True
+
     def __init__(self, length_penalty=1.0, n_best=1, **kwargs):
         super().__init__(**kwargs)
         self.length_penalty = as_score(length_penalty)

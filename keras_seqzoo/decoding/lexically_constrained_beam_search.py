@@ -5,7 +5,8 @@ import math
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.decoding.beam_search import BeamSearch, best_continuations
+from keras_seqzoo.decoding.beam_search import BeamSearch
+from keras_seqzoo.decoding.continuations import best_continuations
 from keras_seqzoo.decoding.step_function import repeat_rows
 from keras_seqzoo.shapes import dimension
 
@@ -43,8 +44,8 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         `Hypotheses` with N = `n_best`.
 
     Raises:
-        ValueError: If an argument is out of its range, there are no `phrases`, or those of a row
-            are known to be longer than its limit.
+        ValueError: If an argument is out of its range, there are no `phrases`, or one is known to
+            be longer than the limit of its row or to have the end token in it.
 
     Example:
     >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
@@ -60,30 +61,44 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
 
     def search(self, step, task):
         """Searches with checked arguments; see the base class."""
-        _check_room(task)
-        return super().search(step, task)
+        _check_writable(task)
+        task = task._replace(phrases=_distinct(task.phrases))
+        found = super().search(step, task)
+        # A row without room for a token got the empty hypothesis.
+        wanted = tf.reduce_any(task.phrases >= 0, axis=(1, 2))
+        lost = wanted[:, tf.newaxis] & (found.lengths == 0)
+        return found._replace(
+            scores=tf.where(lost, -math.inf, found.scores),
+            log_probabilities=tf.where(lost, -math.inf, found.log_probabilities),
+        )
 
     def _first_notes(self, task, rows, alignment):
-        phrases = repeat_rows(_distinct(task.phrases), self.width)  # (rows, C, P)
+        met = tf.reduce_all(task.phrases < 0, axis=-1)  # (B, C)
         return {
             **super()._first_notes(task, rows, alignment),
-            "last": tf.fill([rows, dimension(phrases, 2)], NOTHING),
-            "met": phrases[:, :, 0] < 0,
-            "phrases": phrases,
+            "last": tf.fill([rows, dimension(task.phrases, 2)], NOTHING),
+            "met": tf.reshape(repeat_rows(met, self.width), [rows, dimension(met, 1)]),
         }
 
-    def _note(self, notes, time, tokens, alignment):
-        notes = super()._note(notes, time, tokens, alignment)
+    def _note(self, notes, time, tokens, alignment, task):
+        notes = super()._note(notes, time, tokens, alignment, task)
         tokens = tf.where(time == 0, NOTHING, tokens)  # the start token belongs to no phrase
         last = tf.concat([notes["last"], tokens[:, tf.newaxis]], axis=-1)[:, 1:]
-        _, complete = _progress(last, notes["phrases"])
-        return {**notes, "last": last, "met": notes["met"] | complete}
+        count, length = (dimension(task.phrases, axis) for axis in (1, 2))
+        # Of all hypotheses of a row the phrases are the same: (B, 1, C, P).
+        ends = tf.reshape(last, [-1, self.width, length])
+        _, complete = _progress(ends, task.phrases[:, tf.newaxis])
+        return {
+            **notes,
+            "last": last,
+            "met": notes["met"] | tf.reshape(complete, [dimension(last, 0), count]),
+        }
 
     def _continuations(self, every, notes, last, task):
         """Returns the candidates of all kinds, those in fuller banks ranked higher."""
         batch, width, vocabulary = (dimension(every, axis) for axis in range(3))
-        count, length = (dimension(notes["phrases"], axis) for axis in (1, 2))
-        phrases = tf.reshape(notes["phrases"], [batch, width, count, length])
+        count, length = (dimension(task.phrases, axis) for axis in (1, 2))
+        phrases = task.phrases[:, tf.newaxis]  # (B, 1, C, P)
         ends = tf.reshape(notes["last"], [batch, width, length])
         met = tf.reshape(notes["met"], [batch, width, count])
 
@@ -92,8 +107,8 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         every = tf.where(early, -math.inf, every)
         progress, _ = _progress(ends, phrases)  # (B, W, C)
         # An unfinished phrase has a next token.
-        following = tf.minimum(progress, length - 1)
-        following = tf.gather(phrases, following, axis=-1, batch_dims=3)  # (B, W, C)
+        following = tf.one_hot(tf.minimum(progress, length - 1), length, dtype=tf.int32)
+        following = tf.reduce_sum(following * phrases, axis=-1)  # (B, W, C)
         each = tf.concat(
             [
                 tf.where(met, NOTHING, following),
@@ -108,28 +123,35 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         parents = tf.concat([parents, tf.reshape(own, flat)], axis=1)  # (B, N)
         tokens = tf.concat([tokens, tf.reshape(each, flat)], axis=1)
 
-        places = tf.stack([parents, tf.maximum(tokens, 0)], axis=-1)
-        best = tf.gather_nd(every, places, batch_dims=1)
-        best = tf.where((tokens < 0) | _repeated(parents, tokens), -math.inf, best)
+        none = (tokens < 0) | (tokens >= vocabulary) | _repeated(parents, tokens)
+        places = tf.stack([parents, tf.clip_by_value(tokens, 0, vocabulary - 1)], axis=-1)
+        best = tf.where(none, -math.inf, tf.gather_nd(every, places, batch_dims=1))
         met, bank = _after(parents, tokens, met, ends, phrases)
         lost = last & ~tf.reduce_all(met, axis=-1) & (tokens != task.end_token)
         best = tf.where(lost, -math.inf, best)
         return best, _round_robin(best, bank, tokens != task.end_token), parents, tokens
 
 
-def _check_room(task):
+def _check_writable(task):
     """Refuses phrases that cannot be written, where numbers are known."""
     phrases, limits = (tf.get_static_value(x) for x in (task.phrases, task.limits))
-    if phrases is None or limits is None:
+    if phrases is None:
         return
-    for row, (own, limit) in enumerate(zip(phrases, limits, strict=True)):
-        # Overlaps may save tokens, but no phrase is shorter than itself.
-        longest = max(((phrase >= 0).sum() for phrase in own), default=0)
-        if longest > limit:
-            raise ValueError(
-                f"`phrases` of row {row}: one has {longest} tokens, and the limit of the row is "
-                f"{limit}."
-            )
+    for row, own in enumerate(phrases):
+        for phrase in own:
+            length = (phrase >= 0).sum()
+            if (phrase[:length] < 0).any():
+                raise ValueError(f"`phrases` of row {row}: -1 may only follow, got {phrase}.")
+            if isinstance(task.end_token, int) and (phrase == task.end_token).any():
+                raise ValueError(
+                    f"`phrases` of row {row} must not have the end token {task.end_token}, "
+                    f"got {phrase}."
+                )
+            if limits is not None and length > limits[row]:
+                raise ValueError(
+                    f"`phrases` of row {row}: one has {length} tokens, and the limit of the row "
+                    f"is {limits[row]}."
+                )
 
 
 def _distinct(phrases):
@@ -171,10 +193,9 @@ def _after(parents, tokens, met, ends, phrases):
     """Gives the phrases that candidates `(B, N)` have, `(B, N, C)`, and their banks `(B, N)`."""
     ends = tf.gather(ends, parents, batch_dims=1)  # (B, N, P)
     ends = tf.concat([ends, tokens[..., tf.newaxis]], axis=-1)[..., 1:]
-    wanted = phrases[:, :1]  # of a row, for all hypotheses alike: (B, 1, C, P)
-    progress, complete = _progress(ends, wanted)
+    progress, complete = _progress(ends, phrases)
     met = tf.gather(met, parents, batch_dims=1) | complete
-    lengths = tf.reduce_sum(tf.cast(wanted >= 0, tf.int32), axis=-1)  # (B, 1, C)
+    lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1)  # (B, 1, C)
     whole = tf.reduce_sum(tf.where(met, lengths, 0), axis=-1)
     # Without any phrase there is no maximum.
     begun = tf.maximum(tf.reduce_max(tf.where(met, 0, progress), axis=-1), 0)

@@ -56,8 +56,8 @@ class DecodingStrategy(abc.ABC):
     Args:
         constraints: a list of `keras_seqzoo.decoding.Constraint`s.
         max_source_ratio: float above 0 or `None`: also limits each row to as many tokens as this
-            times its source's (the end token counted in both), rounded up. It needs
-            `source_lengths`.
+            times its source's (the end token counted in both), rounded up, and to no fewer than a
+            prefix has. It needs `source_lengths`.
 
     Call arguments:
         step: The step function.
@@ -90,6 +90,7 @@ class DecodingStrategy(abc.ABC):
 
     needs_alignment = False  # whether the search itself reads the attention weights
     takes_phrases = False
+    needs_static_length = False  # whether `max_length` has to be an int
 
     def __init__(self, constraints=(), max_source_ratio=None):
         self.constraints = check_constraints(constraints)
@@ -146,11 +147,20 @@ class DecodingStrategy(abc.ABC):
                     f"`source_lengths` must have shape {start_tokens.shape}, that of "
                     f"`start_tokens`. Received shape {source_lengths.shape}."
                 )
+        limits = self._limits(dimension(start_tokens, 0), max_length, source_lengths)
+        if prefix is not None:
+            if prefix_mask is None:
+                prefix_mask = tf.ones_like(prefix, tf.bool)
+            prefix_mask = tf.convert_to_tensor(prefix_mask)
+            _check_prefix(prefix_mask, max_length)
+            # What is given is never cut by the length of the source.
+            given = tf.reduce_sum(tf.cast(prefix_mask, tf.int32), axis=-1)
+            limits = tf.minimum(tf.maximum(limits, given), tf.cast(max_length, tf.int32))
         task = SearchTask(
             start_tokens,
             end_token,
             max_length,
-            self._limits(dimension(start_tokens, 0), max_length, source_lengths),
+            limits,
             pad_token,
             source_lengths,
             self._check_phrases(phrases, start_tokens),
@@ -159,9 +169,6 @@ class DecodingStrategy(abc.ABC):
             step, state = constrain(step, state, self.constraints, task)
             alignment = _inside(alignment)
         if prefix is not None:
-            if prefix_mask is None:
-                prefix_mask = tf.ones_like(prefix, tf.bool)
-            _check_prefix(prefix_mask, max_length)
             step, state = force_prefix(step, state, prefix, prefix_mask)
             alignment = _inside(alignment)
         return self.search(StepFunction(step, state, start_tokens, end_token, alignment), task)
@@ -236,7 +243,7 @@ class DecodingStrategy(abc.ABC):
 
 def _check_prefix(mask, max_length):
     """Refuses a prefix that is longer than what it begins, where numbers are known."""
-    known = tf.get_static_value(tf.convert_to_tensor(mask))
+    known = tf.get_static_value(mask)
     if known is not None and known.ndim == 2 and isinstance(max_length, int):
         for row, count in enumerate(known.sum(axis=1)):
             if count > max_length:

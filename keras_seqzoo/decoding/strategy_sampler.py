@@ -22,7 +22,8 @@ class StrategySampler(keras_hub.samplers.Sampler):
             alignments or source lengths no such model has.
 
     Raises:
-        ValueError: if `strategy` is none or takes phrases, and in `generate` unless there is one stop token.
+        ValueError: if `strategy` is none or takes phrases, and in `generate` unless there is one
+            stop token.
 
     Example:
     ```python

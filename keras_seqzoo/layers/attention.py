@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.precision import loop_dtype
+from keras_seqzoo.shapes import dimension
 
 
 class Attention(keras.layers.Layer):
@@ -28,7 +29,8 @@ class Attention(keras.layers.Layer):
 
     Call arguments:
         query: float tensor `(batch, query depth)`, or `(batch, time, query depth)` for all
-            queries of a sequence at once.
+            queries of a sequence at once. Without time, a multiple of the memory's rows may be
+            given: as many queries in a row share one, as the hypotheses of a beam do.
         memory: float tensor `(batch, steps, memory depth)`.
         mask: bool tensor `(batch, steps)`, true at the valid steps of the memory. `None` takes
             the mask that Keras attached to `memory`, if there is one.
@@ -79,20 +81,33 @@ class Attention(keras.layers.Layer):
         check_keys(keys, memory)
         query, memory, keys = (tf.cast(x, self.compute_dtype) for x in (query, memory, keys))
 
-        one_query = query.shape.rank == 2
-        if one_query:
-            query = query[:, tf.newaxis]  # (batch, 1, query depth)
+        rows = dimension(query, 0)
+        no_time = query.shape.rank == 2
+        if no_time:
+            query = _by_memory(query, memory)  # (batch, queries, query depth)
         scores = self.scores(query, keys)
         weights = masked_softmax(tf.cast(scores, loop_dtype(query.dtype)), mask)
         context = tf.matmul(tf.cast(weights, self.compute_dtype), memory)
-        if one_query:
-            context, weights = context[:, 0], weights[:, 0]
+        if no_time:
+            context, weights = (tf.reshape(x, [rows, dimension(x, 2)]) for x in (context, weights))
         # Keras' symbolic calls allow no None among the outputs.
         return context, weights, () if state is None else state
 
     def compute_mask(self, query, previous_mask=None):
         """Give the context the mask of its queries (not that of the memory)."""
         return (getattr(query, "_keras_mask", None),)
+
+
+def _by_memory(query, memory):
+    """Puts queries `(rows, depth)` beside the memory that they share: `(batch, queries, depth)`."""
+    rows, batch = dimension(query, 0), dimension(memory, 0)
+    if not isinstance(rows, int) or not isinstance(batch, int):
+        return tf.reshape(query, [batch, rows // tf.maximum(batch, 1), query.shape[1]])
+    if rows % max(batch, 1):
+        raise ValueError(
+            f"`query` needs as many rows as `memory` ({batch}) or a multiple, but has {rows}"
+        )
+    return tf.reshape(query, [batch, rows // max(batch, 1), query.shape[1]])
 
 
 def check_units(units):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence_kernels import ElmanKernel, LSTMKernel, ResetAfterGRUKernel
+from keras_seqzoo.overriding import defines_first
 from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
@@ -15,8 +16,10 @@ FORMS = {
 
 
 def has_cudnn_form(cell):
-    """Tells whether cuDNN has the equations of a cell."""
-    return cell.own_kernel_step() in FORMS
+    """Tells whether cuDNN has the equations of a cell, an `AffineCell` with no parts of its own."""
+    parts = ("project", "input_bias", "constants")
+    unchanged = all(defines_first(type(cell), "kernel_step", part) for part in parts)
+    return unchanged and cell.own_kernel_step() in FORMS
 
 
 def cudnn_recurrence(cell, steps, mask, states, reverse=False):

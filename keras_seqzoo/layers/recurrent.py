@@ -34,9 +34,9 @@ class Recurrent(SequenceLayer):
     `"loop"` they are a plain loop of TensorFlow ops, which is also what is exported. With `"cudnn"`
     a layer trains on an NVIDIA GPU by cuDNN, with any padding, outside of XLA and without noise on
     states; all else that it does (inference, `step`, decoders with input feeding) is the loop. All
-    compute the same equations in the same precision: under half precision states and gates are
-    float32. Second derivatives are refused with an error for the cells with a hand-written
-    gradient; `keras.layers.RNN(cell)` has them.
+    compute the same equations: under half precision states and gates are float32 (on a GPU, with
+    TensorFloat-32 where TensorFlow is set to it). Second derivatives are refused with an error for
+    the cells with a hand-written gradient; `keras.layers.RNN(cell)` has them.
 
     Args:
         cell: a `RecurrentCell`.

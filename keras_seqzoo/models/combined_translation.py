@@ -19,8 +19,8 @@ class Ensemble(TextTranslation):
     any kind and size. Attention weights are the mean of the models', if all have some.
 
     Args:
-        models: list of models with `start` and `step`, such as `RecurrentSeq2SeqLM`, whose
-            preprocessors have the same vocabularies. The first one's preprocessor is used.
+        models: list of models with the methods of `EncoderDecoder`, such as `RecurrentSeq2SeqLM`,
+            whose preprocessors have the same vocabularies. The first one's preprocessor is used.
         weights: list of numbers above 0, one for each model, or `None` for equal ones. They are
             divided by their sum.
         mean: `"probabilities"` or `"log_probabilities"`.
@@ -67,11 +67,21 @@ class Ensemble(TextTranslation):
         """Encode the source by all models; see `EncoderDecoder.start`."""
         return [model.start(encoder_token_ids, encoder_padding_mask) for model in self.models]
 
+    def for_search(self, state):
+        """Divide the states of all models; see `EncoderDecoder.for_search`."""
+        steps, states = zip(
+            *(model.for_search(own) for model, own in zip(self.models, state, strict=True)),
+            strict=True,
+        )
+        return lambda tokens, state: self._step(steps, tokens, state), list(states)
+
     def step(self, tokens, state):
         """Read one token a row and give the mean distribution of the next."""
+        return self._step([model.step for model in self.models], tokens, state)
+
+    def _step(self, steps, tokens, state):
         log_probabilities, states = zip(
-            *(model.step(tokens, own) for model, own in zip(self.models, state, strict=True)),
-            strict=True,
+            *(step(tokens, own) for step, own in zip(steps, state, strict=True)), strict=True
         )
         if self.mean == "probabilities":
             weighted = [
@@ -106,7 +116,8 @@ class ShallowFusion(TextTranslation):
     hypotheses and `score` call log probabilities are sums of it.
 
     Args:
-        model: a model with `start` and `step` and a preprocessor, such as `RecurrentSeq2SeqLM`.
+        model: a model with the methods of `EncoderDecoder` and a preprocessor, such as
+            `RecurrentSeq2SeqLM`.
         language_model: an object with `start(rows)`, which gives a state, and `step(tokens,
             state)` over the target vocabulary of `model`.
         weight: float, at least 0.
@@ -135,9 +146,17 @@ class ShallowFusion(TextTranslation):
             "language_model": self.language_model.start(tf.shape(encoder_token_ids)[0]),
         }
 
+    def for_search(self, state):
+        """Divide the translation model's state; see `EncoderDecoder.for_search`."""
+        step, own = self.model.for_search(state["model"])
+        return lambda tokens, state: self._step(step, tokens, state), {**state, "model": own}
+
     def step(self, tokens, state):
         """Read one token a row and give the sum of both models' log probabilities."""
-        own, own_state = self.model.step(tokens, state["model"])
+        return self._step(self.model.step, tokens, state)
+
+    def _step(self, step, tokens, state):
+        own, own_state = step(tokens, state["model"])
         other, other_state = self.language_model.step(tokens, state["language_model"])
         if not own.shape.is_compatible_with(other.shape):
             raise ValueError(

@@ -37,9 +37,14 @@ class Decoder(keras.layers.Layer):
 
     Attributes:
         attention: the attention layer whose weights `alignment` gives, or `None`.
+        shared_state: names of the parts of the state, which is a dict then, that depend on the
+            source alone and stay as they are, such as the memory. A search keeps one copy of them
+            for all hypotheses of a source, which stand in rows after each other: `step` then gets a
+            multiple of their rows.
     """
 
     attention = None
+    shared_state = ()
 
     def init_state(self, memory, encoder_states, mask=None):
         """Make the decoder's first state from what an `Encoder` returned.
@@ -180,6 +185,29 @@ class EncoderDecoder:
         """
         memory, states = self.encoder(encoder_token_ids, mask=encoder_padding_mask, training=False)
         return self.decoder.init_state(memory, states, mask=encoder_padding_mask)
+
+    def for_search(self, state):
+        """Divide a start state into what a search has to reorder and what stays as it is.
+
+        Args:
+            state: what `start` returned.
+
+        Returns:
+            A tuple of a step function, which knows what stays, and the rest of the state, for a
+            `DecodingStrategy`.
+        """
+        shared = {name: state[name] for name in self.decoder.shared_state if name in state}
+        if not shared:
+            return self.step, state
+
+        def own(state):
+            return {name: part for name, part in state.items() if name not in shared}
+
+        def step(tokens, state):
+            log_probabilities, state = self.step(tokens, {**state, **shared})
+            return log_probabilities, own(state)
+
+        return step, own(state)
 
     @property
     def has_alignment(self):

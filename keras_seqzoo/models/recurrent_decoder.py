@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.attention import Attention
 from keras_seqzoo.layers.attention_decoder import AttentionDecoder
 from keras_seqzoo.layers.bridge import KINDS, Bridge
 from keras_seqzoo.layers.sharing import serialize_shared
@@ -118,6 +119,14 @@ class RecurrentDecoder(Decoder):
                 **shared,
             )
             self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", **options)
+
+    @property
+    def shared_state(self):
+        """What belongs to the source; an attention layer with its own `call` may not share it."""
+        known = isinstance(self.attention, Attention)
+        if known and type(self.attention).call is Attention.call:
+            return ("memory", "keys", "mask")
+        return ()
 
     def init_state(self, memory, encoder_states, mask=None):
         """Make the first state from the encoder's memory and final states."""

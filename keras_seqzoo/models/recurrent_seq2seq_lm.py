@@ -161,8 +161,7 @@ class RecurrentSeq2SeqLM(
                 f"got {stop_token_ids}."
             )
         hypotheses = self.sampler(
-            self.step,
-            state,
+            *self.for_search(state),
             ids[:, 0],
             end_token=stop_token_ids[0],
             max_length=dimension(ids, 1) - 1,  # the start token takes one place

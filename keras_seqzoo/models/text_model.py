@@ -34,7 +34,8 @@ class TextModel:
         Returns:
             int32 tensor `(rows, count, length)`, -1 after each phrase.
         """
-        ids = self.preprocessor.tokenizer(tf.reshape(phrases, [-1]))
+        # A space at an end would be wanted as a word.
+        ids = self.preprocessor.tokenizer(tf.strings.strip(tf.reshape(phrases, [-1])))
         ids = tf.cast(ids, tf.int32).to_tensor(-1)  # (rows · count, length)
         return tf.reshape(ids, tf.concat([tf.shape(phrases), tf.shape(ids)[1:]], axis=0))
 

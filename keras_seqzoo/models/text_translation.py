@@ -15,17 +15,17 @@ from keras_seqzoo.models.translation import Translation
 MAX_SOURCE_RATIO = 3.0
 
 
-def default_search(width=5):
+def default_search():
     """Makes the search that is used where none is asked for."""
-    return BeamSearch(width, max_source_ratio=MAX_SOURCE_RATIO)
+    return BeamSearch(width=5, max_source_ratio=MAX_SOURCE_RATIO)
 
 
 class TextTranslation(TargetScoring):
     """Mixin that gives a step model with a preprocessor `search`, `translate`, `score` and `align`.
 
-    It needs `start`, `step`, `alignment` and `has_alignment` of `EncoderDecoder`, a `preprocessor`
-    with the methods of `RecurrentSeq2SeqLMPreprocessor`, and `sampler`, the default strategy or
-    something else.
+    It needs `start`, `step`, `for_search`, `alignment` and `has_alignment` of `EncoderDecoder`, a
+    `preprocessor` with the methods of `RecurrentSeq2SeqLMPreprocessor`, and `sampler`, the default
+    strategy or something else.
     """
 
     @property
@@ -59,8 +59,7 @@ class TextTranslation(TargetScoring):
         tokenizer = self.preprocessor.tokenizer
         rows = tf.shape(encoder_token_ids)[0]
         return strategy(
-            self.step,
-            self.start(encoder_token_ids, encoder_padding_mask),
+            *self.for_search(self.start(encoder_token_ids, encoder_padding_mask)),
             tf.fill([rows], tokenizer.start_token_id),
             end_token=tokenizer.end_token_id,
             max_length=max_length,
@@ -96,25 +95,27 @@ class TextTranslation(TargetScoring):
                 `encoder_sequence_length` is cut or is an error.
             on_batch: a function called with the number of sentences after each batch.
             phrases: a list with, for each text, a list of strings that its translations must have,
-                as whole words. `strategy` must be a `LexicallyConstrainedBeamSearch`, which is the
-                default then, with a width of 10.
+                from the beginning of a word on ("chat" is in "chats"). `strategy` must be a
+                `LexicallyConstrainedBeamSearch`; by default it is one with a width of 10.
 
         Returns:
             A list with, for each text, a list of `Translation`, best first.
 
         Raises:
             ValueError: if there is no preprocessor, `alignments` is asked of a model without
-                attention, `texts` is one string, `max_length` is negative, a text is too long and
-                `truncate=False`, `phrases` are not as many as `texts`, or a text has no translation
-                with all of them within its limit.
+                attention, `strategy` is none or one that does not go with `phrases`, `texts` is one
+                string, `max_length` is negative or too low for a constraint, a text is too long and
+                `truncate=False`, `phrases` are not a list of strings for each text, or the search
+                finds no translation that has those of a text.
         """
         if self.preprocessor is None:
             raise ValueError("`translate` needs a `preprocessor`, got None.")
         if alignments and not self.has_alignment:
             raise ValueError("`alignments=True` needs a model with attention, this one has none.")
         if strategy is None:
-            constrained = phrases is not None
-            strategy = LexicallyConstrainedBeamSearch(10) if constrained else self.default_strategy
+            strategy = self.default_strategy
+            if phrases is not None and not strategy.takes_phrases:
+                strategy = LexicallyConstrainedBeamSearch(10, max_source_ratio=MAX_SOURCE_RATIO)
         if not isinstance(strategy, DecodingStrategy):
             raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
         if strategy.takes_phrases != (phrases is not None):
@@ -130,6 +131,8 @@ class TextTranslation(TargetScoring):
             max_length = self.preprocessor.decoder_sequence_length
         if not isinstance(max_length, int) or max_length < 0:
             raise ValueError(f"`max_length` must be an int of at least 0, got {max_length!r}.")
+        for constraint in strategy.constraints:
+            constraint.check(max_length)
         texts = list(texts)
         if phrases is not None:
             phrases = _table(phrases, len(texts))
@@ -144,31 +147,28 @@ class TextTranslation(TargetScoring):
             if phrases is not None:
                 wanted = [self.encode_phrases(phrases[[filled[row] for row in batch]])]
             search = self._search_function(strategy, max_length, alignments, phrases is not None)
-            hypotheses = search(*self.preprocessor.pad(rows), *wanted)
+            hypotheses = search(*self.preprocessor.pad(rows), tf.constant(max_length), *wanted)
             for row, translations in zip(
                 batch, self._read(hypotheses, [ids[row] for row in batch]), strict=True
             ):
-                if translations[0].score == -math.inf and phrases is not None:
-                    wanted = [phrase for phrase in phrases[filled[row]] if phrase]
-                    raise ValueError(
-                        f"`phrases` {wanted} cannot be met: no translation of "
-                        f"{texts[filled[row]][:40]!r} within its limit of tokens (at most "
-                        f"{max_length}) has all of them."
-                    )
+                if phrases is not None and translations[0].score == -math.inf:
+                    raise ValueError(_unmet(phrases[filled[row]], texts[filled[row]]))
                 results[filled[row]] = translations
             if on_batch is not None:
                 on_batch(len(batch))
         return results
 
     def _search_function(self, strategy, max_length, alignments, phrases=False):
-        """Make or find the traced search for a strategy."""
+        """Make or find the traced search for a strategy: of ids, mask, `max_length` and phrases."""
+        length = max_length if strategy.needs_static_length else None
 
-        def search(ids, mask, wanted=None):
-            return self.search(ids, mask, strategy, max_length, alignments, wanted)
+        def search(ids, mask, max_length, wanted=None):
+            limit = max_length if length is None else length
+            return self.search(ids, mask, strategy, limit, alignments, wanted)
 
-        key = (type(strategy), repr(strategy.get_config()), max_length, alignments, phrases)
+        key = (type(strategy), repr(strategy.get_config()), length, alignments, phrases)
         wanted = [tf.TensorSpec([None, None, None], tf.int32)] if phrases else []
-        return self._traced(key, search, *wanted)
+        return self._traced(key, search, tf.TensorSpec([], tf.int32), *wanted)
 
     def _read(self, hypotheses, sources):
         """Turn hypotheses of a batch into lists of `Translation`."""
@@ -214,9 +214,19 @@ def _table(phrases, count):
             f"`phrases` must be one list for each of the {count} `texts`, got {len(phrases)}."
         )
     for number, own in enumerate(phrases, 1):
-        if isinstance(own, str) or not all(isinstance(phrase, str) for phrase in own):
+        lists = isinstance(own, (list, tuple))
+        if not lists or not all(isinstance(phrase, str) for phrase in own):
             raise ValueError(f"`phrases` must be lists of strings, number {number} is {own!r}.")
     table = np.full((count, max(map(len, phrases), default=0)), "", object)
     for row, own in zip(table, phrases, strict=True):
         row[: len(own)] = own
     return table
+
+
+def _unmet(phrases, text):
+    wanted = [phrase for phrase in phrases if phrase.strip()]
+    return (
+        f"`phrases` {wanted} cannot be met: the search found no translation of {text[:40]!r} with "
+        "all of them. They may be too long for its limits (`max_length` and the strategy's "
+        "`max_source_ratio`), or its constraints forbid them."
+    )

@@ -1,9 +1,9 @@
 """The attention weights of a translation as a heat map."""
 
-import os
-import tempfile
 import warnings
 from pathlib import Path
+
+from keras_seqzoo.data.output_files import check_output_path, replacing
 
 INCHES = 0.32  # of a cell
 
@@ -33,13 +33,9 @@ def plot_alignment(translation, path):
     if translation.alignment is None:
         raise ValueError("`translation` has no alignment: translate with `alignments=True`.")
     figure = _draw(translation)
-    # Under another name first, so that no file is left half written.
-    with tempfile.TemporaryDirectory(prefix=".plot-", dir=path.parent) as folder:
-        drawn = Path(folder, f"figure{path.suffix}")
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")
-            figure.savefig(drawn, dpi=150)
-        os.replace(drawn, path)
+    with replacing(path) as draft, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure.savefig(draft, dpi=150)
 
 
 def check_figure_path(path):
@@ -53,7 +49,7 @@ def check_figure_path(path):
 
     Raises:
         ValueError: if the ending is no format of matplotlib's.
-        OSError: if the path is a folder or lies in none.
+        OSError: if no file can be put there.
         ImportError: if matplotlib is not installed.
     """
     figure_class = _figure_class()
@@ -63,11 +59,7 @@ def check_figure_path(path):
         raise ValueError(
             f"a figure's file name must end in one of .{', .'.join(sorted(formats))}, got {path}"
         )
-    if path.is_dir():
-        raise IsADirectoryError(f"a file is needed, but this is a folder: {path}")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"no such folder: {path.parent}")
-    return path
+    return check_output_path(path)
 
 
 def _draw(translation):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_seqzoo.data.output_files import replacing
+
 FOLDER = "training"
 FILE = "run.json"
 
@@ -165,16 +167,10 @@ class RunState:
                 (self.folder / file).unlink()
         self._files = list(files)
 
-    @contextlib.contextmanager
     def _replacing(self, name):
         """Give a path to write to that takes the place of the file `name` when it is whole."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f"new-{name}"
-        try:
-            yield temporary
-            os.replace(temporary, self.folder / name)
-        finally:
-            temporary.unlink(missing_ok=True)
+        return replacing(self.folder / name)
 
 
 def _seeds(model):

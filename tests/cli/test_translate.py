@@ -1,5 +1,6 @@
 import functools
 
+import numpy as np
 import pytest
 
 from keras_seqzoo import decoding
@@ -14,7 +15,13 @@ from keras_seqzoo.decoding import (
     WuLengthPenalty,
     minimum_bayes_risk,
 )
-from keras_seqzoo.models import Ensemble, Lexicon, RecurrentSeq2SeqLM, word_alignment
+from keras_seqzoo.models import (
+    Ensemble,
+    Lexicon,
+    RecurrentSeq2SeqLM,
+    Translation,
+    word_alignment,
+)
 
 # The strategies with the limit that the command line sets.
 BeamSearch, DiverseBeamSearch, Greedy, LexicallyConstrainedBeamSearch, Sampling = (
@@ -351,21 +358,33 @@ def test_phrases(seqzoo, model, tmp_path):
     assert all("red" in line for line in expected.split("\n")[:-1])
 
     wanted = tmp_path / "wanted.txt"
-    wanted.write_text("cat\tdog\n\n", encoding="utf-8")
+    wanted.write_text("cat\tdog\r\n\r\n", encoding="utf-8")
     result = seqzoo("translate", *options, "--phrases", wanted, "a dog", "", "a cat")
     assert result.status == 2
     assert f"--phrases needs a line for each line of the input, {wanted} has 2" in result.errors
     result = seqzoo("translate", *options, "--phrases", wanted, "a dog", "a cat")
     found = model.translate(["a dog", "a cat"], search, phrases=[["red", "cat", "dog"], ["red"]])
     assert result.output == as_output([best.text for best, *_ in found])
+    result = seqzoo("translate", *options, "--phrases", wanted, "a dog")
+    assert result.status == 2 and f"{wanted} has 2 and the input 1" in result.errors
 
 
-def test_replace_unknown(seqzoo, model, tmp_path):
+def test_replace_unknown(seqzoo, model, tmp_path, monkeypatch):
     lexicon = tmp_path / "words.tsv"
     Lexicon({"dog": {"chien": 1.0}}).save(lexicon)
-    expected = as_output(best(model, ["a red dog"], BeamSearch(5)))  # without unknown words
     options = ("--replace-unknown", "--lexicon", lexicon)
+    expected = as_output(best(model, ["a red dog"], BeamSearch(5)))  # without unknown words
     assert seqzoo("translate", *options, "a red dog") == (0, expected, "")
+
+    def with_an_unknown_word(self, texts, *args, alignments, **kwargs):
+        assert alignments
+        weights = np.array([[0.1, 0.8, 0.1], [0.0, 0.0, 1.0]], np.float32)
+        tokens = ["\u2581a", "\u2581" + texts[0].split()[-1], "[EOS]"], ["[UNK]", "[EOS]"]
+        return [[Translation("\u2047", -1.0, -1.0, *tokens, weights)]]
+
+    monkeypatch.setattr(RecurrentSeq2SeqLM, "translate", with_an_unknown_word)
+    assert seqzoo("translate", *options, "a dog").output == "chien\n"
+    assert seqzoo("translate", *options, "a zebu").output == "zebu\n"
     lexicon.write_text("dog\tchien\n", encoding="utf-8")
     result = seqzoo("translate", *options, "a red dog")
     assert result.status == 2 and f"{lexicon}, line 1" in result.errors

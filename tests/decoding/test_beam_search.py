@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
-from keras_seqzoo.decoding.beam_search import _largest
+from keras_seqzoo.decoding.continuations import largest
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
@@ -295,7 +295,7 @@ def test_largest_by_chunks_are_those_of_top_k(size, count, seed, ties):
     values = np.round(values) if ties else values
     count = min(count, size)
     expected = tf.math.top_k(values, count)[1]
-    np.testing.assert_array_equal(_largest(tf.constant(values), count), expected)
+    np.testing.assert_array_equal(largest(tf.constant(values), count), expected)
 
 
 @pytest.mark.parametrize("max_length", [3, 9])

@@ -92,3 +92,11 @@ def test_a_prefix_that_is_too_long_is_refused():
     step, state = model()
     with pytest.raises(ValueError, match="`prefix` of row 0 has 2 tokens, and `max_length` is 1"):
         Greedy()(step, state, [2] * 3, END, 1, prefix=[[4, 0], [4, 1], [0, 0]], prefix_mask=MASK)
+
+
+def test_the_length_of_the_source_never_cuts_a_prefix():
+    step, state = model()
+    options = {"prefix": PREFIX, "prefix_mask": MASK, "source_lengths": [1, 1, 3]}
+    found = Greedy(max_source_ratio=1.0)(step, state, [2] * 3, END, 5, **options)
+    assert found.tokens.numpy()[0, 0, :2].tolist() == PREFIX[0].tolist()
+    assert found.lengths.numpy().ravel().tolist()[:2] == [2, 1]

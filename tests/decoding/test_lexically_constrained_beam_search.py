@@ -206,8 +206,70 @@ def test_what_cannot_be_is_refused():
         Greedy()(step, start(1), [1], END, 3, phrases=[[[0]]])
     with pytest.raises(ValueError, match="`phrases` must have shape"):
         search(step, start(1), [1], END, 3, phrases=[[0]])
+    with pytest.raises(ValueError, match="row 0 must not have the end token 3"):
+        search(step, start(1), [1], END, 3, phrases=[[[0, END]]])
+    with pytest.raises(ValueError, match="row 0: -1 may only follow"):
+        search(step, start(1), [1], END, 3, phrases=[[[-1, 0]]])
     with pytest.raises(ValueError, match="row 0: one has 4 tokens, and the limit of the row is 3"):
         search(step, start(1), [1], END, 3, phrases=[[[0, 1, 0, 1]]])
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_without_rows_or_phrases(count):
+    step, start = reference.step_function(tf.constant(model_of(2).table))
+    search = LexicallyConstrainedBeamSearch(3)
+    starts = tf.fill([count], 1)
+    found = search(step, start(count), starts, END, 3, phrases=tf.zeros([count, 0, 0], tf.int32))
+    assert found.tokens.shape == (count, 1, 3)
+    assert np.isfinite(found.scores).all()
+
+
+def test_an_open_batch_with_known_phrases():
+    table = tf.constant(model_of(2).table)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
+    def run(starts):
+        step, start = reference.step_function(table)
+        search = LexicallyConstrainedBeamSearch(3)
+        return search(step, start(tf.size(starts)), starts, END, 4, phrases=[[[0, 1]], [[2, -1]]])
+
+    found = run(tf.constant([0, 1]))
+    assert contains(tuple(found.tokens.numpy()[0, 0]), (0, 1))
+    assert contains(tuple(found.tokens.numpy()[1, 0]), (2,))
+
+
+def test_rows_that_cannot_have_their_phrases_have_no_hypothesis():
+    step, start = reference.step_function(tf.constant(model_of(2).table))
+    phrases = tf.constant([[[2]], [[9]], [[-1]]])  # 9 is not in the vocabulary
+
+    @tf.function(reduce_retracing=True)
+    def run(lengths):
+        search = LexicallyConstrainedBeamSearch(3, max_source_ratio=1.0)
+        starts = tf.zeros([3], tf.int32)
+        return search(step, start(3), starts, END, 4, phrases=phrases, source_lengths=lengths)
+
+    assert np.isfinite(run(tf.constant([3, 3, 3])).scores).ravel().tolist() == [True, False, True]
+    assert np.isfinite(run(tf.constant([0, 3, 0])).scores).ravel().tolist() == [False, False, True]
+
+
+def test_coverage_counts():
+    model = model_of(4)
+    step, start = reference.step_function(tf.constant(model.table))
+
+    def sums(state):
+        return tf.nn.softmax(state["weights"] / 1000.0)
+
+    options = {"phrases": [[[0, 1]]], "alignment": sums, "source_lengths": [3]}
+    plain, covered = (
+        LexicallyConstrainedBeamSearch(81, 0.0, coverage_penalty=beta)(
+            step, start(1), [1], END, 4, **options
+        )
+        for beta in (0.0, 0.5)
+    )
+    total = covered.alignments.numpy()[0, 0].sum(axis=0)
+    expected = covered.log_probabilities.numpy()[0, 0] + 0.5 * np.log(np.minimum(total, 1)).sum()
+    assert covered.scores.numpy()[0, 0] == pytest.approx(expected, rel=1e-4)
+    assert plain.log_probabilities.numpy()[0, 0] >= covered.log_probabilities.numpy()[0, 0]
 
 
 def test_configuration():

@@ -178,3 +178,25 @@ def test_keras_mask_of_the_memory_is_used_and_that_of_the_queries_passed_on():
 def test_errors_name_the_argument(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@every_layer
+@pytest.mark.parametrize("open_shapes", [False, True])
+def test_queries_that_share_a_row_of_the_memory(factory, open_shapes):
+    layer = factory()
+    context, weights, _ = layer(QUERIES, MEMORY, mask=MASK)
+    flat = QUERIES.reshape(6, 6)  # two in a row for each of the three memories
+
+    def call(query, memory):
+        return layer(query, memory, mask=MASK)[:2]
+
+    if open_shapes:
+        signature = [tf.TensorSpec([None, 6]), tf.TensorSpec([None, None, 6])]
+        call = tf.function(call, input_signature=signature)
+    expected = tf.reshape(context, (6, 6)), tf.reshape(weights, (6, 4))
+    assert_close(call(flat, MEMORY), expected)
+
+
+def test_queries_that_share_nothing_evenly():
+    with pytest.raises(ValueError, match=r"`query` needs as many rows as `memory` \(3\) or a mult"):
+        LuongAttention("dot")(QUERIES.reshape(6, 6)[:5], MEMORY)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from keras_seqzoo.layers import GRU, LSTM, Bidirectional, Elman, Recurrent, Stack
+from keras_seqzoo.layers import GRU, LSTM, Bidirectional, Elman, LSTMCell, Recurrent, Stack
 from keras_seqzoo.layers import cudnn_recurrence as module
 from tests.layer_checks import assert_close, check_serialisation
 from tests.layers.test_recurrent import Averages
@@ -186,6 +186,16 @@ def test_serialisation():
 def test_refuses_what_cudnn_has_not(make):
     with pytest.raises(ValueError, match="needs an Elman, LSTM or GRU cell"):
         make(implementation="cudnn")
+
+
+def test_a_cell_with_a_projection_of_its_own_is_refused():
+    class Own(LSTMCell):
+        def project(self, inputs, training=False, kernel=None):
+            return super().project(2.0 * inputs, training, kernel)
+
+    assert Recurrent(Own(2)).cell.own_kernel_step() is not None
+    with pytest.raises(ValueError, match="needs an Elman, LSTM or GRU cell"):
+        Recurrent(Own(2), implementation="cudnn")
 
 
 def test_a_cell_without_hand_written_gradient_is_refused():

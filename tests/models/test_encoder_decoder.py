@@ -17,6 +17,7 @@ from keras_seqzoo.models import (
     TeacherForcing,
 )
 from tests.layer_checks import assert_close, check_serialisation, config_equal
+from tests.models import small
 from tests.models.small import SOURCE, TARGET, inputs
 
 END = 3
@@ -174,3 +175,43 @@ def test_what_is_missing_says_so():
         with pytest.raises(NotImplementedError, match=f"Decoder.*`{name}`"):
             getattr(Decoder(), name)(*arguments)
     assert Decoder().alignment({}) is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"input_feeding": True, "decoder_layers": 2},
+        {"attention": "bahdanau"},
+        {"attention": None, "attention_units": None},
+    ],
+)
+def test_a_step_for_search_is_that_over_a_repeated_memory(options):
+    model = small.model(**{"attention_units": 5, **options})
+    start = model.start(tf.constant(SOURCE), tf.constant(SOURCE > 0))
+    step, moving = model.for_search(start)
+    assert "memory" not in moving
+    tokens = tf.constant([5, 6, 7, 8, 9, 10])
+
+    def twice(state):
+        return tf.nest.map_structure(lambda x: tf.repeat(x, 2, axis=0), state)
+
+    own, other = step(tokens, twice(moving)), model.step(tokens, twice(start))
+    assert_close(own[0], other[0])
+    tf.nest.assert_same_structure(own[1], {name: other[1][name] for name in own[1]})
+    for name, part in own[1].items():
+        assert_close(part, other[1][name])
+
+
+def test_an_attention_of_ones_own_gets_a_memory_for_each_query():
+    class Own(LuongAttention):
+        def call(self, query, memory, **kwargs):
+            return super().call(query, memory, **kwargs)
+
+    embedding = keras.layers.Embedding(9, 4)
+    own, ours = (
+        RecurrentDecoder(embedding, [GRU(5)], attention("general"), attention_units=4)
+        for attention in (Own, LuongAttention)
+    )
+    assert own.shared_state == ()
+    assert ours.shared_state == ("memory", "keys", "mask")

@@ -37,7 +37,7 @@ STRATEGIES = {
     "phrases": LexicallyConstrainedBeamSearch(12),
     "sampling": Sampling(50, top_k=3, seed=5),
 }
-LENGTHS = {"exhaustive": 1, "sampling": 2, "phrases": 12}
+LENGTHS = {"exhaustive": 2, "sampling": 2, "phrases": 12}
 ROWS = 40
 LIMIT = 26.12  # the 99.9th percentile of chi squared with 8 degrees of freedom (9 sequences)
 
