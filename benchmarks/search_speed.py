@@ -211,7 +211,8 @@ def main():
     parser.add_argument("--one", action="store_true", help="print one run of ours as JSON")
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measure_ours(arguments.peers, arguments.beam, arguments.max_source_ratio)))
+        ratio, by_length = arguments.max_source_ratio, arguments.by_length
+        print(json.dumps(measure_ours(arguments.peers, arguments.beam, ratio, by_length)))
         return
     print(machine(), f"\n\n{SPLIT}, batches of {BATCH}; medians of {arguments.rounds} rounds.\n")
     model = RecurrentSeq2SeqLM.from_preset(arguments.preset)
