@@ -11,8 +11,9 @@ Three tables, over test 2016 of Multi30k:
 3. With `--peers` and `--peer-scripts`: the peers' model (see `peer_model.py`), trained by us and by
    JoeyNMT for an epoch each, and their searches over the same subwords, ids to ids: ours in batches
    of similar length, as `translate` makes them, and in JoeyNMT's batches, which are in the order of
-   the file. JoeyNMT stops a sentence when the best live hypothesis has ended; ours stops where
-   nothing better can come, or at the limit. Every run is a process of its own.
+   the file. JoeyNMT stops a sentence when the best live hypothesis has ended, as ours does with
+   `stop="top"`; by default ours stops where nothing better can come, or at the limit. Every run is
+   a process of its own.
 """
 
 import argparse
@@ -50,6 +51,7 @@ def preset_speed(model, sources, beam, ratio, rounds):
     strategies = {
         "translate, greedy": Greedy(max_source_ratio=ratio),
         f"translate, beam {beam}": BeamSearch(beam, max_source_ratio=ratio),
+        f"translate, beam {beam}, stop 'top'": BeamSearch(beam, max_source_ratio=ratio, stop="top"),
     }
     samplers = {
         f"generate, beam {beam}": BeamSearch(beam),
@@ -106,7 +108,7 @@ def train(folder):
     model.save_weights(Path(folder, WEIGHTS))
 
 
-def measure_ours(folder, beam, ratio, by_length):
+def measure_ours(folder, beam, ratio, by_length, stop):
     """Translates the peers' test set and gives the figures of one run."""
     model = peer_model(input_feeding=True)
     model.load_weights(Path(folder, WEIGHTS))
@@ -114,7 +116,7 @@ def measure_ours(folder, beam, ratio, by_length):
     batches = [range(first, min(first + BATCH, len(rows))) for first in range(0, len(rows), BATCH)]
     if by_length:
         batches = list(length_sorted_batches(rows, BATCH))
-    search = BeamSearch(beam, max_source_ratio=ratio)
+    search = BeamSearch(beam, max_source_ratio=ratio, stop=stop)
     strategy = Greedy(max_source_ratio=ratio) if beam == 1 else search
 
     @tf.function(reduce_retracing=True)
@@ -181,9 +183,9 @@ def beside_joeynmt(arguments):
         *("search", "by length", "in order", "JoeyNMT", "by length / JoeyNMT"),
         *("in order / JoeyNMT", "words, ours", "words, JoeyNMT"),
     )
-    for beam in (1, arguments.beam):
+    for beam, stop in ((1, "exact"), (arguments.beam, "exact"), (arguments.beam, "top")):
         runs = {"by length": [], "in order": [], "JoeyNMT": []}
-        options = ("--peers", folder, "--beam", beam)
+        options = ("--peers", folder, "--beam", beam, "--stop", stop)
         options = (*options, "--max-source-ratio", arguments.max_source_ratio)
         for _ in range(arguments.rounds):
             runs["by length"].append(result_of(__file__, "-", "--one", *options, "--by-length"))
@@ -191,7 +193,7 @@ def beside_joeynmt(arguments):
             runs["JoeyNMT"].append(measure_joeynmt(folder, beam))
         results = [medians(each) for each in runs.values()]
         by_length, in_order, peer = (result["sentences"] for result in results)
-        name = "greedy" if beam == 1 else f"beam {beam}"
+        name = "greedy" if beam == 1 else f"beam {beam}, stop {stop!r}"
         ratios = by_length / peer, in_order / peer
         words = results[0]["words"], results[2]["words"]
         table.row(name, by_length, in_order, peer, *ratios, *words)
@@ -207,12 +209,14 @@ def main():
     parser.add_argument(
         "--peer-scripts", type=Path, default=os.environ.get("SEQZOO_PEER_SCRIPTS") or None
     )
+    parser.add_argument("--stop", default="exact", help="of that run")
     parser.add_argument("--by-length", action="store_true", help="of that run")
     parser.add_argument("--one", action="store_true", help="print one run of ours as JSON")
     arguments = parser.parse_args()
     if arguments.one:
         ratio, by_length = arguments.max_source_ratio, arguments.by_length
-        print(json.dumps(measure_ours(arguments.peers, arguments.beam, ratio, by_length)))
+        options = arguments.beam, ratio, by_length, arguments.stop
+        print(json.dumps(measure_ours(arguments.peers, *options)))
         return
     print(machine(), f"\n\n{SPLIT}, batches of {BATCH}; medians of {arguments.rounds} rounds.\n")
     model = RecurrentSeq2SeqLM.from_preset(arguments.preset)
@@ -229,6 +233,10 @@ def main():
     for name, strategy in (
         ("greedy", Greedy(max_source_ratio=ratio)),
         (f"beam {arguments.beam}", BeamSearch(arguments.beam, max_source_ratio=ratio)),
+        (
+            f"beam {arguments.beam}, stop 'top'",
+            BeamSearch(arguments.beam, max_source_ratio=ratio, stop="top"),
+        ),
     ):
         times = latency(model, sources, strategy)
         table.row(name, float(np.median(times)), float(np.percentile(times, 99)))

@@ -19,11 +19,12 @@ from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 COLUMNS = ("preset", "split", "search", "lower-cased BLEU", "cased BLEU", "chrF", "sentences/s")
 
 
-def make_strategy(beam, alpha, ratio):
+def make_strategy(beam, alpha, ratio, stop):
     """Makes a search and its name."""
     if beam == 1:
         return Greedy(max_source_ratio=ratio), "greedy"
-    return BeamSearch(beam, alpha, max_source_ratio=ratio), f"beam {beam}, alpha {alpha:g}"
+    name = f"beam {beam}, alpha {alpha:g}" + ("" if stop == "exact" else f", stop {stop!r}")
+    return BeamSearch(beam, alpha, max_source_ratio=ratio, stop=stop), name
 
 
 def measure(model, strategy, sources, references):
@@ -73,6 +74,7 @@ def main():
         help="alphas; the first for all widths",
     )
     parser.add_argument("--max-source-ratio", type=float, default=MAX_SOURCE_RATIO)
+    parser.add_argument("--stop", default="exact", choices=["exact", "top"])
     parser.add_argument("--figure", type=Path, help="draw BLEU by width and by alpha here")
     arguments = parser.parse_args()
 
@@ -94,7 +96,7 @@ def main():
     for name, (model, target) in models.items():
         sources, references = load_multi30k(arguments.split, target=target)
         for setting in settings:
-            strategy, search = make_strategy(*setting, arguments.max_source_ratio)
+            strategy, search = make_strategy(*setting, arguments.max_source_ratio, arguments.stop)
             lower, cased, speed = measure(model, strategy, sources, references)
             measured.setdefault(name, {})[setting] = lower.bleu
             cells = (f"{lower.bleu:.2f}", f"{cased.bleu:.2f}", f"{cased.chrf:.2f}", f"{speed:.0f}")

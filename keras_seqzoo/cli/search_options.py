@@ -43,6 +43,14 @@ LengthCoefficient = Annotated[
 CoveragePenalty = Annotated[
     float, _number(BEAM, min=0.0, help="Beta of Wu et al.'s coverage penalty; 0 is none.")
 ]
+Stop = Annotated[
+    Literal["exact", "top"],
+    _option(
+        BEAM,
+        help="Whether to search until nothing better can come, or until the likeliest continuation "
+        "of a line is its end: several times faster, hardly worse.",
+    ),
+]
 Groups = Annotated[
     int | None,
     _option(

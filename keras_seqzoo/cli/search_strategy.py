@@ -25,6 +25,7 @@ BEAM_OPTIONS = (
     "length_form",
     "length_penalty",
     "coverage_penalty",
+    "stop",
     "groups",
     "diversity",
     "phrase",
@@ -85,31 +86,24 @@ def make_search(options):
         return Sampling(options["samples"], **given, **kwargs)
     beam, n_best, groups = (options[name] for name in ("beam", "n_best", "groups"))
     score = make_score(options["length_form"], options["length_penalty"])
-    coverage = options["coverage_penalty"]
+    kwargs["coverage_penalty"] = options["coverage_penalty"]
+    kwargs["stop"] = options["stop"]
     if options["phrase"] or options["phrases"]:
         check_n_best(n_best, beam)
-        return LexicallyConstrainedBeamSearch(beam, score, n_best, coverage, **kwargs)
+        return LexicallyConstrainedBeamSearch(beam, score, n_best, **kwargs)
     if groups is None:
-        return make_strategy(beam, score, n_best, coverage, **kwargs)
+        return make_strategy(beam, score, n_best, **kwargs)
     if beam % groups:
         raise ValueError(f"--beam {beam} must be a multiple of --groups {groups}")
     check_n_best(n_best, beam)
     if options["diversity"] is not None:
         kwargs["diversity"] = options["diversity"]
-    search = DiverseBeamSearch(
-        beam, groups, length_penalty=score, coverage_penalty=coverage, **kwargs
-    )
+    search = DiverseBeamSearch(beam, groups, length_penalty=score, **kwargs)
     return search.giving(n_best)
 
 
-def make_strategy(
-    beam,
-    length_penalty,
-    n_best=1,
-    coverage_penalty=0.0,
-    **kwargs,
-):
-    """Make the search that the options ask for.
+def make_strategy(beam, length_penalty, n_best=1, coverage_penalty=0.0, stop="exact", **kwargs):
+    """Make greedy search, or the beam search that the options ask for.
 
     Raises:
         ValueError: if more hypotheses are asked for than the beam is wide.
@@ -117,7 +111,7 @@ def make_strategy(
     check_n_best(n_best, beam)
     if beam == 1 and not coverage_penalty:
         return Greedy(**kwargs)
-    return BeamSearch(beam, length_penalty, n_best, coverage_penalty, **kwargs)
+    return BeamSearch(beam, length_penalty, n_best, coverage_penalty, stop, **kwargs)
 
 
 def check_n_best(n_best, beam):

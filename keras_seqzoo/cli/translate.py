@@ -110,6 +110,7 @@ def translate(
     length_form: search_options.LengthForm = "power",
     length_penalty: search_options.LengthCoefficient = None,
     coverage_penalty: search_options.CoveragePenalty = 0.0,
+    stop: search_options.Stop = "exact",
     groups: search_options.Groups = None,
     diversity: search_options.Diversity = None,
     phrase: search_options.Phrase = None,

@@ -36,7 +36,8 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         length_penalty: Float, at least 0, alpha; or a `HypothesisScore`.
         n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
         coverage_penalty: Float, at least 0, see `BeamSearch`.
-        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+        **kwargs: `stop`, see `BeamSearch`; `constraints` and `max_source_ratio`, see
+            `DecodingStrategy`.
 
     Call arguments: those of `DecodingStrategy`, `phrases` among them.
 

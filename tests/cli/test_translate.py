@@ -226,6 +226,7 @@ def test_a_damaged_preset_is_an_error(seqzoo, zoo, tmp_path):
             DiverseBeamSearch(5, 5, 4.0, WuLengthPenalty(), coverage_penalty=0.2),
         ),
         (("--groups", 1), BeamSearch(5)),
+        (("--stop", "top", "--beam", 3), BeamSearch(3, stop="top")),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )

@@ -167,8 +167,8 @@ def enumerate_all(model, start, max_length, alpha):
     return sorted(found, key=lambda h: -h.score)
 
 
-def beam_search(model, start, max_length, width, alpha, n_best):
-    """The same beam search with no early stop and no limit to the pool."""
+def beam_search(model, start, max_length, width, alpha, n_best, stop="exact"):
+    """The same beam search with no exact early stop and no limit to the pool."""
     live, finished = [((), 0.0)], []
     for _ in range(max_length):
         grown = [
@@ -180,6 +180,9 @@ def beam_search(model, start, max_length, width, alpha, n_best):
         best = sorted(grown, key=lambda pair: -pair[1])[: 2 * width]
         finished += [tokens for tokens, _ in best if tokens[-1] == model.end_token]
         live = [pair for pair in best if pair[0][-1] != model.end_token][:width]
+        top_ended = bool(best) and best[0][0][-1] == model.end_token
+        if stop == "top" and top_ended and len(finished) >= n_best:
+            live = []
     found = [scored(model, start, t, alpha) for t in finished + [tokens for tokens, _ in live]]
     return sorted(found, key=lambda h: -h.score)[:n_best]
 

@@ -72,6 +72,30 @@ def test_narrow_beam_equals_reference_that_never_stops_early(model, max_length, 
 
 
 @FEW
+@given(models(), st.integers(1, 5), st.sampled_from(NARROW))
+def test_stop_at_the_top_equals_reference(model, max_length, options):
+    starts = [2, 0, 4]
+    found = reference.rows(search(model, starts, max_length, *options, stop="top"))
+    for start, row in zip(starts, found, strict=True):
+        expected = reference.beam_search(model, start, max_length, *options, stop="top")
+        reference.assert_equal(row, expected)
+
+
+def test_stop_at_the_top_takes_fewer_steps():
+    # An end after each token at p = .6, the other token at p = .4.
+    steps = []
+
+    def step(tokens, state):
+        steps.append(1)
+        return tf.math.log([[0.6, 0.4]] * len(tokens)), state
+
+    for stop, count in (("exact", 9), ("top", 1)):
+        steps.clear()
+        BeamSearch(2, length_penalty=3.0, stop=stop)(step, (), [1], 0, 9)
+        assert len(steps) == count
+
+
+@FEW
 @given(models(), st.integers(0, 5), st.sampled_from(NARROW))
 def test_every_score_and_alignment_is_that_of_its_tokens(model, max_length, options):
     result = search(model, [1, 2], max_length, *options)
@@ -324,6 +348,7 @@ def test_without_alignment_there_is_none():
     ("arguments", "named"),
     [
         ({"width": 0}, "width.*at least 1.*0"),
+        ({"stop": "early"}, "stop.*'exact', 'top'.*early"),
         ({"width": 2.5}, "width.*at least 1.*2.5"),
         ({"width": True}, "width.*at least 1.*True"),
         ({"n_best": 0}, "n_best.*at least 1.*0"),
