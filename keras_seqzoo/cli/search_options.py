@@ -36,8 +36,8 @@ LengthCoefficient = Annotated[
     float | None,
     _number(
         BEAM,
-        help="X of the --length-form; the higher, the longer are the translations. By default 1; "
-        "reward has no default, and may be below 0.",
+        help="X of the --length-form; the higher, the longer are the translations. By default 1, "
+        "with phrases 0; reward has no default, and may be below 0.",
     ),
 ]
 CoveragePenalty = Annotated[

@@ -90,7 +90,9 @@ def make_search(options):
     kwargs["stop"] = options["stop"]
     if options["phrase"] or options["phrases"]:
         check_n_best(n_best, beam)
-        return LexicallyConstrainedBeamSearch(beam, score, n_best, **kwargs)
+        if options["length_form"] != "power" or options["length_penalty"] is not None:
+            kwargs["length_penalty"] = score
+        return LexicallyConstrainedBeamSearch(beam, n_best=n_best, **kwargs)
     if groups is None:
         return make_strategy(beam, score, n_best, **kwargs)
     if beam % groups:

@@ -33,7 +33,8 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
 
     Args:
         width: Int, at least 1, the number of live hypotheses per row.
-        length_penalty: Float, at least 0, alpha; or a `HypothesisScore`.
+        length_penalty: Float, at least 0, alpha; or a `HypothesisScore`. By default 0: a mean over
+            tokens lets a hypothesis hide what a phrase costs behind likely repetitions.
         n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
         coverage_penalty: Float, at least 0, see `BeamSearch`.
         **kwargs: `stop`, see `BeamSearch`; `constraints` and `max_source_ratio`, see
@@ -59,6 +60,9 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
     """
 
     takes_phrases = True
+
+    def __init__(self, width=10, length_penalty=0.0, n_best=1, **kwargs):  # noqa: D107
+        super().__init__(width, length_penalty, n_best, **kwargs)
 
     def search(self, step, task):
         """Searches with checked arguments; see the base class."""

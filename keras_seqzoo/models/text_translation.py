@@ -115,7 +115,7 @@ class TextTranslation(TargetScoring):
         if strategy is None:
             strategy = self.default_strategy
             if phrases is not None and not strategy.takes_phrases:
-                strategy = LexicallyConstrainedBeamSearch(10, max_source_ratio=MAX_SOURCE_RATIO)
+                strategy = LexicallyConstrainedBeamSearch(max_source_ratio=MAX_SOURCE_RATIO)
         if not isinstance(strategy, DecodingStrategy):
             raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
         if strategy.takes_phrases != (phrases is not None):

@@ -161,7 +161,7 @@ def test_there_is_a_hypothesis_wherever_the_phrases_fit(seed, phrases, width):
 def test_without_phrases_a_covering_beam_is_beam_search():
     model = model_of(3)
     [found] = run(model, [1], [[]], 4, width=81, n_best=20)
-    plain = reference.run(BeamSearch, model, [1], 4, width=81, n_best=20)
+    plain = reference.run(BeamSearch, model, [1], 4, width=81, length_penalty=0.0, n_best=20)
     reference.assert_equal(found, reference.rows(plain)[0])
 
 
