@@ -48,7 +48,7 @@ Stop = Annotated[
     _option(
         BEAM,
         help="Whether to search until nothing better can come, or until the likeliest continuation "
-        "of a line is its end: several times faster, hardly worse.",
+        "of a line is its end, which is faster and may miss a better one.",
     ),
 ]
 Groups = Annotated[

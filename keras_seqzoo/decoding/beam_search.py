@@ -62,10 +62,10 @@ class BeamSearch(DecodingStrategy):
     A row is done when no live hypothesis can beat its `n_best`-th finished one, by the highest
     score that one of its log probability can still reach (`HypothesisScore.bound`; coverage is
     taken as complete). This stop is exact. With `stop="top"` a row is also done when `n_best` have
-    finished and the likeliest of all its continuations is an end, where most toolkits stop: several
-    times fewer steps under length normalisation, which may miss a longer and better one. The loop
-    stops when all rows are done, and a row that is done no longer changes, so its result does not
-    depend on the other rows of the batch.
+    finished and the likeliest of all its continuations is an end, where most toolkits stop: fewer
+    steps under length normalisation, which may miss a longer and better one. The loop stops when
+    all rows are done, and a row that is done no longer changes, so its result does not depend on
+    the other rows of the batch.
 
     Args:
         width: Int, at least 1, the number of live hypotheses per row.
