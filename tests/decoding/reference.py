@@ -88,7 +88,7 @@ def compiled(make, jit_compile=False, **config):
     """One trace per strategy: the model and its sizes are arguments."""
     strategy = make(**config)
 
-    def search(table, start_tokens, end_token, max_length, source_lengths):
+    def search(table, start_tokens, end_token, max_length, source_lengths, phrases=None):
         step, start = step_function(table)
         return strategy(
             step,
@@ -99,27 +99,38 @@ def compiled(make, jit_compile=False, **config):
             pad_token=-1,
             alignment=lambda state: state["weights"],
             source_lengths=source_lengths,
+            phrases=phrases,
         )
 
-    return tf.function(
-        search,
-        jit_compile=jit_compile,
-        input_signature=[
-            tf.TensorSpec([None, None]),
-            tf.TensorSpec([None], tf.int32),
-            tf.TensorSpec([], tf.int32),
-            tf.TensorSpec([], tf.int32),
-            tf.TensorSpec([None], tf.int32),
-        ],
-    )
+    signature = [
+        tf.TensorSpec([None, None]),
+        tf.TensorSpec([None], tf.int32),
+        tf.TensorSpec([], tf.int32),
+        tf.TensorSpec([], tf.int32),
+        tf.TensorSpec([None], tf.int32),
+    ]
+    if strategy.takes_phrases:
+        signature.append(tf.TensorSpec([None, None, None], tf.int32))
+    return tf.function(search, jit_compile=jit_compile, input_signature=signature)
 
 
-def run(make, model, starts, max_length, jit_compile=False, source_lengths=None, **config):
+def run(
+    make,
+    model,
+    starts,
+    max_length,
+    jit_compile=False,
+    source_lengths=None,
+    phrases=None,
+    **config,
+):
     search = compiled(make, jit_compile, **config)
     starts = tf.constant(starts, tf.int32)
     if source_lengths is None:
         source_lengths = tf.ones_like(starts)
-    return search(tf.constant(model.table), starts, model.end_token, max_length, source_lengths)
+    wanted = [] if phrases is None else [tf.constant(phrases)]
+    table = tf.constant(model.table)
+    return search(table, starts, model.end_token, max_length, source_lengths, *wanted)
 
 
 def rows(found):

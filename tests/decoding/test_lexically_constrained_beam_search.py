@@ -1,7 +1,5 @@
 """Phrases that must appear, against enumeration and against plain Python."""
 
-import functools
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -17,35 +15,6 @@ END = 3
 PHRASES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), max_size=3)
 
 
-@functools.cache
-def compiled(jit_compile=False, **config):
-    strategy = LexicallyConstrainedBeamSearch(**config)
-
-    def search(table, start_tokens, phrases, max_length):
-        step, start = reference.step_function(table)
-        return strategy(
-            step,
-            start(tf.shape(start_tokens)[0]),
-            start_tokens,
-            END,
-            max_length,
-            pad_token=-1,
-            alignment=lambda state: state["weights"],
-            phrases=phrases,
-        )
-
-    return tf.function(
-        search,
-        jit_compile=jit_compile,
-        input_signature=[
-            tf.TensorSpec([None, None]),
-            tf.TensorSpec([None], tf.int32),
-            tf.TensorSpec([None, None, None], tf.int32),
-            tf.TensorSpec([], tf.int32),
-        ],
-    )
-
-
 def padded(phrases):
     """Lists of phrases of each row as one array `(B, 3, 3)`."""
     array = np.full((len(phrases), 3, 3), -1, np.int32)
@@ -55,9 +24,14 @@ def padded(phrases):
     return array
 
 
-def run(model, starts, phrases, max_length, jit_compile=False, **config):
-    found = compiled(jit_compile, **config)(
-        tf.constant(model.table), tf.constant(starts), tf.constant(padded(phrases)), max_length
+def run(model, starts, phrases, max_length, **config):
+    found = reference.run(
+        LexicallyConstrainedBeamSearch,
+        model,
+        starts,
+        max_length,
+        phrases=padded(phrases),
+        **config,
     )
     return reference.rows(found)
 

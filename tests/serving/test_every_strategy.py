@@ -1,9 +1,5 @@
 """Each strategy exported, and what a process with TensorFlow alone gives: what the model gives."""
 
-import json
-import pathlib
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -24,6 +20,7 @@ from keras_seqzoo.decoding import (
     WuLengthPenalty,
 )
 from keras_seqzoo.serving import export_translation_model
+from tests.serving.fresh_server import answers_of
 from tests.serving.test_export import SOURCE, hexadecimal, make_model
 
 TEXTS = SOURCE[:12]
@@ -59,15 +56,7 @@ def exported(tmp_path_factory):
             model, folder / name, strategy, max_length=LENGTHS.get(name, 6)
         )
         requests.append((path, [(signature, inputs)], "v2"))
-    process = subprocess.run(
-        [sys.executable, "-I", str(pathlib.Path(__file__).with_name("server.py"))],
-        input=json.dumps(requests),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    answers = json.loads(process.stdout)
+    answers = answers_of(requests)
     return model, {name: answer["v2"][0] for name, answer in zip(STRATEGIES, answers, strict=True)}
 
 

@@ -1,8 +1,5 @@
-import json
 import os
 import pathlib
-import subprocess
-import sys
 import types
 
 import keras
@@ -18,6 +15,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.serving import export_translation_model
 from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
+from tests.serving.fresh_server import answers_of
 
 SOURCE = [
     f"{who} {does} {where}."
@@ -111,15 +109,7 @@ def served(tmp_path_factory):
         ]
         requests.append((path, calls))
         cases[name] = types.SimpleNamespace(model=model, path=path, rows=rows)
-    process = subprocess.run(
-        [sys.executable, "-I", str(pathlib.Path(__file__).with_name("server.py"))],
-        input=json.dumps(requests),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    for case, answer in zip(cases.values(), json.loads(process.stdout), strict=True):
+    for case, answer in zip(cases.values(), answers_of(requests), strict=True):
         case.answer = answer
     return cases
 

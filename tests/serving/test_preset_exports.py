@@ -1,17 +1,12 @@
 """The shipped presets, exported and served without Keras, on real sentences."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.serving import export_translation_model
+from tests.serving.fresh_server import answers_of
 
-SERVER = Path(__file__).with_name("server.py")
 SENTENCES = 1000
 BATCH = 100
 
@@ -29,13 +24,6 @@ def test_a_thousand_sentences_are_served_as_the_model_translates_them(
         ["serving_default", {"text": texts[begin : begin + BATCH]}]
         for begin in range(0, SENTENCES, BATCH)
     ]
-    served = subprocess.run(
-        [sys.executable, SERVER],
-        input=json.dumps([[path, calls, "v1"]]),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    [answer] = json.loads(served.stdout)
+    [answer] = answers_of([[path, calls, "v1"]])
     expected = [best.text for best, *_ in model.translate(sentences)]
     assert [text for part in answer["v1"] for text in part["translation"]] == expected
