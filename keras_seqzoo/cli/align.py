@@ -1,11 +1,14 @@
 """`seqzoo align`."""
 
-from typing import Annotated
-
-import typer
-
 from keras_seqzoo.cli.lines import CHUNK, check_lengths, write_lines
-from keras_seqzoo.cli.options import BatchSize, Presets, Progress, load_translation_models
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Presets,
+    Progress,
+    SourceFile,
+    TargetFile,
+    load_translation_models,
+)
 from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.data import read_parallel
 from keras_seqzoo.models import word_alignment
@@ -18,8 +21,8 @@ Example:
 
 def align(
     preset: Presets,
-    source: Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")],
-    target: Annotated[str, typer.Option(metavar="FILE", help="Their translations.")],
+    source: SourceFile,
+    target: TargetFile,
     batch_size: BatchSize = 64,
     progress: Progress = None,
 ):

@@ -12,6 +12,8 @@ from keras_seqzoo.cli.options import (
     MaxLength,
     Presets,
     Progress,
+    SourceFile,
+    TargetFile,
     load_translation_models,
 )
 from keras_seqzoo.cli.progress import ProgressLine
@@ -24,8 +26,8 @@ from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 
 def evaluate(
     preset: Presets,
-    source: Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")],
-    reference: Annotated[str, typer.Option(metavar="FILE", help="Their translations.")],
+    source: SourceFile,
+    reference: TargetFile,
     beam: Beam = 5,
     length_penalty: LengthPenalty = 1.0,
     lowercase: Annotated[

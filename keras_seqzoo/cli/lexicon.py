@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.align import align_files
-from keras_seqzoo.cli.options import BatchSize, Presets, Progress
+from keras_seqzoo.cli.options import BatchSize, Presets, Progress, SourceFile, TargetFile
 from keras_seqzoo.data.output_files import check_output_path
 from keras_seqzoo.models import Lexicon
 
@@ -18,8 +18,8 @@ Example:
 
 def lexicon(
     preset: Presets,
-    source: Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")],
-    target: Annotated[str, typer.Option(metavar="FILE", help="Their translations.")],
+    source: SourceFile,
+    target: TargetFile,
     out: Annotated[str, typer.Option(metavar="FILE", help="File to write, .tsv or .tsv.gz.")],
     minimum_count: Annotated[
         int,

@@ -23,6 +23,8 @@ Presets = Annotated[
         "models translate together by the mean of their probabilities.",
     ),
 ]
+SourceFile = Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")]
+TargetFile = Annotated[str, typer.Option(metavar="FILE", help="Their translations.")]
 Beam = Annotated[
     int,
     typer.Option(

@@ -1,12 +1,17 @@
 """`seqzoo score`."""
 
 import math
-from typing import Annotated
 
 import typer
 
 from keras_seqzoo.cli.lines import check_lengths
-from keras_seqzoo.cli.options import BatchSize, Presets, load_translation_models
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Presets,
+    SourceFile,
+    TargetFile,
+    load_translation_models,
+)
 from keras_seqzoo.data import read_parallel
 
 EXAMPLES = """\b
@@ -17,8 +22,8 @@ Example:
 
 def score(
     preset: Presets,
-    source: Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")],
-    target: Annotated[str, typer.Option(metavar="FILE", help="Their translations.")],
+    source: SourceFile,
+    target: TargetFile,
     batch_size: BatchSize = 64,
 ):
     """Print the log probability of given translations.
