@@ -121,12 +121,16 @@ def measure_ours(folder, beam, ratio, by_length, stop):
 
     @tf.function(reduce_retracing=True)
     def find(ids, mask):
+        step, state, memory = model.for_search(model.start(ids, mask))
         return strategy(
-            *model.for_search(model.start(ids, mask)),
+            step,
+            state,
             tf.fill([tf.shape(ids)[0]], START),
             END,
             MAX_LENGTH,
             source_lengths=tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1),
+            memory=memory,
+            shrink=True,
         )
 
     def run():

@@ -13,7 +13,7 @@ class BackPointers(NamedTuple):
     Attributes:
         tokens: `(L, B, W)` int32, the token that made live hypothesis w of step t.
         parents: `(L, B, W)` int32, the live hypothesis of step t - 1 that it extends.
-        alignments: `(L, B * W, S)` float32, the alignments of step t, of the hypothesis being
+        alignments: `(L, B, W, S)` float32, the alignments of step t, of the hypothesis being
             extended; `()` if none are kept.
     """
 
@@ -57,11 +57,7 @@ class BackPointers(NamedTuple):
         tokens = tf.transpose(tokens, [1, 2, 0])
         if isinstance(self.alignments, tuple):
             return tokens, None
-        positions = tf.shape(self.alignments)[-1:]
-        alignments = tf.reshape(
-            self.alignments, tf.concat([tf.shape(self.tokens), positions], axis=0)
-        )  # (L, B, W, S)
-        alignments = tf.gather(alignments, extended, batch_dims=2)  # (L, B, N, S)
+        alignments = tf.gather(self.alignments, extended, batch_dims=2)  # (L, B, N, S)
         valid = tf.range(shape[0])[:, tf.newaxis, tf.newaxis] < lengths  # (L, B, N)
         alignments = tf.where(valid[..., tf.newaxis], alignments, 0.0)
         return tokens, tf.transpose(alignments, [1, 2, 0, 3])

@@ -10,8 +10,9 @@ from keras_seqzoo.decoding.back_pointers import BackPointers
 from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.decoding.continuations import best_continuations
 from keras_seqzoo.decoding.hypotheses import Hypotheses
+from keras_seqzoo.decoding.live_rows import LiveRows
 from keras_seqzoo.decoding.scores import as_score
-from keras_seqzoo.decoding.step_function import reorder, write
+from keras_seqzoo.decoding.step_function import each_copy, write
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 from keras_seqzoo.shapes import dimension
 
@@ -159,7 +160,7 @@ class BeamSearch(DecodingStrategy):
             parents=tf.zeros([task.max_length, batch, width], tf.int32),
             alignments=()
             if alignment is None
-            else tf.zeros([task.max_length, batch * width, dimension(alignment, 1)]),
+            else tf.zeros([task.max_length, batch, width, dimension(alignment, 1)]),
         )
         # All rows of the beam start alike, so only the first of them lives.
         live = tf.tile([[0.0] + [-math.inf] * (width - 1)], [batch, 1])
@@ -176,23 +177,31 @@ class BeamSearch(DecodingStrategy):
         done = task.limits <= 0
         tokens = tf.tile(task.start_tokens[:, tf.newaxis], [1, width])
         notes = self._first_notes(task, batch * width, alignment)
+        rows = LiveRows.all(batch, task.shrink)
 
-        def goes_on(time, tokens, live, pool, done, history, notes, state):
+        def goes_on(time, tokens, live, pool, done, history, rows, notes, state):
             return (time < task.max_length) & ~tf.reduce_all(done)
 
-        def advance(time, tokens, live, pool, done, history, notes, state):
-            before, tokens = state, tf.reshape(tokens, [batch * width])
+        def advance(time, tokens, live, pool, done, history, rows, notes, state):
+            # The model and the choice see the R rows that go on, all else has B.
+            here = task.of(rows)
+            before, tokens = state, tf.reshape(rows.take(tokens), [-1])  # (R * W,)
             log_probabilities, state = step(tokens, state)
             weights = step.alignment(state)
-            notes = self._note(notes, time, tokens, weights, task)
+            notes = self._note(notes, time, tokens, weights, here)
             if self.coverage_penalty:
-                coverage = notes["coverage"]
-                sums = tf.reshape(coverage, [batch, width, dimension(coverage, 1)])
-                penalty = self._coverage(sums, task.source_lengths)
-            every = [batch, width, dimension(log_probabilities, 1)]
-            every = tf.reshape(log_probabilities, every) + live[:, :, tf.newaxis]
+                penalty = self._coverage(_by_beam(notes["coverage"], width), here.source_lengths)
+                penalty = rows.put(penalty, batch, 0.0)
+            every = _by_beam(log_probabilities, width) + rows.take(live)[:, :, tf.newaxis]
             at_limit = limits == time + 1
-            best, ranks, parents, tokens = self._continuations(every, notes, at_limit, task)
+            best, ranks, parents, tokens = (
+                rows.put(found, batch, blank)
+                for found, blank in zip(
+                    self._continuations(every, notes, rows.take(at_limit), here),
+                    (-math.inf, -math.inf, 0, 0),
+                    strict=True,
+                )
+            )
             ended = tokens == task.end_token
 
             def candidates(wanted, log_probabilities, parents, beams, finished):
@@ -216,28 +225,42 @@ class BeamSearch(DecodingStrategy):
             parents = tf.gather(parents, chosen, batch_dims=1)
             own = tf.zeros_like(parents) + tf.range(width)
             pool = pool.merge(finished, candidates(at_limit, live, parents, own, False))
+            alignments = ()
+            if weights is not None:
+                weights = rows.put(_by_beam(weights, width), batch, 0.0)
+                alignments = write(history.alignments, time, weights)
             history = BackPointers(
                 write(history.tokens, time, tokens),
                 write(history.parents, time, parents),
-                () if weights is None else write(history.alignments, time, weights),
+                alignments,
             )
-            rows = tf.range(batch)[:, tf.newaxis] * width + parents
-            rows = tf.reshape(rows, [batch * width])
-            state = reorder(before, state, rows)
-            notes = {name: tf.gather(note, rows) for name, note in notes.items()}
             highest = tf.reduce_max(live, axis=1, keepdims=True)
             reachable = self.length_penalty.bound(highest, time + 1, limits, task.source_lengths)
             reachable = tf.where(tf.math.is_inf(highest), -math.inf, reachable)
             done |= at_limit[:, 0] | (reachable[:, 0] <= pool.scores[:, -1])
             if self.stop == "top":
                 done |= ended[:, 0] & (pool.scores[:, -1] > -math.inf)
-            return time + 1, tokens, live, pool, done, history, notes, state
+            extended = rows.take(parents)  # (R, W)
+            extended += tf.range(dimension(extended, 0))[:, tf.newaxis] * width
+            extended = tf.reshape(extended, [-1])
+            notes = {name: tf.gather(note, extended) for name, note in notes.items()}
+            state = step.reorder(before, state, extended)
+            rows, (notes, state) = rows.leave_out(done, groups, keep, (notes, state))
+            return time + 1, tokens, live, pool, done, history, rows, notes, state
 
-        steps, _, _, pool, _, history, _, _ = tf.while_loop(
-            goes_on,
-            advance,
-            (tf.constant(0), tokens, live, pool, done, history, notes, state),
-        )
+        def keep(values, kept):
+            notes, state = values
+            own = each_copy(kept, groups * width)
+            notes = {name: tf.gather(note, own) for name, note in notes.items()}
+            return notes, step.keep(state, kept, groups * width)
+
+        loop = (tf.constant(0), tokens, live, pool, done, history, rows, notes, state)
+        shapes = tf.nest.map_structure(lambda tensor: tensor.shape, loop)
+        if task.shrink:
+            shapes = shapes[:-3] + tf.nest.map_structure(
+                lambda tensor: tf.TensorShape([None]).concatenate(tensor.shape[1:]), loop[-3:]
+            )
+        steps, _, _, pool, _, history, *_ = tf.while_loop(goes_on, advance, loop, shapes)
         exists = pool.scores > -math.inf
         lengths = tf.where(exists, pool.lengths, 0)
         tokens, alignments = history.trace(
@@ -284,3 +307,9 @@ class BeamSearch(DecodingStrategy):
         """
         best, parents, tokens = best_continuations(every, every)
         return best, best, parents, tokens
+
+
+def _by_beam(tensor, width):
+    """Splits `(R * W, ...)` to `(R, W, ...)`."""
+    rows, *rest = (dimension(tensor, axis) for axis in range(tensor.shape.rank))
+    return tf.reshape(tensor, [rows // width, width, *rest])

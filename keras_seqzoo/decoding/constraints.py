@@ -277,8 +277,8 @@ def constrain(step, state, constraints, task):
         "source_lengths": task.source_lengths,
     }
 
-    def constrained(tokens, state):
-        log_probabilities, inner = step(tokens, state["inner"])
+    def constrained(tokens, state, *memory):
+        log_probabilities, inner = step(tokens, state["inner"], *memory)
         log_probabilities = tf.cast(log_probabilities, tf.float32)
         written, counts = state["tokens"], state["counts"] + 1
         if reads_tokens:

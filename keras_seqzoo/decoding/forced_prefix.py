@@ -45,8 +45,8 @@ def force_prefix(step, state, prefix, mask):
         "position": tf.zeros_like(counts),
     }
 
-    def forced_step(tokens, state):
-        log_probabilities, inner = step(tokens, state["inner"])
+    def forced_step(tokens, state, *memory):
+        log_probabilities, inner = step(tokens, state["inner"], *memory)
         position = state["position"]
         given = position < state["count"]
         length = tf.shape(state["prefix"])[1]

@@ -21,67 +21,95 @@ def repeat_rows(tensor, copies):
     return tf.gather(tensor, rows)
 
 
-def reorder(before, after, rows):
-    """Gathers the rows of a state, a flat list, but for what a step hands on untouched.
+def each_copy(rows, copies):
+    """Returns where the `copies` of each of `rows (R,)` stand in a tensor that `repeat_rows` made.
 
-    That, such as the encoder's memory, is the same in all hypotheses of a row of the batch. Only in
-    a graph is it known to stay untouched: an eager step may do other things each time.
+    That is `(R * copies,)`.
     """
-    if tf.executing_eagerly():
-        return [tf.gather(leaf, rows) for leaf in after]
-    return [
-        new if new is old else tf.gather(new, rows) for old, new in zip(before, after, strict=True)
-    ]
+    return tf.reshape(rows[:, tf.newaxis] * copies + tf.range(copies), [-1])
 
 
 class StepFunction:
     """Runs a user's `step` over a flat list of tensors, as a `tf.while_loop` needs it.
 
-    `None` leaves of the state are kept aside. What `step` returns is checked: a float matrix that
-    the end token fits in, and a state of the structure and dtypes of the one it was given.
+    The list holds the tensors of the state and then those of the memory; `None` leaves are kept
+    aside. What `step` returns is checked: a float matrix that the end token fits in, and a state of
+    the structure and dtypes of the one it was given.
 
     Args:
-        step: `step(tokens, state) -> (log_probabilities, state)`.
+        step: `step(tokens, state) -> (log_probabilities, state)`, or with a memory
+            `step(tokens, state, memory)`.
         state: Nest of tensors whose first dimension is the batch.
         start_tokens: `(B,)` int32 tensor.
         end_token: Id of the end token.
         alignment: `alignment(state) -> (rows, S)` or `None`.
+        memory: Nest of tensors whose first dimension is the batch, or `None`.
 
     Raises:
-        ValueError: If a tensor of the state does not have the batch as its first dimension.
+        ValueError: If a tensor of the state or the memory does not have the batch as its first
+            dimension.
     """
 
-    def __init__(self, step, state, start_tokens, end_token, alignment=None):  # noqa: D107
+    def __init__(self, step, state, start_tokens, end_token, alignment=None, memory=None):  # noqa: D107
         self._step = step
         self._alignment = alignment
         self._end_token = end_token
-        self._structure = state
-        self._present = [leaf is not None for leaf in tf.nest.flatten(state)]
-        self._leaves = [tf.convert_to_tensor(x) for x in tf.nest.flatten(state) if x is not None]
+        self._structure = (state,) if memory is None else (state, memory)
+        self._present = [leaf is not None for leaf in tf.nest.flatten(self._structure)]
+        self._state_present = [leaf is not None for leaf in tf.nest.flatten(state)]
+        self._own = sum(self._state_present)  # the leaves of the state, before those of the memory
+        self._leaves = [
+            tf.convert_to_tensor(leaf)
+            for leaf in tf.nest.flatten(self._structure)
+            if leaf is not None
+        ]
         self._batch = dimension(start_tokens, 0)
-        for leaf in self._leaves:
+        for index, leaf in enumerate(self._leaves):
             rows = leaf.shape[0] if leaf.shape.rank else None
             known = rows is not None and isinstance(self._batch, int)
             if leaf.shape.rank == 0 or (known and rows != self._batch):
+                name = "state" if index < self._own else "memory"
                 raise ValueError(
-                    "`state`: the first dimension of every tensor must be the batch, as that of "
+                    f"`{name}`: the first dimension of every tensor must be the batch, as that of "
                     f"`start_tokens` ({start_tokens.shape}). Received a tensor of shape "
                     f"{leaf.shape}."
                 )
 
     def start(self, copies=1):
-        """Returns the start state as a flat list, each row repeated `copies` times."""
-        return [repeat_rows(leaf, copies) for leaf in self._leaves]
+        """Returns the start as a flat list, each row of the state repeated `copies` times."""
+        state, memory = self._leaves[: self._own], self._leaves[self._own :]
+        return [repeat_rows(leaf, copies) for leaf in state] + memory
+
+    def reorder(self, before, after, rows):
+        """Gathers the rows of the state after a step, but for what the step handed on untouched.
+
+        That is the same in all hypotheses of a row of the batch. Only in a graph is it known to
+        stay untouched: an eager step may do other things each time.
+        """
+        eager = tf.executing_eagerly()
+        own = [
+            tf.gather(new, rows) if eager or new is not old else new
+            for old, new in zip(before[: self._own], after[: self._own], strict=True)
+        ]
+        return own + after[self._own :]
+
+    def keep(self, leaves, rows, copies):
+        """Gathers the hypotheses, `copies` each, and the memory of some rows of the batch."""
+        hypotheses = each_copy(rows, copies)
+        return [
+            tf.gather(leaf, hypotheses if index < self._own else rows)
+            for index, leaf in enumerate(leaves)
+        ]
 
     def alignment(self, leaves):
         """Returns the alignment `(rows, S)` float32 that a flat state holds, or `None`."""
         if self._alignment is None:
             return None
-        return tf.cast(self._alignment(self._pack(leaves)), tf.float32)
+        return tf.cast(self._alignment(self._pack(leaves)[0]), tf.float32)
 
     def __call__(self, tokens, leaves):
         """Takes one step: `(rows,)` and a flat state to `(rows, V)` float32 and a flat state."""
-        log_probabilities, state = self._step(tokens, self._pack(leaves))
+        log_probabilities, state = self._step(tokens, *self._pack(leaves))
         log_probabilities = tf.cast(log_probabilities, tf.float32)
         shape = log_probabilities.shape
         if shape.rank not in (None, 2):
@@ -99,7 +127,7 @@ class StepFunction:
                 f"`end_token` must be in the vocabulary, which has {vocabulary} tokens. "
                 f"Received {self._end_token}."
             )
-        return log_probabilities, self._flatten(state, leaves)
+        return log_probabilities, self._flatten(state, leaves[: self._own]) + leaves[self._own :]
 
     def _pack(self, leaves):
         leaves = iter(leaves)
@@ -108,10 +136,10 @@ class StepFunction:
 
     def _flatten(self, state, before):
         flat = tf.nest.flatten(state)
-        if [leaf is not None for leaf in flat] != self._present:
+        if [leaf is not None for leaf in flat] != self._state_present:
             raise ValueError(
                 "`step` must return a state of the structure it was given. "
-                f"It was given {self._structure} and returned {state}."
+                f"It was given {self._structure[0]} and returned {state}."
             )
         leaves = [tf.convert_to_tensor(leaf) for leaf in flat if leaf is not None]
         for old, new in zip(before, leaves, strict=True):

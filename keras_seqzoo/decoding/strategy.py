@@ -24,6 +24,7 @@ class SearchTask(NamedTuple):
         pad_token: int32 scalar tensor.
         source_lengths: int32 tensor `(B,)` or `None`.
         phrases: int32 tensor `(B, C, P)`, -1 where there is none, or `None`.
+        shrink: bool, whether shapes may change from step to step.
     """
 
     start_tokens: tf.Tensor
@@ -33,6 +34,17 @@ class SearchTask(NamedTuple):
     pad_token: tf.Tensor
     source_lengths: tf.Tensor | None
     phrases: tf.Tensor | None = None
+    shrink: bool = False
+
+    def of(self, rows):
+        """Returns the task of some `LiveRows`."""
+        return self._replace(
+            **{
+                name: rows.take(value)
+                for name in ("start_tokens", "limits", "source_lengths", "phrases")
+                if (value := getattr(self, name)) is not None
+            }
+        )
 
 
 class DecodingStrategy(abc.ABC):
@@ -46,7 +58,14 @@ class DecodingStrategy(abc.ABC):
     of the next one, `(rows, V)` float32, at most 0; `-inf` forbids a token. `state` is any nest of
     tensors whose first dimension is `rows`, of any dtypes and further dimensions, which stay as
     they are from step to step. A search with a beam runs `rows = batch * width` and reorders the
-    state after each step, so whatever differs between the rows of the batch must be in the state.
+    state after each step, so whatever differs between the rows of the batch must be in the state,
+    or in a *memory* beside it: what is the same for all hypotheses of a row and never changes, such
+    as an encoded source. With one the step function is
+
+        step(tokens, state, memory) -> (log_probabilities, state)
+
+    and the memory is neither repeated nor reordered: to each of its rows belong `rows / batch`
+    hypotheses, which stand one after the other.
 
     It uses core TensorFlow ops only. It runs eagerly, in a `tf.function`, under XLA (where the
     shapes must be static) and inside a SavedModel (where the batch and `max_length` may be
@@ -78,6 +97,10 @@ class DecodingStrategy(abc.ABC):
         phrases: `None` or `(B, C, P)` int32, for a `LexicallyConstrainedBeamSearch` alone: up to C
             phrases of up to P tokens that every hypothesis of a row must have, -1 after each and
             where a row has fewer.
+        memory: `None` or a nest of tensors whose first dimension is `B`, see above.
+        shrink: Bool, whether rows of the batch that are done may be left out of later steps, so
+            that these cost less: `step` then gets fewer rows. A beam search does it, whatever it
+            returns stays the same. Shapes change in it, so it does not compile under XLA.
 
     Returns:
         `Hypotheses`, with `tokens (B, N, max_length)` int32.
@@ -115,6 +138,8 @@ class DecodingStrategy(abc.ABC):
         prefix=None,
         prefix_mask=None,
         phrases=None,
+        memory=None,
+        shrink=False,
     ):
         """Searches; see the class docstring."""
         start_tokens = tf.cast(tf.convert_to_tensor(start_tokens), tf.int32)
@@ -164,6 +189,7 @@ class DecodingStrategy(abc.ABC):
             pad_token,
             source_lengths,
             self._check_phrases(phrases, start_tokens),
+            shrink,
         )
         if self.constraints:
             step, state = constrain(step, state, self.constraints, task)
@@ -171,7 +197,8 @@ class DecodingStrategy(abc.ABC):
         if prefix is not None:
             step, state = force_prefix(step, state, prefix, prefix_mask)
             alignment = _inside(alignment)
-        return self.search(StepFunction(step, state, start_tokens, end_token, alignment), task)
+        step = StepFunction(step, state, start_tokens, end_token, alignment, memory)
+        return self.search(step, task)
 
     def _limits(self, batch, max_length, source_lengths):
         limits = tf.fill([batch], tf.cast(max_length, tf.int32))

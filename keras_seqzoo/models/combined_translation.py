@@ -69,20 +69,26 @@ class Ensemble(TextTranslation):
 
     def for_search(self, state):
         """Divide the states of all models; see `EncoderDecoder.for_search`."""
-        steps, states = zip(
+        steps, states, memories = zip(
             *(model.for_search(own) for model, own in zip(self.models, state, strict=True)),
             strict=True,
         )
-        return lambda tokens, state: self._step(steps, tokens, state), list(states)
+
+        def step(tokens, state, memory):
+            return self._mean(
+                each(tokens, *parts) for each, *parts in zip(steps, state, memory, strict=True)
+            )
+
+        return step, list(states), list(memories)
 
     def step(self, tokens, state):
         """Read one token a row and give the mean distribution of the next."""
-        return self._step([model.step for model in self.models], tokens, state)
-
-    def _step(self, steps, tokens, state):
-        log_probabilities, states = zip(
-            *(step(tokens, own) for step, own in zip(steps, state, strict=True)), strict=True
+        return self._mean(
+            model.step(tokens, own) for model, own in zip(self.models, state, strict=True)
         )
+
+    def _mean(self, steps):
+        log_probabilities, states = zip(*steps, strict=True)
         if self.mean == "probabilities":
             weighted = [
                 own + math.log(weight)
@@ -148,15 +154,19 @@ class ShallowFusion(TextTranslation):
 
     def for_search(self, state):
         """Divide the translation model's state; see `EncoderDecoder.for_search`."""
-        step, own = self.model.for_search(state["model"])
-        return lambda tokens, state: self._step(step, tokens, state), {**state, "model": own}
+        inner, own, memory = self.model.for_search(state["model"])
+
+        def step(tokens, state, memory):
+            return self._fuse(inner(tokens, state["model"], memory), tokens, state)
+
+        return step, {**state, "model": own}, memory
 
     def step(self, tokens, state):
         """Read one token a row and give the sum of both models' log probabilities."""
-        return self._step(self.model.step, tokens, state)
+        return self._fuse(self.model.step(tokens, state["model"]), tokens, state)
 
-    def _step(self, step, tokens, state):
-        own, own_state = step(tokens, state["model"])
+    def _fuse(self, stepped, tokens, state):
+        own, own_state = stepped
         other, other_state = self.language_model.step(tokens, state["language_model"])
         if not own.shape.is_compatible_with(other.shape):
             raise ValueError(

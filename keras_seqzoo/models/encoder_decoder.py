@@ -193,21 +193,20 @@ class EncoderDecoder:
             state: what `start` returned.
 
         Returns:
-            A tuple of a step function, which knows what stays, and the rest of the state, for a
-            `DecodingStrategy`.
+            A tuple `(step, state, memory)` for a `DecodingStrategy`; see there.
         """
-        shared = {name: state[name] for name in self.decoder.shared_state if name in state}
-        if not shared:
-            return self.step, state
+        memory = {name: state[name] for name in self.decoder.shared_state if name in state}
+        if not memory:
+            return lambda tokens, state, memory: self.step(tokens, state), state, memory
 
         def own(state):
-            return {name: part for name, part in state.items() if name not in shared}
+            return {name: part for name, part in state.items() if name not in memory}
 
-        def step(tokens, state):
-            log_probabilities, state = self.step(tokens, {**state, **shared})
+        def step(tokens, state, memory):
+            log_probabilities, state = self.step(tokens, {**state, **memory})
             return log_probabilities, own(state)
 
-        return step, own(state)
+        return step, own(state), memory
 
     @property
     def has_alignment(self):

@@ -160,8 +160,10 @@ class RecurrentSeq2SeqLM(
                 f"`stop_token_ids` must hold one id for a {type(self.sampler).__name__}, "
                 f"got {stop_token_ids}."
             )
+        step, state, memory = self.for_search(state)
         hypotheses = self.sampler(
-            *self.for_search(state),
+            step,
+            state,
             ids[:, 0],
             end_token=stop_token_ids[0],
             max_length=dimension(ids, 1) - 1,  # the start token takes one place
@@ -169,6 +171,7 @@ class RecurrentSeq2SeqLM(
             source_lengths=source_lengths,
             prefix=ids[:, 1:],
             prefix_mask=mask[:, 1:],
+            memory=memory,
         )
         ids = tf.concat([ids[:, :1], hypotheses.tokens[:, 0]], axis=-1)
         return ids, tf.sequence_mask(hypotheses.lengths[:, 0] + 1, tf.shape(ids)[1])

@@ -41,6 +41,7 @@ class TextTranslation(TargetScoring):
         max_length,
         alignments=False,
         phrases=None,
+        shrink=False,
     ):
         """Search for the best target sequences, in graph.
 
@@ -52,14 +53,18 @@ class TextTranslation(TargetScoring):
             alignments: bool, whether to keep the attention weights.
             phrases: int32 tensor `(batch, count, length)`, what a `LexicallyConstrainedBeamSearch`
                 must write, or `None`.
+            shrink: bool, whether sentences that are done leave the batch, see `DecodingStrategy`.
 
         Returns:
             `keras_seqzoo.decoding.Hypotheses`.
         """
         tokenizer = self.preprocessor.tokenizer
         rows = tf.shape(encoder_token_ids)[0]
+        start = self.start(encoder_token_ids, encoder_padding_mask)
+        step, state, memory = self.for_search(start)
         return strategy(
-            *self.for_search(self.start(encoder_token_ids, encoder_padding_mask)),
+            step,
+            state,
             tf.fill([rows], tokenizer.start_token_id),
             end_token=tokenizer.end_token_id,
             max_length=max_length,
@@ -67,6 +72,8 @@ class TextTranslation(TargetScoring):
             alignment=self.alignment if alignments or strategy.needs_alignment else None,
             source_lengths=tf.reduce_sum(tf.cast(encoder_padding_mask, tf.int32), axis=-1),
             phrases=phrases,
+            memory=memory,
+            shrink=shrink,
         )
 
     def translate(
@@ -164,7 +171,7 @@ class TextTranslation(TargetScoring):
 
         def search(ids, mask, max_length, wanted=None):
             limit = max_length if length is None else length
-            return self.search(ids, mask, strategy, limit, alignments, wanted)
+            return self.search(ids, mask, strategy, limit, alignments, wanted, shrink=True)
 
         key = (type(strategy), repr(strategy.get_config()), length, alignments, phrases)
         wanted = [tf.TensorSpec([None, None, None], tf.int32)] if phrases else []

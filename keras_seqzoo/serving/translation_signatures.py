@@ -125,7 +125,9 @@ class TranslationSignatures:
         ids, mask = tf.pad(ids, extra), tf.pad(mask, extra)
         if phrases is not None:
             phrases = self._model.encode_phrases(tf.boolean_mask(phrases, filled))
-        return self._model.search(ids, mask, strategy, self._max_length, phrases=phrases)
+        return self._model.search(
+            ids, mask, strategy, self._max_length, phrases=phrases, shrink=True
+        )
 
     def _detokenize(self, hypotheses):
         """Turns hypotheses into texts `(rows, n)`."""

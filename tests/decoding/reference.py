@@ -181,7 +181,7 @@ def enumerate_all(model, start, max_length, alpha):
 def beam_search(model, start, max_length, width, alpha, n_best, stop="exact"):
     """The same beam search with no exact early stop and no limit to the pool."""
     live, finished = [((), 0.0)], []
-    for _ in range(max_length):
+    for time in range(1, max_length + 1):
         grown = [
             ((*tokens, token), total + gain)
             for tokens, total in live
@@ -192,8 +192,8 @@ def beam_search(model, start, max_length, width, alpha, n_best, stop="exact"):
         finished += [tokens for tokens, _ in best if tokens[-1] == model.end_token]
         live = [pair for pair in best if pair[0][-1] != model.end_token][:width]
         top_ended = bool(best) and best[0][0][-1] == model.end_token
-        if stop == "top" and top_ended and len(finished) >= n_best:
-            live = []
+        if stop == "top" and top_ended and len(finished) >= n_best and time < max_length:
+            live = []  # at the limit what lives is truncated all the same
     found = [scored(model, start, t, alpha) for t in finished + [tokens for tokens, _ in live]]
     return sorted(found, key=lambda h: -h.score)[:n_best]
 

@@ -189,14 +189,14 @@ def test_what_is_missing_says_so():
 def test_a_step_for_search_is_that_over_a_repeated_memory(options):
     model = small.model(**{"attention_units": 5, **options})
     start = model.start(tf.constant(SOURCE), tf.constant(SOURCE > 0))
-    step, moving = model.for_search(start)
+    step, moving, memory = model.for_search(start)
     assert "memory" not in moving
     tokens = tf.constant([5, 6, 7, 8, 9, 10])
 
     def twice(state):
         return tf.nest.map_structure(lambda x: tf.repeat(x, 2, axis=0), state)
 
-    own, other = step(tokens, twice(moving)), model.step(tokens, twice(start))
+    own, other = step(tokens, twice(moving), memory), model.step(tokens, twice(start))
     assert_close(own[0], other[0])
     tf.nest.assert_same_structure(own[1], {name: other[1][name] for name in own[1]})
     for name, part in own[1].items():

@@ -1,0 +1,116 @@
+"""Rows that are done leave the batch, and nothing that is found changes."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.decoding import (
+    BeamSearch,
+    DiverseBeamSearch,
+    Greedy,
+    LexicallyConstrainedBeamSearch,
+    MinimumLength,
+    NoRepeatedNGrams,
+)
+from tests.decoding import reference
+
+BATCH, MOST, END = 12, 7, 0
+LIMITS = np.array([5, 1, 7, 0, 2, 2, 3, 1, 6, 2, 1, 4], np.int32)  # tokens of each row at most
+PREFIX = np.array([[1, 2], [0, 0], [3, 0]] * 4, np.int32)
+PHRASES = np.array([[[1, -1], [2, 3]], [[3, -1], [-1, -1]], [[-1, -1], [-1, -1]]] * 4, np.int32)
+STRATEGIES = {
+    "beam": BeamSearch(3, n_best=2),
+    "beam of 1": BeamSearch(1),
+    "top": BeamSearch(4, n_best=1, stop="top"),
+    "coverage": BeamSearch(3, coverage_penalty=0.3, length_penalty=0.6),
+    "constraints": BeamSearch(
+        3, constraints=[NoRepeatedNGrams(1), MinimumLength(1)], length_penalty=0.0
+    ),
+    "diverse": DiverseBeamSearch(6, groups=3, n_best=3),
+    "phrases": LexicallyConstrainedBeamSearch(5, n_best=2),
+    "greedy": Greedy(),
+}
+
+
+def found(strategy, seed, shrink, prefix=False, seen=None, compiled=True):
+    """Searches with a memory that tells the rows apart; `seen` gets the rows of each step."""
+    model = reference.Model(4, END, seed=seed, sharpness=2.0)
+    plain_step, start = reference.step_function(tf.constant(model.table))
+    strategy = type(strategy).from_config({**strategy.get_config(), "max_source_ratio": 1.0})
+    wanted = tf.constant(PHRASES) if strategy.takes_phrases else None
+    given = tf.constant(PREFIX) if prefix else None
+
+    def step(tokens, state, memory):
+        if seen is not None:
+            seen.append(len(tokens))
+        log_probabilities, state = plain_step(tokens, state)
+        width = tf.shape(tokens)[0] // tf.shape(memory["bias"])[0]
+        log_probabilities += tf.repeat(memory["bias"], width, axis=0)
+        return log_probabilities, state
+
+    def search(starts, bias, lengths):
+        return strategy(
+            step,
+            start(tf.shape(starts)[0]),
+            starts,
+            END,
+            MOST,
+            alignment=lambda state: tf.abs(tf.sin(state["weights"])) / 2.0,
+            source_lengths=lengths,
+            prefix=given,
+            prefix_mask=None if given is None else given > 0,
+            phrases=wanted,
+            memory={"bias": bias, "nothing": None},
+            shrink=shrink,
+        )
+
+    if compiled:
+        search = tf.function(
+            search,
+            input_signature=[
+                tf.TensorSpec([None], tf.int32),
+                tf.TensorSpec([None, 4]),
+                tf.TensorSpec([None], tf.int32),
+            ],
+        )
+    bias = -np.random.default_rng(seed).random((BATCH, 4), "float32")
+    return search(tf.constant(range(BATCH)) % 4, bias, tf.constant(LIMITS))
+
+
+def assert_same(one, other):
+    for own, expected in zip(one, other, strict=True):
+        # A vectorised function may round a value by its place.
+        np.testing.assert_allclose(own.numpy(), expected.numpy(), rtol=1e-6 * own.dtype.is_floating)
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_nothing_changes(name, prefix):
+    if name == "phrases" and prefix:
+        pytest.skip("what is given may leave no room for the phrases")
+    for seed in range(4):
+        options = STRATEGIES[name], seed
+        assert_same(found(*options, True, prefix), found(*options, False, prefix))
+
+
+@pytest.mark.parametrize("name", ["beam", "diverse"])
+def test_nothing_changes_eagerly_or_where_the_batch_is_known(name):
+    expected = found(STRATEGIES[name], 7, False)
+    assert_same(found(STRATEGIES[name], 7, True, compiled=False), expected)
+
+
+def test_steps_get_fewer_rows():
+    seen, all_rows = [], []
+    found(BeamSearch(3), 1, True, seen=seen, compiled=False)
+    found(BeamSearch(3), 1, False, seen=all_rows, compiled=False)
+    assert len(seen) == len(all_rows) and set(all_rows) == {3 * BATCH}
+    assert seen[0] == 3 * BATCH and seen == sorted(seen, reverse=True)
+    # A row is left out at the latest when a quarter of the batch is done with it.
+    for time, rows in enumerate(seen[1:], 1):
+        live = 3 * (time < LIMITS).sum()
+        assert rows % 3 == 0 and (rows <= live / 0.75 or live == 0)
+
+
+def test_a_memory_needs_the_batch_as_its_first_dimension():
+    with pytest.raises(ValueError, match=r"`memory`.*batch.*\(3, 2\)"):
+        BeamSearch(2)(lambda *_: None, (), [1, 1], 0, 3, memory=tf.zeros([3, 2]))
