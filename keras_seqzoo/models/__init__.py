@@ -2,7 +2,9 @@
 
 from keras_seqzoo.models.combined_translation import Ensemble, ShallowFusion
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
+from keras_seqzoo.models.language_model import LanguageModel, Perplexity
 from keras_seqzoo.models.lexicon import Lexicon
+from keras_seqzoo.models.ngram import NGramLanguageModel
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
@@ -20,7 +22,10 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "Ensemble",
+    "LanguageModel",
     "Lexicon",
+    "NGramLanguageModel",
+    "Perplexity",
     "RecurrentDecoder",
     "RecurrentEncoder",
     "RecurrentEncoderDecoderBackbone",

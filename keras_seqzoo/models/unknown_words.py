@@ -3,7 +3,7 @@
 from keras_seqzoo.models.subwords import join_pieces
 from keras_seqzoo.models.word_alignment import attention_to_words
 from keras_seqzoo.tokenizers.segmenter import UNKNOWN_SURFACE
-from keras_seqzoo.tokenizers.training import UNK
+from keras_seqzoo.tokenizers.text_tokenizer import UNK
 
 
 def replace_unknown_words(translation, lexicon=None, source=None):

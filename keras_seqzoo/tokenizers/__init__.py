@@ -2,6 +2,14 @@
 
 from keras_seqzoo.tokenizers.byte_pair import BytePairTokenizer
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
+from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 from keras_seqzoo.tokenizers.unigram import UnigramTokenizer
+from keras_seqzoo.tokenizers.word import WordTokenizer
 
-__all__ = ["BytePairTokenizer", "SentencePieceTokenizer", "UnigramTokenizer"]
+__all__ = [
+    "BytePairTokenizer",
+    "SentencePieceTokenizer",
+    "TextTokenizer",
+    "UnigramTokenizer",
+    "WordTokenizer",
+]

@@ -11,7 +11,8 @@ import sentencepiece
 import tensorflow as tf
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-PAD, UNK, BOS, EOS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[SEP]")
+from keras_seqzoo.tokenizers.text_tokenizer import BOS, EOS, PAD, SEP, SPECIAL_TOKENS, UNK
+
 RESERVED = len(SPECIAL_TOKENS) + 256
 
 # SentencePiece writes a space as U+2581 and so loses the difference between the two. The model

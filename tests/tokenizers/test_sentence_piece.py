@@ -234,7 +234,13 @@ def test_tf_data(tokenizer):
 @both
 def test_config(tokenizer):
     made = type(tokenizer)(
-        tokenizer.proto, 7, True, True, dtype="int64", name="source", config_file="source.json"
+        tokenizer.proto,
+        sequence_length=7,
+        add_bos=True,
+        add_eos=True,
+        dtype="int64",
+        name="source",
+        config_file="source.json",
     )
     config = made.get_config()
     again = type(tokenizer).from_config(config)

@@ -1,0 +1,114 @@
+"""N-gram models of the Penn Treebank: perplexity by estimator and order, and the time of training.
+
+    python benchmarks/ngram_models.py
+
+`<unk>` is an ordinary word in these texts; it is called UNK here, since ARPA files have another
+meaning for it. Perplexities are of words and ends of sentences, all of them known.
+
+With `--lmplz`, KenLM's estimator runs on the same file, in turn with ours, both from a text file to
+an ARPA file. With the package `kenlm` installed, the scores of every test line by both programs
+from both files are compared.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from measure import Table, machine, result_of
+
+from keras_seqzoo.data import read_lines
+from keras_seqzoo.models.ngram import (
+    AbsoluteDiscounting,
+    FixedInterpolation,
+    KneserNey,
+    MaximumLikelihood,
+    NGramLanguageModel,
+    WittenBell,
+)
+
+ESTIMATORS = {
+    "maximum likelihood": MaximumLikelihood(),
+    "interpolated, fixed weights": FixedInterpolation(),
+    "Witten-Bell": WittenBell(),
+    "absolute discounting, backoff": AbsoluteDiscounting(),
+    "modified Kneser-Ney, backoff": KneserNey(interpolates=False),
+    "modified Kneser-Ney, interpolated": KneserNey(),
+}
+
+
+def load(split):
+    """Gives the sentences of a split."""
+    path = Path(os.environ["SEQZOO_DATA"], "ptb", f"ptb.{split}.txt.gz")
+    return [line.strip().replace("<unk>", "UNK") for line in read_lines(path)]
+
+
+def train_to_file(text, arpa, order):
+    """What `lmplz` does: a text file to an ARPA file; gives the seconds."""
+    started = time.perf_counter()
+    NGramLanguageModel.train(read_lines(text), order).save_arpa(arpa)
+    return {"seconds": time.perf_counter() - started}
+
+
+def compare(folder, order, lmplz, rounds, test):
+    """Prints the times of both programs, and the largest difference of their scores."""
+    text, ours, theirs = (Path(folder, name) for name in ("text", "ours.arpa", "theirs.arpa"))
+    text.write_text("".join(f"{line}\n" for line in load("train")))
+    times = {"ours": [], "lmplz": []}
+    for _ in range(rounds):
+        own = result_of(__file__, "--to-file", text, ours, "--order", order)
+        times["ours"].append(own["seconds"])
+        started = time.perf_counter()
+        command = [lmplz, "--order", str(order), "--text", text, "--arpa", theirs]
+        subprocess.run(command, check=True, capture_output=True)
+        times["lmplz"].append(time.perf_counter() - started)
+    seconds = {name: float(np.median(each)) for name, each in times.items()}
+    table = Table("program", "text to ARPA file, s", "/ lmplz")
+    for name, own in seconds.items():
+        table.row(name, own, own / seconds["lmplz"])
+    compare_scores(ours, theirs, test)
+
+
+def compare_scores(ours, theirs, test):
+    """Prints how far apart the scores of test lines are: each file read by both programs."""
+    import kenlm
+
+    table = Table("file", "largest difference of a line, log10")
+    for name, path in (("ours", ours), ("lmplz's", theirs)):
+        model, other = NGramLanguageModel.from_arpa(path), kenlm.Model(str(path))
+        own = np.array([score for score, _ in model.score(test)]) / np.log(10)
+        table.row(name, float(np.abs(own - [other.score(line) for line in test]).max()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--order", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--lmplz", type=Path, help="KenLM's program of that name")
+    parser.add_argument("--to-file", type=Path, nargs=2, help="train from a file to a file")
+    arguments = parser.parse_args()
+    if arguments.to_file:
+        print(json.dumps(train_to_file(*arguments.to_file, arguments.order)))
+        return
+    print(machine(), "\n")
+    train, valid, test = (load(split) for split in ("train", "valid", "test"))
+    table = Table("estimator", "order", "n-grams", "valid", "test", "training, s")
+    for name, estimator in ESTIMATORS.items():
+        for order in range(1, arguments.order + 1):
+            started = time.perf_counter()
+            model = NGramLanguageModel.train(train, order, estimator)
+            seconds = time.perf_counter() - started
+            found = [model.perplexity(text, 512).perplexity for text in (valid, test)]
+            table.row(name, order, sum(model.lookup.sizes), *found, seconds)
+    if arguments.lmplz:
+        print()
+        with tempfile.TemporaryDirectory() as folder:
+            compare(folder, arguments.order, arguments.lmplz.resolve(), arguments.rounds, test)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""What all language models have in common: the probability of text, and text by probability."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.data import length_sorted_batches
+from keras_seqzoo.decoding import DecodingStrategy, Sampling, score_targets
+
+
+class Perplexity(NamedTuple):
+    """How well a language model predicts a text.
+
+    Attributes:
+        perplexity: float, exp(-log P / events).
+        log_probability: float, the natural logarithm of the probability of all sentences.
+        events: int, what was predicted: the tokens of all sentences and the end of each.
+        unknown: int, how many of the tokens are `[UNK]`.
+        bits_per_character: float, -log2 P over the characters of the text, the ends of lines
+            counted.
+    """
+
+    perplexity: float
+    log_probability: float
+    events: int
+    unknown: int
+    bits_per_character: float
+
+
+class LanguageModel:
+    """Mixin that gives a model of token sequences scores of text, perplexity and generation.
+
+        log P(w_1 ... w_T) = Σ_{t=1}^{T+1} log P(w_t | w_0 ... w_{t-1}),
+
+    where w_0 is the beginning of the sentence and w_{T+1} its end. A model derives from it beside
+    `keras.Model`, sets `tokenizer` (a `TextTokenizer`) and implements `start` and `step`.
+    """
+
+    tokenizer = None
+
+    def start(self, rows):
+        """Give the state before the beginning of sentences.
+
+        Args:
+            rows: int or scalar int32 tensor.
+
+        Returns:
+            A nest of tensors whose first dimension is `rows`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `start`.")
+
+    def step(self, tokens, state):
+        """Read one token a row and give the distribution of the next.
+
+        Args:
+            tokens: int32 tensor `(rows,)`.
+            state: what `start` or the last `step` returned.
+
+        Returns:
+            A tuple `(log_probabilities, state)`; float32 `(rows, vocabulary_size)`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `step`.")
+
+    def token_log_probabilities(self, token_ids, lengths):
+        """Compute log P of each token of sentences after those before it.
+
+        Args:
+            token_ids: int32 tensor `(batch, length)`, without the beginning of the sentence.
+            lengths: int32 tensor `(batch,)`, the valid tokens of each row.
+
+        Returns:
+            float32 tensor `(batch, length)`, 0 at padding.
+        """
+        batch = tf.shape(token_ids)[0]
+        start_tokens = tf.fill([batch], self.tokenizer.start_token_id)
+        return score_targets(self.step, self.start(batch), start_tokens, token_ids, lengths)
+
+    def score(self, texts, batch_size=64):
+        """Compute the log probability of sentences, the end of each counted.
+
+        Args:
+            texts: list of strings.
+            batch_size: int, sentences scored at a time.
+
+        Returns:
+            A list of `(log probability, number of tokens)`, the end of the sentence counted.
+        """
+        ids = self._sentence_ids(texts)
+        scores = [None] * len(ids)
+        for rows, found in self._scored(ids, batch_size):
+            for row, own in zip(rows, found, strict=True):
+                scores[row] = (float(own.sum(dtype=np.float64)), len(ids[row]))
+        return scores
+
+    def perplexity(self, texts, batch_size=64):
+        """Measure how well the model predicts sentences.
+
+        Args:
+            texts: list of strings.
+            batch_size: int, sentences scored at a time.
+
+        Returns:
+            `Perplexity`.
+
+        Raises:
+            ValueError: if there is no text.
+        """
+        ids = self._sentence_ids(texts)
+        if not ids:
+            raise ValueError("`texts` must have at least one sentence, got none.")
+        total = sum(found.sum(dtype=np.float64) for _, found in self._scored(ids, batch_size))
+        events = sum(len(own) for own in ids)
+        characters = sum(len(text) + 1 for text in texts)
+        return Perplexity(
+            perplexity=math.exp(-total / events) if total > -math.inf else math.inf,
+            log_probability=float(total),
+            events=events,
+            unknown=sum(int((own == self.tokenizer.unk_token_id).sum()) for own in ids),
+            bits_per_character=float(-total / math.log(2) / characters),
+        )
+
+    def generate(self, prompts, strategy=None, max_length=64):
+        """Go on with the beginnings of sentences.
+
+        Args:
+            prompts: list of strings; an empty one begins a sentence.
+            strategy: a `DecodingStrategy`; by default one sample of the model's distribution.
+            max_length: int, the most tokens of a sentence, those of the prompt and the end counted.
+
+        Returns:
+            A list with, for each prompt, a list of strings, best first, the prompt in each.
+
+        Raises:
+            ValueError: if `strategy` is none, or a prompt is longer than `max_length`.
+        """
+        strategy = Sampling() if strategy is None else strategy
+        if not isinstance(strategy, DecodingStrategy):
+            raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
+        if isinstance(prompts, str):
+            raise ValueError(
+                f"`prompts` must be a list of strings, got the string {prompts[:40]!r}."
+            )
+        if not prompts:
+            return []
+        given = self._ragged_ids(prompts)
+        found = strategy(
+            self.step,
+            self.start(len(prompts)),
+            tf.fill([len(prompts)], self.tokenizer.start_token_id),
+            end_token=self.tokenizer.end_token_id,
+            max_length=max_length,
+            pad_token=self.tokenizer.pad_token_id,
+            prefix=given.to_tensor(self.tokenizer.pad_token_id),
+            prefix_mask=tf.sequence_mask(given.row_lengths()),
+        )
+        return self.tokenizer.detokenize(found.tokens)
+
+    def _ragged_ids(self, texts):
+        """Tokenize, without the beginning and the end of the sentence."""
+        return tf.cast(self.tokenizer.encode(tf.constant(texts, tf.string)), tf.int32)
+
+    def _sentence_ids(self, texts):
+        """Tokenize into a list of int32 arrays that end with `[EOS]`."""
+        if isinstance(texts, str):
+            raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
+        texts = list(texts)
+        if not texts:
+            return []
+        ids = self._ragged_ids(texts)
+        end = tf.fill([len(texts), 1], self.tokenizer.end_token_id)
+        ids = tf.concat([ids, end], axis=1)
+        return np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:-1])
+
+    def _scored(self, ids, batch_size):
+        """Yields the rows of each batch and log P of their tokens `(batch, length)`."""
+        for rows in length_sorted_batches(ids, batch_size):
+            batch = tf.ragged.constant([ids[row] for row in rows], dtype=tf.int32)
+            found = self.token_log_probabilities(
+                batch.to_tensor(self.tokenizer.pad_token_id),
+                tf.cast(batch.row_lengths(), tf.int32),
+            )
+            yield rows, found.numpy()
