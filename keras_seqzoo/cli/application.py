@@ -16,6 +16,8 @@ from keras_seqzoo.cli.align import align
 from keras_seqzoo.cli.evaluate import evaluate
 from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
 from keras_seqzoo.cli.export import export
+from keras_seqzoo.cli.generate import EXAMPLES as GENERATE_EXAMPLES
+from keras_seqzoo.cli.generate import generate
 from keras_seqzoo.cli.help_sections import SectionedCommand
 from keras_seqzoo.cli.lexicon import EXAMPLES as LEXICON_EXAMPLES
 from keras_seqzoo.cli.lexicon import lexicon
@@ -26,6 +28,8 @@ from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
 from keras_seqzoo.cli.score import score
 from keras_seqzoo.cli.train import EXAMPLES as TRAIN_EXAMPLES
 from keras_seqzoo.cli.train import train_translate
+from keras_seqzoo.cli.train_ngram import EXAMPLES as TRAIN_NGRAM_EXAMPLES
+from keras_seqzoo.cli.train_ngram import train_ngram
 from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
 from keras_seqzoo.cli.translate import translate
 
@@ -55,14 +59,11 @@ app.command("score", epilog=SCORE_EXAMPLES)(score)
 app.command("align", epilog=ALIGN_EXAMPLES)(align)
 app.command("lexicon", epilog=LEXICON_EXAMPLES)(lexicon)
 app.command("rescore", epilog=RESCORE_EXAMPLES)(rescore)
+app.command("generate", epilog=GENERATE_EXAMPLES)(generate)
 app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
 train.command("translate", epilog=TRAIN_EXAMPLES)(train_translate)
-
-
-@train.callback()
-def _train():
-    """Make `train` a group of commands, also while it has only one."""
+train.command("ngram", epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
 
 
 def _show_version(wanted):

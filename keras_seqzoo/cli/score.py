@@ -4,7 +4,8 @@ import math
 
 import typer
 
-from keras_seqzoo.cli.lines import check_lengths
+from keras_seqzoo.cli.language_models import is_language_model, load_language_model
+from keras_seqzoo.cli.lines import check_lengths, input_chunks, write_lines
 from keras_seqzoo.cli.options import (
     BatchSize,
     Presets,
@@ -15,23 +16,30 @@ from keras_seqzoo.cli.options import (
 from keras_seqzoo.data import read_parallel
 
 EXAMPLES = """\b
-Example:
+Examples:
   seqzoo score --preset gru_attention_multi30k_en_fr --source some.en --target some.fr
+  seqzoo score --preset model.arpa < some.txt
 """
 
 
 def score(
     preset: Presets,
-    source: SourceFile,
-    target: TargetFile,
+    source: SourceFile | None = None,
+    target: TargetFile | None = None,
     batch_size: BatchSize = 64,
 ):
-    """Print the log probability of given translations.
+    """Print the log probability of given translations, or of text.
 
     One line for each pair: the natural logarithm of P(target | source) and the number of target
     tokens, the end counted, with a tab between. The perplexity of all tokens goes to standard
-    error.
+    error. With a language model as --preset (an ARPA file), the same of the lines of the input.
     """
+    if any(map(is_language_model, preset)):
+        _score_text(preset, source, target, batch_size)
+        return
+    for name, given in (("--source", source), ("--target", target)):
+        if given is None:
+            raise ValueError(f"{name} is needed by a preset that translates")
     sources, targets = read_parallel(source, target)
     if not sources:
         raise ValueError(f"--source and --target need at least one line, {source} has none")
@@ -41,7 +49,36 @@ def score(
     model = load_translation_models(preset)
     check_lengths(model, sources, place=f"{source}, line")
     scores = model.score(sources, targets, batch_size)
-    for log_probability, tokens in scores:
-        typer.echo(f"{log_probability:.4f}\t{tokens}")
+    _write(scores)
     total, tokens = (sum(column) for column in zip(*scores, strict=True))
-    typer.echo(f"perplexity {math.exp(-total / tokens):.4g} of {tokens} tokens", err=True)
+    typer.echo(f"perplexity {_perplexity(total, tokens):.4g} of {tokens} tokens", err=True)
+
+
+def _score_text(presets, source, target, batch_size):
+    if len(presets) > 1:
+        raise ValueError("--preset must be given once if it is a language model")
+    if source is not None or target is not None:
+        raise ValueError("--source and --target do not go with a language model")
+    model = load_language_model(presets[0])
+    total, tokens, unknown = 0.0, 0, 0
+    for _, lines in input_chunks(None):
+        scores = model.score(lines, batch_size)
+        _write(scores)
+        total += sum(log_probability for log_probability, _ in scores)
+        tokens += sum(count for _, count in scores)
+        unknown += model.count_unknown(lines)
+    if not tokens:
+        raise ValueError("the input has no lines to score")
+    typer.echo(
+        f"perplexity {_perplexity(total, tokens):.6g} of {tokens} tokens, the ends of lines "
+        f"counted; {unknown} of them unknown words",
+        err=True,
+    )
+
+
+def _write(scores):
+    write_lines(f"{log_probability:.4f}\t{tokens}" for log_probability, tokens in scores)
+
+
+def _perplexity(total, tokens):
+    return math.exp(min(-total / tokens, 700.0)) if total > -math.inf else math.inf

@@ -107,6 +107,7 @@ class LanguageModel:
         Raises:
             ValueError: if there is no text.
         """
+        texts = list(texts)
         ids = self._sentence_ids(texts)
         if not ids:
             raise ValueError("`texts` must have at least one sentence, got none.")
@@ -117,9 +118,14 @@ class LanguageModel:
             perplexity=math.exp(-total / events) if total > -math.inf else math.inf,
             log_probability=float(total),
             events=events,
-            unknown=sum(int((own == self.tokenizer.unk_token_id).sum()) for own in ids),
+            unknown=self.count_unknown(texts),
             bits_per_character=float(-total / math.log(2) / characters),
         )
+
+    def count_unknown(self, texts):
+        """Count the tokens of sentences that are `[UNK]`."""
+        ids = self._ragged_ids(texts)
+        return int(tf.reduce_sum(tf.cast(ids.flat_values == self.tokenizer.unk_token_id, tf.int32)))
 
     def generate(self, prompts, strategy=None, max_length=64):
         """Go on with the beginnings of sentences.
@@ -145,6 +151,12 @@ class LanguageModel:
         if not prompts:
             return []
         given = self._ragged_ids(prompts)
+        for prompt, length in zip(prompts, given.row_lengths().numpy(), strict=True):
+            if length > max_length:
+                raise ValueError(
+                    f"`prompts` must have at most `max_length` ({max_length}) tokens, "
+                    f"{prompt[:40]!r} has {length}."
+                )
         found = strategy(
             self.step,
             self.start(len(prompts)),

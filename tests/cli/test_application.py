@@ -22,7 +22,9 @@ def test_version(seqzoo):
         ("rescore",),
         ("export",),
         ("train",),
+        ("generate",),
         ("train", "translate"),
+        ("train", "ngram"),
     ],
 )
 def test_help(seqzoo, command):

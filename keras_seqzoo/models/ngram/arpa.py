@@ -20,6 +20,26 @@ def save_arpa(path, tables, words):
 
     Args:
         path: string or path.
+        tables: see `write_arpa`.
+        words: see `write_arpa`.
+
+    Raises:
+        OSError: if no file can be put there.
+        ValueError: if a word is empty, has white space or comes twice.
+    """
+    opener = gzip.open if str(path).endswith(".gz") else open
+    with (
+        replacing(path) as draft,
+        opener(draft, "wt", encoding="utf-8", newline="\n") as file,
+    ):
+        write_arpa(file, tables, words)
+
+
+def write_arpa(file, tables, words):
+    """Writes an ARPA file's text.
+
+    Args:
+        file: open text file.
         tables: list of `BackoffTable`.
         words: list of strings, the word of each id; `None` for ids that are left out, which may
             stand in no n-gram but those of order 1.
@@ -36,30 +56,25 @@ def save_arpa(path, tables, words):
         raise ValueError(f"`words` must differ, got {twice!r} twice.")
     kept = np.array([word is not None for word in words])
     names = np.array([word or "" for word in words], object)
-    opener = gzip.open if str(path).endswith(".gz") else open
-    with (
-        replacing(path) as draft,
-        opener(draft, "wt", encoding="utf-8", newline="\n") as file,
-    ):
-        file.write("\\data\\\n")
-        for n, table in enumerate(tables, 1):
-            size = kept.sum() if n == 1 else len(table.words)
-            file.write(f"ngram {n}={size}\n")
-        for n, table in enumerate(tables, 1):
-            file.write(f"\n\\{n}-grams:\n")
-            places = np.flatnonzero(kept) if n == 1 else np.arange(len(table.words))
-            for first in range(0, len(places), LINES):
-                chosen = places[first : first + LINES]
-                columns = [
-                    _decimal(table.log_probabilities[chosen]),
-                    map(" ".join, names[_words(tables, n, chosen)]),
-                ]
-                pattern = "%.7g\t%s\n"
-                if n < len(tables):
-                    columns.append(_decimal(table.log_backoffs[chosen]))
-                    pattern = "%.7g\t%s\t%.7g\n"
-                file.writelines(map(pattern.__mod__, zip(*columns, strict=True)))
-        file.write("\n\\end\\\n")
+    file.write("\\data\\\n")
+    for n, table in enumerate(tables, 1):
+        size = kept.sum() if n == 1 else len(table.words)
+        file.write(f"ngram {n}={size}\n")
+    for n, table in enumerate(tables, 1):
+        file.write(f"\n\\{n}-grams:\n")
+        places = np.flatnonzero(kept) if n == 1 else np.arange(len(table.words))
+        for first in range(0, len(places), LINES):
+            chosen = places[first : first + LINES]
+            columns = [
+                _decimal(table.log_probabilities[chosen]),
+                map(" ".join, names[_words(tables, n, chosen)]),
+            ]
+            pattern = "%.7g\t%s\n"
+            if n < len(tables):
+                columns.append(_decimal(table.log_backoffs[chosen]))
+                pattern = "%.7g\t%s\t%.7g\n"
+            file.writelines(map(pattern.__mod__, zip(*columns, strict=True)))
+    file.write("\n\\end\\\n")
 
 
 def load_arpa(path):

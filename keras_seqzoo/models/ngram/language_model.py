@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding.checks import check_integer
 from keras_seqzoo.models.language_model import LanguageModel
-from keras_seqzoo.models.ngram.arpa import BEGIN, END, UNKNOWN, load_arpa, save_arpa
+from keras_seqzoo.models.ngram.arpa import BEGIN, END, UNKNOWN, load_arpa, save_arpa, write_arpa
 from keras_seqzoo.models.ngram.backoff import build, estimate
 from keras_seqzoo.models.ngram.estimators import Estimator, KneserNey
 from keras_seqzoo.models.ngram.lookup import NGramLookup
@@ -130,9 +130,17 @@ class NGramLanguageModel(LanguageModel, keras.Model):
             path: string or path; one that ends with `.gz` is compressed.
 
         Raises:
+            OSError: if no file can be put there.
             ValueError: if a token is a word that ARPA files have for something else, such as
                 `<unk>`, or has white space.
         """
+        save_arpa(path, self.lookup.tables(), self._arpa_words())
+
+    def write_arpa(self, file):
+        """Writes what `save_arpa` does to an open text file."""
+        write_arpa(file, self.lookup.tables(), self._arpa_words())
+
+    def _arpa_words(self):
         tokenizer = self.tokenizer
         words = tokenizer.get_vocabulary()
         for word in (UNKNOWN, BEGIN, END):
@@ -145,7 +153,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         words[tokenizer.start_token_id] = BEGIN
         words[tokenizer.end_token_id] = END
         words[tokenizer.pad_token_id] = words[tokenizer.sep_token_id] = None
-        save_arpa(path, self.lookup.tables(), words)
+        return words
 
     def start(self, rows):
         """Give the state before the beginning of sentences; see `LanguageModel`."""

@@ -104,7 +104,7 @@ def test_compiled_scores():
         (lambda: model().score("the cat"), "`texts`.*'the cat'"),
         (lambda: model().generate("the cat"), "`prompts`.*'the cat'"),
         (lambda: model().generate(["the"], "greedy"), "`strategy`.*'greedy'"),
-        (lambda: model().generate(["the cat sat"], max_length=2), "prefix"),
+        (lambda: model().generate(["the cat sat"], max_length=2), "`prompts`.*\\(2\\).*has 3"),
     ],
 )
 def test_bad_arguments(make, match):

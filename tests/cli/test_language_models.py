@@ -1,0 +1,95 @@
+"""`seqzoo train ngram`, and `score` and `generate` with what it makes."""
+
+import gzip
+import math
+
+import pytest
+
+from keras_seqzoo.models import NGramLanguageModel
+
+TEXT = "the cat sat\nthe dog sat on the cat\na dog\n\n"
+
+
+@pytest.fixture
+def arpa(tmp_path):
+    path = tmp_path / "model.arpa"
+    NGramLanguageModel.train(TEXT.splitlines(), order=3).save_arpa(path)
+    return path
+
+
+def test_input_to_output(seqzoo, arpa):
+    result = seqzoo("train", "ngram", "--order", 3, stdin=TEXT.encode())
+    assert result.status == 0
+    assert result.output == arpa.read_text()
+    assert result.errors == "4 lines: 6 words, 13 2-grams, 11 3-grams\n"
+
+
+def test_file_to_file(seqzoo, tmp_path):
+    text, out = tmp_path / "text.gz", tmp_path / "model.arpa.gz"
+    with gzip.open(text, "wt") as file:
+        file.write(TEXT)
+    options = ("--text", text, "--out", out, "--estimator", "witten-bell", "--order", 2)
+    assert seqzoo("train", "ngram", *options, "--minimum-count", 2).status == 0
+    words = NGramLanguageModel.from_arpa(out).tokenizer.words
+    assert sorted(words) == ["cat", "dog", "sat", "the"]
+    assert seqzoo("train", "ngram", *options, "--vocabulary-size", 2).status == 0
+    assert sorted(NGramLanguageModel.from_arpa(out).tokenizer.words) == ["cat", "the"]
+
+
+def test_score(seqzoo, arpa):
+    model, lines = NGramLanguageModel.from_arpa(arpa), ["the cat", "", "a bird"]
+    text = "".join(f"{line}\n" for line in lines)
+    result = seqzoo("score", "--preset", arpa, stdin=text.encode())
+    scores = model.score(lines)
+    assert result.status == 0
+    assert result.output == "".join(f"{score:.4f}\t{tokens}\n" for score, tokens in scores)
+    perplexity = math.exp(-sum(score for score, _ in scores) / 7)
+    assert result.errors == (
+        f"perplexity {perplexity:.6g} of 7 tokens, the ends of lines counted; "
+        "1 of them unknown words\n"
+    )
+
+
+def test_generate(seqzoo, arpa):
+    result = seqzoo("generate", "--preset", arpa, "--samples", 3, "--seed", 1, "the", "a dog")
+    lines = result.output.splitlines()
+    assert result.status == 0 and len(lines) == 6
+    assert all(line.startswith("the") for line in lines[:3])
+    assert all(line.startswith("a dog") for line in lines[3:])
+    again = seqzoo("generate", "--preset", arpa, "--samples", 3, "--seed", 1, "the", "a dog")
+    assert again.output == result.output
+    result = seqzoo("generate", "--preset", arpa, "--beam", 4, stdin=b"the\n\n")
+    assert result.status == 0 and len(result.output.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "ngram"), "the input has no words"),
+        (("train", "ngram", "--text", "none"), "no such file: none"),
+        (("train", "ngram", "--out", "none/model.arpa"), "no such folder: none"),
+        (("train", "ngram", "--order", 0), "'--order'"),
+        (("score", "--preset", "model.arpa"), "no lines to score"),
+        (("score", "--preset", "model.arpa", "--source", "x"), "--source and --target"),
+        (("score", "--preset", "model.arpa", "--preset", "x"), "--preset must be given once"),
+        (("score", "--preset", "none.arpa"), "no such file: none.arpa"),
+        (("generate", "--preset", "model", "a"), "--preset must be a file that ends with .arpa"),
+        (("generate", "--preset", "model.arpa", "--beam", 2, "--samples", 3, "a"), "--samples 3"),
+        (("generate", "--preset", "model.arpa", "--max-length", 1, "a dog"), "'a dog' has 2"),
+        (("generate", "--preset", "model.arpa", "--temperature", 0, "a"), "temperature"),
+    ],
+)
+def test_bad_input(seqzoo, arpa, monkeypatch, arguments, message):
+    monkeypatch.chdir(arpa.parent)
+    result = seqzoo(*arguments)
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert message in line
+
+
+def test_a_word_of_arpa_files(seqzoo, tmp_path):
+    out = tmp_path / "model.arpa"
+    out.write_text("what was there")
+    result = seqzoo("train", "ngram", "--out", out, stdin=b"a <unk>\n")
+    assert result.status == 2 and "'<unk>'" in result.errors
+    assert out.read_text() == "what was there"
