@@ -123,7 +123,7 @@ def build(rows, log_probabilities, log_backoffs):
         if unknown.any():
             score = score.copy()
             score[unknown] = log_probability(tables, own[unknown], vocabulary_size)
-        contexts = _place(tables, own[:, :-1], vocabulary_size)
+        contexts = place(tables, own[:, :-1], vocabulary_size)
         keys = contexts * np.int64(vocabulary_size) + own[:, -1]
         ranked = np.argsort(keys)
         if (np.diff(keys[ranked]) == 0).any():
@@ -138,17 +138,17 @@ def log_probability(tables, rows, vocabulary_size):
     """Gives log P of the last word of each n-gram `(M, n)` after the others, float64 `(M,)`."""
     result = tables[0].log_probabilities[rows[:, -1]].astype(np.float64)
     for n in range(2, min(rows.shape[1], len(tables) + 1) + 1):
-        contexts = _place(tables, rows[:, -n:-1], vocabulary_size)
+        contexts = place(tables, rows[:, -n:-1], vocabulary_size)
         backoffs = tables[n - 2].log_backoffs[np.maximum(contexts, 0)]
         result += np.where(contexts >= 0, backoffs, 0.0)
         if n <= len(tables):
-            places = _place(tables, rows[:, -n:], vocabulary_size)
+            places = place(tables, rows[:, -n:], vocabulary_size)
             own = tables[n - 1].log_probabilities[np.maximum(places, 0)]
             result = np.where(places >= 0, own, result)
     return result
 
 
-def _place(tables, rows, vocabulary_size):
+def place(tables, rows, vocabulary_size):
     """Gives the places of n-grams `(M, n)` in their table, -1 where it does not have them."""
     places = np.zeros(len(rows), np.int64)  # the place of the empty context
     for table, words in zip(tables, rows.T, strict=False):

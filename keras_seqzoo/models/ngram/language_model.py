@@ -9,6 +9,7 @@ from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.models.ngram.arpa import BEGIN, END, UNKNOWN, load_arpa, save_arpa, write_arpa
 from keras_seqzoo.models.ngram.backoff import build, estimate
 from keras_seqzoo.models.ngram.estimators import Estimator, KneserNey
+from keras_seqzoo.models.ngram.held_out import tuned_interpolation
 from keras_seqzoo.models.ngram.lookup import NGramLookup
 from keras_seqzoo.tokenizers import WordTokenizer
 
@@ -75,13 +76,8 @@ class NGramLanguageModel(LanguageModel, keras.Model):
             raise ValueError("`texts` must have at least one sentence, got none.")
         if tokenizer is None:
             tokenizer = WordTokenizer.train(texts)
-        ids = tf.cast(tokenizer.encode(tf.constant(texts, tf.string)), tf.int32)
-        edge = tf.ones([len(texts), 1], tf.int32)
-        ids = tf.concat(
-            [edge * tokenizer.start_token_id, ids, edge * tokenizer.end_token_id], axis=1
-        )
         tables = estimate(
-            ids.flat_values.numpy(),
+            sentence_stream(texts, tokenizer),
             order,
             tokenizer.vocabulary_size(),
             tokenizer.start_token_id,
@@ -89,6 +85,37 @@ class NGramLanguageModel(LanguageModel, keras.Model):
             excluded=(tokenizer.pad_token_id, tokenizer.sep_token_id),
         )
         return cls._of_tables(tables, tokenizer)
+
+    @classmethod
+    def train_interpolated(cls, texts, held_out, order=5, tokenizer=None):
+        """Counts the n-grams of a text and mixes their orders as is best for another text.
+
+        Args:
+            texts: list of strings, a sentence each.
+            held_out: list of strings, sentences that are not among them.
+            order: int, at least 1.
+            tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
+
+        Returns:
+            The model, of a `FixedInterpolation` whose weights expectation maximisation has found.
+
+        Raises:
+            ValueError: if there is no text, or `order` is out of its range.
+        """
+        texts, held_out = list(texts), list(held_out)
+        order = check_integer("order", order, minimum=1)
+        if not texts or not held_out:
+            raise ValueError("`texts` and `held_out` must have at least one sentence each.")
+        tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
+        estimator = tuned_interpolation(
+            sentence_stream(texts, tokenizer),
+            sentence_stream(held_out, tokenizer),
+            order,
+            tokenizer.vocabulary_size(),
+            tokenizer.start_token_id,
+            (tokenizer.pad_token_id, tokenizer.sep_token_id),
+        )
+        return cls.train(texts, order, estimator, tokenizer)
 
     @classmethod
     def from_arpa(cls, path):
@@ -204,6 +231,14 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         """Makes the model from its configuration."""
         tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
+
+
+def sentence_stream(texts, tokenizer):
+    """Tokenizes sentences one after the other, each with `[BOS]` and `[EOS]`: int32 `(tokens,)`."""
+    ids = tf.cast(tokenizer.encode(tf.constant(texts, tf.string)), tf.int32)
+    edge = tf.ones([len(texts), 1], tf.int32)
+    ids = tf.concat([edge * tokenizer.start_token_id, ids, edge * tokenizer.end_token_id], axis=1)
+    return ids.flat_values.numpy()
 
 
 def _renamed(tables, ids, tokenizer):
