@@ -5,6 +5,7 @@ from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder
 from keras_seqzoo.models.language_model import LanguageModel, Perplexity
 from keras_seqzoo.models.lexicon import Lexicon
 from keras_seqzoo.models.ngram import NGramLanguageModel
+from keras_seqzoo.models.open_vocabulary import OpenVocabulary
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
@@ -25,6 +26,7 @@ __all__ = [
     "LanguageModel",
     "Lexicon",
     "NGramLanguageModel",
+    "OpenVocabulary",
     "Perplexity",
     "RecurrentDecoder",
     "RecurrentEncoder",

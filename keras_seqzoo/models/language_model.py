@@ -28,6 +28,25 @@ class Perplexity(NamedTuple):
     unknown: int
     bits_per_character: float
 
+    @classmethod
+    def of(cls, scores, texts, unknown):
+        """Make it from `(log probability, events)` of each text.
+
+        Raises:
+            ValueError: if there is no text.
+        """
+        if not texts:
+            raise ValueError("`texts` must have at least one sentence, got none.")
+        total, events = (sum(column) for column in zip(*scores, strict=True))
+        characters = sum(len(text) + 1 for text in texts)
+        return cls(
+            perplexity=math.exp(-total / events) if total > -math.inf else math.inf,
+            log_probability=total,
+            events=events,
+            unknown=unknown,
+            bits_per_character=-total / math.log(2) / characters,
+        )
+
 
 class LanguageModel:
     """Mixin that gives a model of token sequences scores of text, perplexity and generation.
@@ -87,11 +106,31 @@ class LanguageModel:
         Returns:
             A list of `(log probability, number of tokens)`, the end of the sentence counted.
         """
+        return [
+            (float(own.sum(dtype=np.float64)), len(own))
+            for own in self.token_scores(texts, batch_size)
+        ]
+
+    def token_scores(self, texts, batch_size=64):
+        """Compute the log probability of each token of sentences after those before it.
+
+        Args:
+            texts: list of strings.
+            batch_size: int, sentences scored at a time.
+
+        Returns:
+            A list of float32 arrays `(tokens,)`, the last being that of the end.
+        """
         ids = self._sentence_ids(texts)
         scores = [None] * len(ids)
-        for rows, found in self._scored(ids, batch_size):
-            for row, own in zip(rows, found, strict=True):
-                scores[row] = (float(own.sum(dtype=np.float64)), len(ids[row]))
+        for rows in length_sorted_batches(ids, batch_size):
+            batch = tf.ragged.constant([ids[row] for row in rows], dtype=tf.int32)
+            found = self.token_log_probabilities(
+                batch.to_tensor(self.tokenizer.pad_token_id),
+                tf.cast(batch.row_lengths(), tf.int32),
+            )
+            for row, own in zip(rows, found.numpy(), strict=True):
+                scores[row] = own[: len(ids[row])]
         return scores
 
     def perplexity(self, texts, batch_size=64):
@@ -108,22 +147,12 @@ class LanguageModel:
             ValueError: if there is no text.
         """
         texts = list(texts)
-        ids = self._sentence_ids(texts)
-        if not ids:
-            raise ValueError("`texts` must have at least one sentence, got none.")
-        total = sum(found.sum(dtype=np.float64) for _, found in self._scored(ids, batch_size))
-        events = sum(len(own) for own in ids)
-        characters = sum(len(text) + 1 for text in texts)
-        return Perplexity(
-            perplexity=math.exp(-total / events) if total > -math.inf else math.inf,
-            log_probability=float(total),
-            events=events,
-            unknown=self.count_unknown(texts),
-            bits_per_character=float(-total / math.log(2) / characters),
-        )
+        return Perplexity.of(self.score(texts, batch_size), texts, self.count_unknown(texts))
 
     def count_unknown(self, texts):
         """Count the tokens of sentences that are `[UNK]`."""
+        if not texts:
+            return 0
         ids = self._ragged_ids(texts)
         return int(tf.reduce_sum(tf.cast(ids.flat_values == self.tokenizer.unk_token_id, tf.int32)))
 
@@ -184,13 +213,3 @@ class LanguageModel:
         end = tf.fill([len(texts), 1], self.tokenizer.end_token_id)
         ids = tf.concat([ids, end], axis=1)
         return np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:-1])
-
-    def _scored(self, ids, batch_size):
-        """Yields the rows of each batch and log P of their tokens `(batch, length)`."""
-        for rows in length_sorted_batches(ids, batch_size):
-            batch = tf.ragged.constant([ids[row] for row in rows], dtype=tf.int32)
-            found = self.token_log_probabilities(
-                batch.to_tensor(self.tokenizer.pad_token_id),
-                tf.cast(batch.row_lengths(), tf.int32),
-            )
-            yield rows, found.numpy()

@@ -1,0 +1,102 @@
+"""Probabilities of words that a language model does not know."""
+
+import math
+
+import numpy as np
+
+from keras_seqzoo.decoding.checks import check_integer, check_number
+from keras_seqzoo.models.language_model import LanguageModel, Perplexity
+from keras_seqzoo.tokenizers import WordTokenizer
+
+
+class OpenVocabulary:
+    """Scores any text by a word model, and unknown words by a model of all words there may be.
+
+    With a weight λ, for every event w,
+
+        P(w | h) = (1 - λ) P_model(w | h) + λ P_unk(w),
+
+    where P_model of a word that is not in the vocabulary is 0 and P_unk of the end of a sentence is
+    0 (Neubig 2017, Neural machine translation and sequence-to-sequence models, equation 7). With
+    `weight=None`, for a model that has learned where unknown words come (from a text whose rare
+    words were `[UNK]`),
+
+        P(w | h) = P_model([UNK] | h) P_unk(w)    for words that are not in the vocabulary,
+
+    and what the model says for all others. P_unk is uniform over as many words as there may be, or
+    the probability of a word's letters.
+
+    Args:
+        model: a `LanguageModel` with a `WordTokenizer`.
+        weight: number from 0 to 1, or `None`.
+        vocabulary_size: int, how many words there may be, if `spelling` is `None`.
+        spelling: a `LanguageModel` of words, whose texts are letters with spaces between, or
+            `None`.
+
+    Raises:
+        ValueError: if an argument is out of its range, or `model` has no words.
+
+    Example:
+    >>> from keras_seqzoo.models import NGramLanguageModel
+    >>> model = NGramLanguageModel.train(["the cat sat", "the dog sat"], order=2)
+    >>> letters = NGramLanguageModel.train(["c a t", "d o g", "s a t"], order=2)
+    >>> open_model = OpenVocabulary(model, weight=0.1, spelling=letters)
+    >>> open_model.perplexity(["the cod sat"]).unknown
+    1
+    """
+
+    def __init__(self, model, weight=0.05, vocabulary_size=1_000_000, spelling=None):
+        for name, one in (("model", model), ("spelling", spelling)):
+            if not isinstance(one, LanguageModel) and (one is not None or name == "model"):
+                raise ValueError(f"`{name}` must be a LanguageModel, got {one!r}.")
+        if not isinstance(model.tokenizer, WordTokenizer):
+            raise ValueError(
+                f"`model` must have a WordTokenizer, got a {type(model.tokenizer).__name__}: "
+                "pieces of words leave none unknown."
+            )
+        if weight is not None and check_number("weight", weight, minimum=0.0) > 1:
+            raise ValueError(f"`weight` must be a number from 0 to 1 or None, got {weight}.")
+        self.model = model
+        self.weight = weight
+        self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=1)
+        self.spelling = spelling
+
+    def score(self, texts, batch_size=64):
+        """Compute the log probability of sentences; see `LanguageModel.score`."""
+        texts = list(texts)
+        known = set(self.model.tokenizer.words)
+        sentences = [text.split() for text in texts]
+        scores = []
+        spelled = self._words({word for own in sentences for word in own}, known)
+        for words, own in zip(sentences, self.model.token_scores(texts, batch_size), strict=True):
+            unknown = np.array([word not in known for word in words] + [False])
+            # The end of a sentence is no word.
+            other = np.array([spelled.get(word, -math.inf) for word in words] + [-math.inf])
+            own = own.astype(np.float64)
+            if self.weight is None:
+                own[unknown] += other[unknown]
+            else:
+                own[unknown] = -math.inf
+                with np.errstate(divide="ignore"):
+                    own = np.logaddexp(np.log1p(-self.weight) + own, np.log(self.weight) + other)
+            scores.append((float(own.sum()), len(own)))
+        return scores
+
+    def perplexity(self, texts, batch_size=64):
+        """Measure how well the model predicts sentences; see `LanguageModel.perplexity`.
+
+        The events are the same: words, unknown ones too, and the ends of sentences.
+        """
+        texts = list(texts)
+        scores = self.score(texts, batch_size)
+        return Perplexity.of(scores, texts, self.model.count_unknown(texts))
+
+    def _words(self, words, known):
+        """Gives log P_unk of words, of those that are needed, as a dict."""
+        if self.weight is None:
+            words -= known
+        words = sorted(words)
+        if self.spelling is None:
+            return dict.fromkeys(words, -math.log(self.vocabulary_size))
+        spelled = self.spelling.score([" ".join(word) for word in words])
+        return {word: score for word, (score, _) in zip(words, spelled, strict=True)}
