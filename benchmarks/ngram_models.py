@@ -1,16 +1,22 @@
-"""N-gram models of the Penn Treebank: perplexity by estimator and order, and the time of training.
+"""N-gram models: perplexity by estimator and order, and the time and memory of training.
 
-    python benchmarks/ngram_models.py
+    python benchmarks/ngram_models.py --lmplz PATH --figure benchmarks/ngram_growth.png
 
-`<unk>` is an ordinary word in these texts; it is called UNK here, since ARPA files have another
-meaning for it. Perplexities are of words and ends of sentences, all of them known.
+`<unk>` is an ordinary word in the Penn Treebank's texts; it is called UNK here, since ARPA files
+have another meaning for it. Perplexities are of words and ends of sentences, all of them known.
 
 With `--lmplz`, KenLM's estimator runs on the same file, in turn with ours, both from a text file to
 an ARPA file. With the package `kenlm` installed, the scores of every test line by both programs
 from both files are compared.
+
+With `--figure`, seconds and memory by the length of the text, up to 20 million words of the IMDb
+reviews (lower-cased, split at white space); each in a process of its own, above what was resident
+before.
 """
 
 import argparse
+import gzip
+import itertools
 import json
 import os
 import subprocess
@@ -19,7 +25,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from measure import Table, machine, result_of
+from measure import Table, machine, peak_resident, result_of
 
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.models.ngram import (
@@ -84,13 +90,60 @@ def compare_scores(ours, theirs, test):
         table.row(name, float(np.abs(own - [other.score(line) for line in test]).max()))
 
 
+def reviews():
+    """Yields the IMDb reviews."""
+    for split in ("unsup", "train", "test"):
+        with gzip.open(Path(os.environ["SEQZOO_DATA"], "imdb", f"{split}.jsonl.gz"), "rt") as file:
+            for line in file:
+                yield " ".join(json.loads(line)["text"].lower().split())
+
+
+def measure_growth(millions, order):
+    """Trains on the first words of the reviews; gives seconds, MiB and n-grams."""
+    counts = itertools.accumulate(reviews(), lambda sum, text: sum + text.count(" ") + 1, initial=0)
+    pairs = zip(counts, reviews(), strict=False)
+    texts = [text for _, text in itertools.takewhile(lambda p: p[0] < 1e6 * millions, pairs)]
+    NGramLanguageModel.train(texts[:10], order)  # what TensorFlow needs at first is not measured
+    peak = peak_resident()
+    started = time.perf_counter()
+    model = NGramLanguageModel.train(texts, order)
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds, "MiB": peak() / 2**20, "ngrams": sum(model.lookup.sizes)}
+
+
+def growth(order, figure):
+    """Prints and draws how time and memory grow with the text."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    table = Table("million words", "million n-grams", "s", "MiB", "s a million", "MiB a million")
+    found = {}
+    for millions in (1, 2, 5, 10, 20):
+        one = result_of(__file__, "--millions", millions, "--order", order)
+        found[millions] = one
+        rates = one["seconds"] / millions, one["MiB"] / millions
+        table.row(millions, one["ngrams"] / 1e6, one["seconds"], one["MiB"], *rates)
+    _, axes = pyplot.subplots(1, 2, figsize=(8, 3), layout="constrained")
+    for ax, name, unit in zip(axes, ("seconds", "MiB"), ("seconds", "MiB"), strict=True):
+        ax.plot(list(found), [one[name] for one in found.values()], marker="o")
+        ax.set(xlabel="million words", ylabel=unit, xlim=(0, None), ylim=(0, None))
+    pyplot.savefig(figure, dpi=100)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--order", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lmplz", type=Path, help="KenLM's program of that name")
     parser.add_argument("--to-file", type=Path, nargs=2, help="train from a file to a file")
+    parser.add_argument("--millions", type=int, help="measure one text of so many words")
+    parser.add_argument("--figure", type=Path, help="where to draw the growth")
     arguments = parser.parse_args()
+    if arguments.millions:
+        print(json.dumps(measure_growth(arguments.millions, arguments.order)))
+        return
     if arguments.to_file:
         print(json.dumps(train_to_file(*arguments.to_file, arguments.order)))
         return
@@ -102,8 +155,17 @@ def main():
             started = time.perf_counter()
             model = NGramLanguageModel.train(train, order, estimator)
             seconds = time.perf_counter() - started
-            found = [model.perplexity(text, 512).perplexity for text in (valid, test)]
+            found = [f"{model.perplexity(text, 512).perplexity:.3f}" for text in (valid, test)]
             table.row(name, order, sum(model.lookup.sizes), *found, seconds)
+    started = time.perf_counter()
+    model = NGramLanguageModel.train_interpolated(train, valid, arguments.order)
+    seconds = time.perf_counter() - started
+    found = [f"{model.perplexity(text, 512).perplexity:.3f}" for text in (valid, test)]
+    name = "interpolated, weights of valid by EM"
+    table.row(name, arguments.order, sum(model.lookup.sizes), *found, seconds)
+    if arguments.figure:
+        print()
+        growth(arguments.order, arguments.figure)
     if arguments.lmplz:
         print()
         with tempfile.TemporaryDirectory() as folder:

@@ -173,7 +173,9 @@ class ShallowFusion(TextTranslation):
                 f"`language_model` must have the target vocabulary of `model`, {own.shape[-1]} "
                 f"tokens, got {other.shape[-1]}."
             )
-        fused = own + self.weight * tf.cast(other, tf.float32)
+        fused = own
+        if self.weight:  # 0 times the -inf of what cannot come would be no number
+            fused += self.weight * tf.cast(other, tf.float32)
         return fused, {"model": own_state, "language_model": other_state}
 
     def alignment(self, state):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import keras_seqzoo
 from keras_seqzoo.decoding import BeamSearch, Greedy, score_targets
-from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM, ShallowFusion
+from keras_seqzoo.models import Ensemble, NGramLanguageModel, RecurrentSeq2SeqLM, ShallowFusion
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.tokenizers import BytePairTokenizer
 from tests.layer_checks import assert_close
@@ -119,6 +119,18 @@ def test_shallow_fusion(members):
     none = ShallowFusion(members[0], lm, weight=0.0)
     for one, other in zip(none.translate(SENTENCES), members[0].translate(SENTENCES), strict=True):
         assert one[0].text == other[0].text
+
+
+def test_shallow_fusion_with_an_ngram_model(members):
+    tokenizer = members[0].preprocessor.tokenizer
+    lm = NGramLanguageModel.train(SENTENCES, order=3, tokenizer=tokenizer)
+    found = ShallowFusion(members[0], lm, weight=5.0).translate(SENTENCES, BeamSearch(4))
+    alone = members[0].translate(SENTENCES, BeamSearch(4))
+    # So strong a model has its own sentences written.
+    fluent = [lm.score([best.text])[0][0] for best, *_ in found]
+    assert sum(fluent) > sum(lm.score([best.text])[0][0] for best, *_ in alone)
+    same = ShallowFusion(members[0], lm, weight=0.0).translate(SENTENCES, BeamSearch(4))
+    assert [best.text for best, *_ in same] == [best.text for best, *_ in alone]
 
 
 def test_export(members, tmp_path):
