@@ -2,6 +2,7 @@
 
 from keras_seqzoo.models.combined_translation import Ensemble, ShallowFusion
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
+from keras_seqzoo.models.feed_forward_language_model import FeedForwardLanguageModel
 from keras_seqzoo.models.language_model import LanguageModel, Perplexity
 from keras_seqzoo.models.lexicon import Lexicon
 from keras_seqzoo.models.ngram import NGramLanguageModel
@@ -23,6 +24,7 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "Ensemble",
+    "FeedForwardLanguageModel",
     "LanguageModel",
     "Lexicon",
     "NGramLanguageModel",

@@ -1,0 +1,196 @@
+"""A language model of fixed context: embeddings, hidden layers, softmax."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.decoding.checks import check_integer
+from keras_seqzoo.layers import TiedSoftmax
+from keras_seqzoo.models.language_model import LanguageModel
+from keras_seqzoo.models.next_token_training import NextTokenTraining
+from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class FeedForwardLanguageModel(NextTokenTraining, LanguageModel, keras.Model):
+    """Predicts a token from the embeddings of the n - 1 before it.
+
+        x = [C(w_{t-n+1}); ... ; C(w_{t-1})]
+        h_1 = g(H_1 x + d_1),    h_k = g(H_k h_{k-1} + d_k)
+        P(w_t | ...) = softmax(U h + W x + b)
+
+    (Bengio, Ducharme, Vincent and Jauvin 2003, A neural probabilistic language model, equation 1;
+    g is tanh there). W, the direct connection, is left out by default. Before the beginning of a
+    sentence all tokens are `[BOS]`. With `tie_softmax` U is C, after a projection to its size.
+
+    Args:
+        tokenizer: `TextTokenizer`.
+        order: int, n, at least 2.
+        embedding_dim: int, the size of C(w).
+        hidden_units: list of ints, the size of each hidden layer.
+        activation: g, a name of Keras' such as `"tanh"` or `"relu"`.
+        tie_softmax: bool.
+        direct: bool, whether to connect x to the output.
+        dropout: float in [0, 1), of x and of each hidden layer.
+        vocabulary_size: int, that of the tokenizer, or `None` to ask it.
+
+    Call arguments:
+        contexts: int32 tensor `(..., n - 1)`, the tokens before the one to predict, oldest first.
+        training: whether dropout is active.
+
+    Returns:
+        Logits, a float32 tensor `(..., vocabulary_size)`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    >>> from keras_seqzoo.losses import SequenceCrossentropy
+    >>> from keras_seqzoo.tokenizers import WordTokenizer
+    >>> texts = ["farmers grow", "cows eat"]
+    >>> model = FeedForwardLanguageModel(WordTokenizer.train(texts), order=3)
+    >>> model.compile("adam", SequenceCrossentropy())
+    >>> history = model.fit(*model.examples(texts), verbose=0)
+    >>> model.perplexity(texts).events
+    6
+    """
+
+    def __init__(
+        self,
+        tokenizer,
+        order=5,
+        embedding_dim=128,
+        hidden_units=(256,),
+        activation="tanh",
+        tie_softmax=False,
+        direct=False,
+        dropout=0.0,
+        vocabulary_size=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if not isinstance(tokenizer, TextTokenizer):
+            raise ValueError(f"`tokenizer` must be a TextTokenizer, got {tokenizer!r}.")
+        self.tokenizer = tokenizer
+        self.order = check_integer("order", order, minimum=2)
+        self.embedding_dim = check_integer("embedding_dim", embedding_dim, minimum=1)
+        self.hidden_units = [check_integer("hidden_units", x, minimum=1) for x in hidden_units]
+        if not self.hidden_units:
+            raise ValueError("`hidden_units` must have at least one layer, got none.")
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"`dropout` must be in [0, 1), got {dropout}.")
+        self.activation = activation
+        self.tie_softmax = tie_softmax
+        self.direct = direct
+        self.dropout = dropout
+        # A tokenizer that is being loaded cannot be asked yet.
+        if vocabulary_size is None or tokenizer.has_vocabulary:
+            vocabulary_size = vocabulary_size or tokenizer.vocabulary_size()
+            if vocabulary_size != tokenizer.vocabulary_size():
+                raise ValueError(
+                    f"`vocabulary_size` must be that of the tokenizer, "
+                    f"{tokenizer.vocabulary_size()}, got {vocabulary_size}."
+                )
+        self.vocabulary_size = vocabulary_size
+        self._make_layers()
+        self(keras.KerasTensor((None, self.order - 1), "int32"))  # makes the weights
+
+    def _make_layers(self):
+        policy = self.dtype_policy
+        self.embedding = keras.layers.Embedding(
+            self.vocabulary_size, self.embedding_dim, dtype=policy, name="embedding"
+        )
+        self.input_dropout = keras.layers.Dropout(self.dropout, dtype=policy)
+        self.hidden_layers = [
+            keras.layers.Dense(units, self.activation, dtype=policy, name=f"hidden_{index}")
+            for index, units in enumerate(self.hidden_units)
+        ]
+        self.hidden_dropouts = [
+            keras.layers.Dropout(self.dropout, dtype=policy) for _ in self.hidden_units
+        ]
+        if self.tie_softmax:
+            self.output_layer = TiedSoftmax(self.embedding, dtype=policy, name="softmax")
+        else:
+            self.output_layer = keras.layers.Dense(
+                self.vocabulary_size, dtype=policy, name="softmax"
+            )
+
+    def features(self, contexts, training=None):
+        """Compute what the output layer reads, a tensor `(..., features)`."""
+        embedded = self.embedding(contexts)  # (..., n - 1, D)
+        shape = [*contexts.shape[:-1], (self.order - 1) * self.embedding_dim]
+        joined = keras.ops.reshape(embedded, [-1 if size is None else size for size in shape])
+        inputs = hidden = self.input_dropout(joined, training=training)
+        for layer, dropout in zip(self.hidden_layers, self.hidden_dropouts, strict=True):
+            hidden = dropout(layer(hidden), training=training)
+        return keras.ops.concatenate([hidden, inputs], axis=-1) if self.direct else hidden
+
+    def call(self, contexts, training=None):
+        """Compute the logits of the next token."""
+        logits = self.output_layer(self.features(contexts, training=training))
+        return keras.ops.cast(logits, "float32")
+
+    def examples(self, texts):
+        """Make what `fit` takes of sentences: each token, the end too, and those before it.
+
+        Args:
+            texts: list of strings.
+
+        Returns:
+            A tuple of int32 arrays, contexts `(events, n - 1)` and next tokens `(events,)`.
+
+        Raises:
+            ValueError: if there is no text.
+        """
+        sentences = self._sentence_ids(texts)
+        if not sentences:
+            raise ValueError("`texts` must have at least one sentence, got none.")
+        begin = np.full(self.order - 1, self.tokenizer.start_token_id, np.int32)
+        padded = np.concatenate([part for ids in sentences for part in (begin, ids)])
+        windows = np.lib.stride_tricks.sliding_window_view(padded, self.order)
+        # A window ends in the sentence that its first token, or the [BOS] there, belongs to.
+        events = np.concatenate([[False] * (self.order - 1) + [True] * len(s) for s in sentences])
+        windows = windows[events[self.order - 1 :]]
+        return windows[:, :-1].copy(), windows[:, -1].copy()
+
+    def start(self, rows):
+        """Give the state before the beginning of sentences; see `LanguageModel`."""
+        return tf.fill([rows, self.order - 1], self.tokenizer.start_token_id)
+
+    def step(self, tokens, state):
+        """Read one token a row and give the distribution of the next; see `LanguageModel`."""
+        state = tf.concat([state[:, 1:], tokens[:, tf.newaxis]], axis=1)
+        return tf.nn.log_softmax(self(state)), state
+
+    def token_log_probabilities(self, token_ids, lengths):
+        """Compute log P of each token after those before it; see `LanguageModel`."""
+        begin = tf.fill([tf.shape(token_ids)[0], self.order - 1], self.tokenizer.start_token_id)
+        padded = tf.concat([begin, token_ids], axis=1)
+        contexts = tf.signal.frame(padded[:, :-1], self.order - 1, 1)  # (B, T, n - 1)
+        events = tf.where(tf.sequence_mask(lengths, tf.shape(token_ids)[1]))
+        logits = self(tf.gather_nd(contexts, events))  # of valid tokens alone
+        own = -tf.nn.sparse_softmax_cross_entropy_with_logits(
+            tf.gather_nd(token_ids, events), logits
+        )
+        return tf.scatter_nd(events, own, tf.shape(token_ids, tf.int64))
+
+    def get_config(self):
+        """Returns the constructor arguments."""
+        return {
+            **super().get_config(),
+            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
+            "order": self.order,
+            "embedding_dim": self.embedding_dim,
+            "hidden_units": self.hidden_units,
+            "activation": self.activation,
+            "tie_softmax": self.tie_softmax,
+            "direct": self.direct,
+            "dropout": self.dropout,
+            "vocabulary_size": self.vocabulary_size,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model from its configuration."""
+        tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
+        return cls(**{**config, "tokenizer": tokenizer})
