@@ -3,7 +3,8 @@
 from keras_seqzoo.models.combined_translation import Ensemble, ShallowFusion
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
 from keras_seqzoo.models.feed_forward_language_model import FeedForwardLanguageModel
-from keras_seqzoo.models.language_model import LanguageModel, Perplexity
+from keras_seqzoo.models.interpolated_language_model import InterpolatedLanguageModel
+from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
 from keras_seqzoo.models.lexicon import Lexicon
 from keras_seqzoo.models.ngram import NGramLanguageModel
 from keras_seqzoo.models.open_vocabulary import OpenVocabulary
@@ -25,11 +26,12 @@ __all__ = [
     "EncoderDecoder",
     "Ensemble",
     "FeedForwardLanguageModel",
+    "InterpolatedLanguageModel",
     "LanguageModel",
     "Lexicon",
     "NGramLanguageModel",
     "OpenVocabulary",
-    "Perplexity",
+    "PerplexityReport",
     "RecurrentDecoder",
     "RecurrentEncoder",
     "RecurrentEncoderDecoderBackbone",

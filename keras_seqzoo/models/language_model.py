@@ -10,7 +10,7 @@ from keras_seqzoo.data import length_sorted_batches
 from keras_seqzoo.decoding import DecodingStrategy, Sampling, score_targets
 
 
-class Perplexity(NamedTuple):
+class PerplexityReport(NamedTuple):
     """How well a language model predicts a text.
 
     Attributes:
@@ -141,13 +141,13 @@ class LanguageModel:
             batch_size: int, sentences scored at a time.
 
         Returns:
-            `Perplexity`.
+            `PerplexityReport`.
 
         Raises:
             ValueError: if there is no text.
         """
         texts = list(texts)
-        return Perplexity.of(self.score(texts, batch_size), texts, self.count_unknown(texts))
+        return PerplexityReport.of(self.score(texts, batch_size), texts, self.count_unknown(texts))
 
     def count_unknown(self, texts):
         """Count the tokens of sentences that are `[UNK]`."""

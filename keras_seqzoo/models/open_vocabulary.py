@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from keras_seqzoo.decoding.checks import check_integer, check_number
-from keras_seqzoo.models.language_model import LanguageModel, Perplexity
+from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
 from keras_seqzoo.tokenizers import WordTokenizer
 
 
@@ -89,7 +89,7 @@ class OpenVocabulary:
         """
         texts = list(texts)
         scores = self.score(texts, batch_size)
-        return Perplexity.of(scores, texts, self.model.count_unknown(texts))
+        return PerplexityReport.of(scores, texts, self.model.count_unknown(texts))
 
     def _words(self, words, known):
         """Gives log P_unk of words, of those that are needed, as a dict."""
