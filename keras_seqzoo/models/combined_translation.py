@@ -5,6 +5,7 @@ import math
 import tensorflow as tf
 
 from keras_seqzoo.decoding.checks import check_number
+from keras_seqzoo.models.mixture_weights import mixture_weights
 from keras_seqzoo.models.text_translation import TextTranslation
 
 MEANS = ("probabilities", "log_probabilities")
@@ -44,17 +45,10 @@ class Ensemble(TextTranslation):
             raise ValueError("`models` must have at least one model, got none.")
         if mean not in MEANS:
             raise ValueError(f"`mean` must be one of {MEANS}, got {mean!r}.")
-        weights = [1.0] * len(self.models) if weights is None else list(weights)
-        if len(weights) != len(self.models):
-            raise ValueError(
-                f"`weights` must be one number for each of the {len(self.models)} `models`, "
-                f"got {len(weights)}."
-            )
-        weights = [check_number("weights", weight, minimum=0.0) for weight in weights]
-        if min(weights) == 0:
+        self.weights = mixture_weights(weights, len(self.models))
+        if min(self.weights) == 0:
             raise ValueError(f"`weights` must be above 0, got {weights}.")
         _check_vocabularies(self.models)
-        self.weights = [weight / sum(weights) for weight in weights]
         self.mean = mean
         self.preprocessor = self.models[0].preprocessor
 

@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_number
 from keras_seqzoo.models.language_model import LanguageModel
+from keras_seqzoo.models.mixture_weights import mixture_weights
 
 ITERATIONS = 1000
 TOLERANCE = 1e-7
@@ -51,16 +51,7 @@ class InterpolatedLanguageModel(LanguageModel):
                     f"`models` must have the same vocabulary: that of number {number} "
                     f"({len(other)} tokens) is not that of number 1 ({len(vocabulary)} tokens)."
                 )
-        weights = [1.0] * len(self.models) if weights is None else list(weights)
-        if len(weights) != len(self.models):
-            raise ValueError(
-                f"`weights` must be one number for each of the {len(self.models)} `models`, "
-                f"got {len(weights)}."
-            )
-        weights = [check_number("weights", weight, minimum=0.0) for weight in weights]
-        if not sum(weights):
-            raise ValueError("`weights` must not all be 0.")
-        self.weights = [weight / sum(weights) for weight in weights]
+        self.weights = mixture_weights(weights, len(self.models))
 
     @classmethod
     def tuned(cls, models, held_out, batch_size=64):

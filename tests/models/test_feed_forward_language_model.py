@@ -128,6 +128,20 @@ def test_farmers_and_cows():
         assert np.exp(last) > 0.9
 
 
+def test_whether_two_bits_are_equal():
+    """A hidden layer learns x1 = x2, which no sum of what x1 and x2 say can tell."""
+    keras.utils.set_random_seed(0)
+    text = ["0 0 yes", "0 1 no", "1 0 no", "1 1 yes"]
+    model = FeedForwardLanguageModel(
+        WordTokenizer.train(text), order=3, embedding_dim=2, hidden_units=[6]
+    )
+    model.compile(keras.optimizers.Adam(0.05), SequenceCrossentropy())
+    model.fit(*model.examples(text), epochs=200, verbose=0)
+    for sentence in text:
+        *_, answer, _ = model.token_scores([sentence])[0]
+        assert np.exp(answer) > 0.9
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
