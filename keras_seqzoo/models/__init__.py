@@ -1,5 +1,6 @@
 """Ready models: KerasHub backbones and tasks, and the bases for models of one's own."""
 
+from keras_seqzoo.models.cache_language_model import CacheLanguageModel
 from keras_seqzoo.models.combined_translation import Ensemble, ShallowFusion
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
 from keras_seqzoo.models.feed_forward_language_model import FeedForwardLanguageModel
@@ -21,6 +22,7 @@ from keras_seqzoo.models.unknown_words import replace_unknown_words
 from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
 
 __all__ = [
+    "CacheLanguageModel",
     "Decoder",
     "Encoder",
     "EncoderDecoder",
