@@ -28,6 +28,7 @@ import numpy as np
 from measure import Table, machine, peak_resident, result_of
 
 from keras_seqzoo.data import read_lines
+from keras_seqzoo.models import CacheLanguageModel
 from keras_seqzoo.models.ngram import (
     AbsoluteDiscounting,
     FixedInterpolation,
@@ -45,6 +46,7 @@ ESTIMATORS = {
     "modified Kneser-Ney, backoff": KneserNey(interpolates=False),
     "modified Kneser-Ney, interpolated": KneserNey(),
 }
+CACHE = {"weight": 0.12, "size": 1000, "decay": 0.007}  # the best on the validation set
 
 
 def load(split):
@@ -163,6 +165,11 @@ def main():
     found = [f"{model.perplexity(text, 512).perplexity:.3f}" for text in (valid, test)]
     name = "interpolated, weights of valid by EM"
     table.row(name, arguments.order, sum(model.lookup.sizes), *found, seconds)
+    model = NGramLanguageModel.train(train, arguments.order)
+    cached = CacheLanguageModel(model, **CACHE)
+    found = [f"{cached.perplexity(text, 512).perplexity:.3f}" for text in (valid, test)]
+    name = "modified Kneser-Ney, interpolated, with a cache"
+    table.row(name, arguments.order, sum(model.lookup.sizes), *found, None)
     if arguments.figure:
         print()
         growth(arguments.order, arguments.figure)
