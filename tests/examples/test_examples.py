@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from examples import (
     functional_attention,
+    language_model_ladder,
     own_encoder_decoder,
     sequential_classifier,
     subclassed_language_model,
@@ -60,6 +61,19 @@ def test_the_functional_model_rewrites_dates(dates):
 def test_the_language_model_remembers_names(language_model):
     # 4 names, 2 verbs and 3 things in about 25 characters: 1.14; the name forgotten: 1.20
     assert language_model[1] < 1.185
+
+
+def test_the_ladder_learns_what_can_be_known(folder):
+    path = folder / "feed_forward.keras"
+    model, found = language_model_ladder.main(["--save", str(path)])
+    # Free are 4 actors and 4 things, whether there is an adjective (4 times of 5), and 6 of them:
+    # 6.79 bits a sentence, of 4.8 events.
+    best = 2 ** (6.79 / 4.8)
+    for name in ("5-gram", "feed-forward"):
+        assert found[name][1] < 1.04 * best
+    assert found["both"][0] <= 1.0001 * min(found[name][0] for name in ("5-gram", "feed-forward"))
+    texts = ["old farmers grow hay"]
+    assert keras.models.load_model(path).score(texts) == pytest.approx(model.score(texts))
 
 
 def test_the_translator_agrees_nouns_and_adjectives(translator):
