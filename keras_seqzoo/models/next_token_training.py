@@ -61,6 +61,13 @@ class NextTokenTraining:
         # The third argument and all after it are loss weights and metrics.
         self._has_plain_loss = len(args) < 3 and kwargs.get("loss_weights") is None
 
+    def compile_from_config(self, config):
+        """Configure a loaded model as the saved one was; see `keras.Model.compile_from_config`."""
+        # Keras' own gives up where `compile` is not its own. This one takes the same arguments.
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built and self.optimizer is not None:
+            self.optimizer.build(self.trainable_variables)
+
     def train_step(self, data):
         """Train on a batch; see `keras.Model.train_step`."""
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)

@@ -99,6 +99,20 @@ def test_saving(options, tmp_path):
     assert other.get_config() == model.get_config()
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_training_goes_on_after_loading(tmp_path):
+    model = make()
+    model.compile(keras.optimizers.Adam(0.03), SequenceCrossentropy(), metrics=["accuracy"])
+    examples = model.examples(TEXT)
+    model.fit(*examples, verbose=0)
+    model.save(tmp_path / "model.keras")
+    other = keras.saving.load_model(tmp_path / "model.keras")
+    for one in (model, other):
+        one.fit(*examples, shuffle=False, verbose=0)
+    np.testing.assert_allclose(other.score(TEXT), model.score(TEXT), rtol=1e-5)
+    assert "accuracy" in other.evaluate(*examples, return_dict=True, verbose=0)
+
+
 def test_export():
     check_saved_model_in_fresh_process(make(), np.array([[5, 6, 7], [2, 2, 5]], np.int32))
 
