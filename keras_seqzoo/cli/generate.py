@@ -6,7 +6,7 @@ import typer
 
 from keras_seqzoo.cli.language_models import LanguageModelPreset, load_language_model
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
-from keras_seqzoo.decoding import BeamSearch, Sampling
+from keras_seqzoo.decoding import BeamSearch, ForbiddenTokens, Sampling
 
 EXAMPLES = """\b
 Examples:
@@ -40,16 +40,18 @@ def generate(
 ):
     """Write text by a language model.
 
-    It goes on with the beginnings of sentences, an empty line being none. One line for each
-    sentence; several of a beginning follow each other.
+    It goes on with the beginnings of sentences, an empty line being none, and writes no unknown
+    words. One line for each sentence; several of a beginning follow each other.
     """
     if beam is not None and samples > beam:
         raise ValueError(f"--samples {samples} is above the --beam of {beam}")
-    if beam is not None:
-        strategy = BeamSearch(beam, n_best=samples)
-    else:
-        strategy = Sampling(samples, temperature, top_k, top_p, min_p, seed)
     model = load_language_model(preset)
+    constraints = [ForbiddenTokens([model.tokenizer.unk_token_id])]  # no word to write
+    if beam is not None:
+        strategy = BeamSearch(beam, n_best=samples, constraints=constraints)
+    else:
+        options = (samples, temperature, top_k, top_p, min_p, seed)
+        strategy = Sampling(*options, constraints=constraints)
     for _, lines in input_chunks(prompts):
         for found in model.generate(lines, strategy, max_length):
             write_lines(as_column(text) for text in found)

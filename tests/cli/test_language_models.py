@@ -6,6 +6,7 @@ import math
 import pytest
 
 from keras_seqzoo.models import NGramLanguageModel
+from keras_seqzoo.tokenizers import WordTokenizer
 
 TEXT = "the cat sat\nthe dog sat on the cat\na dog\n\n"
 
@@ -60,6 +61,17 @@ def test_generate(seqzoo, arpa):
     assert again.output == result.output
     result = seqzoo("generate", "--preset", arpa, "--beam", 4, stdin=b"the\n\n")
     assert result.status == 0 and len(result.output.splitlines()) == 2
+
+
+def test_no_unknown_words_are_written(seqzoo, tmp_path):
+    path = tmp_path / "model.arpa"
+    rare = WordTokenizer.train(["a a b b"] + [f"new{number} x" for number in range(30)], 4 + 3)
+    text = ["a", "b"] + [f"new{number}" for number in range(30)]
+    NGramLanguageModel.train(text, order=2, tokenizer=rare).save_arpa(path)
+    result = seqzoo("generate", "--preset", path, "--samples", 50, "--seed", 1, "")
+    assert result.status == 0 and "UNK" not in result.output
+    result = seqzoo("generate", "--preset", path, "--beam", 3, "")
+    assert result.status == 0 and "UNK" not in result.output
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ class _Reader:
 
     def _error(self, wanted, found):
         return ValueError(
-            f"{self._path} is no ARPA file: line {self._number} must be {wanted!r}, got "
+            f"{self._path} is no ARPA file: line {self._number} must be {wanted}, got "
             f"{found[:80]!r}."
         )
 
