@@ -63,7 +63,7 @@ class NextTokenTraining:
 
     def compile_from_config(self, config):
         """Configure a loaded model as the saved one was; see `keras.Model.compile_from_config`."""
-        # Keras' own gives up where `compile` is not its own. This one takes the same arguments.
+        # Keras' own gives up where `compile` is not its own.
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.built and self.optimizer is not None:
             self.optimizer.build(self.trainable_variables)

@@ -128,11 +128,6 @@ class RecurrentSeq2SeqLM(
             config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
         return config
 
-    def compile_from_config(self, config):
-        """Compile with what `get_compile_config` returned."""
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        self.optimizer.build(self.trainable_variables)
-
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors: what `generate` runs.
 
