@@ -1,7 +1,5 @@
 """`seqzoo score`."""
 
-import math
-
 import typer
 
 from keras_seqzoo.cli.language_models import is_language_model, load_language_model
@@ -14,6 +12,7 @@ from keras_seqzoo.cli.options import (
     load_translation_models,
 )
 from keras_seqzoo.data import read_parallel
+from keras_seqzoo.models.language_model import perplexity_of
 
 EXAMPLES = """\b
 Examples:
@@ -51,7 +50,7 @@ def score(
     scores = model.score(sources, targets, batch_size)
     _write(scores)
     total, tokens = (sum(column) for column in zip(*scores, strict=True))
-    typer.echo(f"perplexity {_perplexity(total, tokens):.4g} of {tokens} tokens", err=True)
+    typer.echo(f"perplexity {perplexity_of(total, tokens):.4g} of {tokens} tokens", err=True)
 
 
 def _score_text(presets, source, target, batch_size):
@@ -70,7 +69,7 @@ def _score_text(presets, source, target, batch_size):
     if not tokens:
         raise ValueError("the input has no lines to score")
     typer.echo(
-        f"perplexity {_perplexity(total, tokens):.6g} of {tokens} tokens, the ends of lines "
+        f"perplexity {perplexity_of(total, tokens):.6g} of {tokens} tokens, the ends of lines "
         f"counted; {unknown} of them unknown words",
         err=True,
     )
@@ -78,7 +77,3 @@ def _score_text(presets, source, target, batch_size):
 
 def _write(scores):
     write_lines(f"{log_probability:.4f}\t{tokens}" for log_probability, tokens in scores)
-
-
-def _perplexity(total, tokens):
-    return math.exp(min(-total / tokens, 700.0)) if total > -math.inf else math.inf

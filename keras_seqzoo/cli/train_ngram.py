@@ -18,6 +18,7 @@ from keras_seqzoo.models.ngram import (
     WittenBell,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 
 EXAMPLES = """\b
 Examples:
@@ -71,12 +72,8 @@ def train_ngram(
         lines = [line for _, chunk in input_chunks(None) for line in chunk]
     if not any(line.strip() for line in lines):
         raise ValueError(f"{text or 'the input'} has no words to learn from")
-    special = len(WordTokenizer().special_tokens)
-    tokenizer = WordTokenizer.train(
-        lines,
-        None if vocabulary_size is None else vocabulary_size + special,
-        minimum_count,
-    )
+    most = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
+    tokenizer = WordTokenizer.train(lines, most, minimum_count)
     model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)
     if out is not None:
         model.save_arpa(out)

@@ -22,6 +22,14 @@ def check_number(name, value, minimum=-math.inf):
     return float(value)
 
 
+def check_share(name, value, alternative=""):
+    """Returns `value` as a float from 0 to 1, or raises a ValueError that names what is needed."""
+    value = check_number(name, value, minimum=0.0)
+    if value > 1:
+        raise ValueError(f"`{name}` must be a number from 0 to 1{alternative}. Received {value!r}.")
+    return value
+
+
 def times_source(name, ratio, source_lengths, up):
     """Multiplies lengths of sources with a ratio and rounds, up or down.
 

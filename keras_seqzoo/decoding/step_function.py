@@ -56,8 +56,8 @@ class StepFunction:
         self._end_token = end_token
         self._structure = (state,) if memory is None else (state, memory)
         self._present = [leaf is not None for leaf in tf.nest.flatten(self._structure)]
-        self._state_present = [leaf is not None for leaf in tf.nest.flatten(state)]
-        self._own = sum(self._state_present)  # the leaves of the state, before those of the memory
+        self._state_size = len(tf.nest.flatten(state))  # before what the memory has
+        self._own = sum(self._present[: self._state_size])
         self._leaves = [
             tf.convert_to_tensor(leaf)
             for leaf in tf.nest.flatten(self._structure)
@@ -136,7 +136,7 @@ class StepFunction:
 
     def _flatten(self, state, before):
         flat = tf.nest.flatten(state)
-        if [leaf is not None for leaf in flat] != self._state_present:
+        if [leaf is not None for leaf in flat] != self._present[: self._state_size]:
             raise ValueError(
                 "`step` must return a state of the structure it was given. "
                 f"It was given {self._structure[0]} and returned {state}."

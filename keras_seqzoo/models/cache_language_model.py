@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer, check_number
+from keras_seqzoo.decoding.checks import check_integer, check_number, check_share
 from keras_seqzoo.models.language_model import LanguageModel
 
 
@@ -42,11 +42,9 @@ class CacheLanguageModel(LanguageModel):
     def __init__(self, model, weight=0.1, size=500, decay=0.0):
         if not isinstance(model, LanguageModel):
             raise ValueError(f"`model` must be a LanguageModel, got {model!r}.")
-        if check_number("weight", weight, minimum=0.0) > 1:
-            raise ValueError(f"`weight` must be a number from 0 to 1, got {weight}.")
         self.model = model
         self.tokenizer = model.tokenizer
-        self.weight = weight
+        self.weight = check_share("weight", weight)
         self.size = check_integer("size", size, minimum=1)
         self.decay = check_number("decay", decay, minimum=0.0)
 

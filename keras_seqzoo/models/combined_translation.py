@@ -5,7 +5,7 @@ import math
 import tensorflow as tf
 
 from keras_seqzoo.decoding.checks import check_number
-from keras_seqzoo.models.mixture_weights import mixture_weights
+from keras_seqzoo.models.mixtures import check_same_vocabulary, mixture_weights
 from keras_seqzoo.models.text_translation import TextTranslation
 
 MEANS = ("probabilities", "log_probabilities")
@@ -181,12 +181,8 @@ def _check_vocabularies(models):
     for index, model in enumerate(models):
         if getattr(model, "preprocessor", None) is None:
             raise ValueError(f"`models` must have preprocessors, number {index + 1} has none.")
-    for side in ("encoder_tokenizer", "tokenizer"):
-        first, *others = [getattr(model.preprocessor, side).get_vocabulary() for model in models]
-        for index, other in enumerate(others, 2):
-            if other != first:
-                name = "source" if side == "encoder_tokenizer" else "target"
-                raise ValueError(
-                    f"`models` must have the same vocabularies: the {name} vocabulary of number "
-                    f"{index} ({len(other)} tokens) is not that of number 1 ({len(first)} tokens)."
-                )
+    for side, name in (("encoder_tokenizer", "source"), ("tokenizer", "target")):
+        check_same_vocabulary(
+            [getattr(model.preprocessor, side) for model in models],
+            f"vocabularies: the {name} vocabulary",
+        )

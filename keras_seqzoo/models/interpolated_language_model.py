@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.models.language_model import LanguageModel
-from keras_seqzoo.models.mixture_weights import mixture_weights
+from keras_seqzoo.models.mixtures import check_same_vocabulary, mixture_weights
 
 ITERATIONS = 1000
 TOLERANCE = 1e-7
@@ -43,14 +43,7 @@ class InterpolatedLanguageModel(LanguageModel):
             if not isinstance(model, LanguageModel):
                 raise ValueError(f"`models` must be LanguageModels, number {number} is {model!r}.")
         self.tokenizer = self.models[0].tokenizer
-        vocabulary = self.tokenizer.get_vocabulary()
-        for number, model in enumerate(self.models[1:], 2):
-            other = model.tokenizer.get_vocabulary()
-            if other != vocabulary:
-                raise ValueError(
-                    f"`models` must have the same vocabulary: that of number {number} "
-                    f"({len(other)} tokens) is not that of number 1 ({len(vocabulary)} tokens)."
-                )
+        check_same_vocabulary([model.tokenizer for model in self.models])
         self.weights = mixture_weights(weights, len(self.models))
 
     @classmethod

@@ -40,12 +40,25 @@ class PerplexityReport(NamedTuple):
         total, events = (sum(column) for column in zip(*scores, strict=True))
         characters = sum(len(text) + 1 for text in texts)
         return cls(
-            perplexity=math.exp(-total / events) if total > -math.inf else math.inf,
+            perplexity=perplexity_of(total, events),
             log_probability=total,
             events=events,
             unknown=unknown,
             bits_per_character=-total / math.log(2) / characters,
         )
+
+
+def perplexity_of(log_probability, events):
+    """Gives exp(-log P / events), of what is too improbable for a float its largest power of e."""
+    if log_probability == -math.inf:
+        return math.inf
+    return math.exp(min(-log_probability / events, 700.0))
+
+
+def sentence_ids(tokenizer, texts):
+    """Tokenizes sentences, each with `[EOS]`: int32 ids, ragged of shape `(rows, None)`."""
+    end = tf.fill([len(texts), 1], tokenizer.end_token_id)
+    return tf.concat([tokenizer.encode(tf.constant(texts, tf.string)), end], axis=1)
 
 
 class LanguageModel:
@@ -200,7 +213,7 @@ class LanguageModel:
 
     def _ragged_ids(self, texts):
         """Tokenize, without the beginning and the end of the sentence."""
-        return tf.cast(self.tokenizer.encode(tf.constant(texts, tf.string)), tf.int32)
+        return self.tokenizer.encode(tf.constant(texts, tf.string))
 
     def _sentence_ids(self, texts):
         """Tokenize into a list of int32 arrays that end with `[EOS]`."""
@@ -209,7 +222,5 @@ class LanguageModel:
         texts = list(texts)
         if not texts:
             return []
-        ids = self._ragged_ids(texts)
-        end = tf.fill([len(texts), 1], self.tokenizer.end_token_id)
-        ids = tf.concat([ids, end], axis=1)
+        ids = sentence_ids(self.tokenizer, texts)
         return np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:-1])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_seqzoo.decoding.checks import check_integer, check_number
+from keras_seqzoo.decoding.checks import check_integer, check_share
 from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
 from keras_seqzoo.tokenizers import WordTokenizer
 
@@ -54,10 +54,8 @@ class OpenVocabulary:
                 f"`model` must have a WordTokenizer, got a {type(model.tokenizer).__name__}: "
                 "pieces of words leave none unknown."
             )
-        if weight is not None and check_number("weight", weight, minimum=0.0) > 1:
-            raise ValueError(f"`weight` must be a number from 0 to 1 or None, got {weight}.")
         self.model = model
-        self.weight = weight
+        self.weight = None if weight is None else check_share("weight", weight, " or None")
         self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=1)
         self.spelling = spelling
 

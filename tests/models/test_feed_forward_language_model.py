@@ -125,13 +125,20 @@ def test_mixed_precision():
     np.testing.assert_allclose(tf.reduce_sum(tf.exp(found)), 1.0, rtol=1e-3)
 
 
-def test_farmers_and_cows():
-    """Which word goes with which is no sum of what each says: a hidden layer can learn it.
+@pytest.mark.parametrize(
+    "text",
+    [
+        ["farmers grow hay", "cows eat hay", "farmers eat steak", "cows grow steak"],
+        ["0 0 yes", "0 1 no", "1 0 no", "1 1 yes"],
+    ],
+    ids=["farmers and cows", "whether two bits are equal"],
+)
+def test_what_two_words_say_only_together(text):
+    """No sum of what each says tells the third: a hidden layer can learn it.
 
     Neubig 2017, Neural machine translation and sequence-to-sequence models, section 5.
     """
     keras.utils.set_random_seed(1)
-    text = ["farmers grow hay", "cows eat hay", "farmers eat steak", "cows grow steak"]
     model = FeedForwardLanguageModel(
         WordTokenizer.train(text), order=3, embedding_dim=4, hidden_units=[8]
     )
@@ -140,20 +147,6 @@ def test_farmers_and_cows():
     for sentence in text:
         *_, last, _ = model.token_scores([sentence])[0]
         assert np.exp(last) > 0.9
-
-
-def test_whether_two_bits_are_equal():
-    """A hidden layer learns x1 = x2, which no sum of what x1 and x2 say can tell."""
-    keras.utils.set_random_seed(0)
-    text = ["0 0 yes", "0 1 no", "1 0 no", "1 1 yes"]
-    model = FeedForwardLanguageModel(
-        WordTokenizer.train(text), order=3, embedding_dim=2, hidden_units=[6]
-    )
-    model.compile(keras.optimizers.Adam(0.05), SequenceCrossentropy())
-    model.fit(*model.examples(text), epochs=200, verbose=0)
-    for sentence in text:
-        *_, answer, _ = model.token_scores([sentence])[0]
-        assert np.exp(answer) > 0.9
 
 
 @pytest.mark.parametrize(

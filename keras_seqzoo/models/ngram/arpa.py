@@ -8,7 +8,6 @@ import numpy as np
 
 from keras_seqzoo.data.output_files import replacing
 from keras_seqzoo.data.text_files import read_lines
-from keras_seqzoo.models.ngram.backoff import build
 
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 LINES = 100_000  # written at a time
@@ -77,14 +76,15 @@ def write_arpa(file, tables, words):
     file.write("\n\\end\\\n")
 
 
-def load_arpa(path):
-    """Reads an ARPA file, pruned ones too.
+def read_arpa(path):
+    """Reads the n-grams of an ARPA file.
 
     Args:
         path: string or path; `.gz` is read too.
 
     Returns:
-        A tuple of a list of words and a list of `BackoffTable`, ids being places in the first.
+        A tuple of a list of words, and three lists by order, as `build` takes them: n-grams, int32
+        arrays `(M, n)` of places in the first, their log probabilities and their backoffs.
 
     Raises:
         ValueError: if it is no ARPA file, with the line.
@@ -131,10 +131,7 @@ class _Reader:
             scores.append(score)
             backoffs.append(backoff)
         self._expect("\\end\\")
-        try:
-            return words, build(rows, scores, backoffs)
-        except ValueError as error:
-            raise ValueError(f"{self._path}: {error}") from None
+        return words, rows, scores, backoffs
 
     def _entries(self, n, size):
         """Reads n-grams: their words one after the other, log probabilities and backoffs."""

@@ -27,6 +27,10 @@ class BackoffTable(NamedTuple):
     log_probabilities: np.ndarray
     log_backoffs: np.ndarray
 
+    def keys(self, vocabulary_size):
+        """Gives what sorts the n-grams and finds them, context · V + word: int64 `(M,)`."""
+        return self.contexts * np.int64(vocabulary_size) + self.words
+
 
 def estimate(ids, order, vocabulary_size, begin, estimator, excluded=()):
     """Counts n-grams and estimates their probabilities.
@@ -124,13 +128,12 @@ def build(rows, log_probabilities, log_backoffs):
             score = score.copy()
             score[unknown] = log_probability(tables, own[unknown], vocabulary_size)
         contexts = place(tables, own[:, :-1], vocabulary_size)
-        keys = contexts * np.int64(vocabulary_size) + own[:, -1]
+        columns = np.int32(contexts), np.int32(own[:, -1]), np.float32(score), np.float32(backoff)
+        keys = BackoffTable(*columns).keys(vocabulary_size)
         ranked = np.argsort(keys)
         if (np.diff(keys[ranked]) == 0).any():
             raise ValueError(f"An n-gram of order {own.shape[1]} is there twice.")
-        columns = contexts.astype(np.int32), own[:, -1].astype(np.int32)
-        values = np.float32(score), np.float32(backoff)
-        tables.append(BackoffTable(*(column[ranked] for column in (*columns, *values))))
+        tables.append(BackoffTable(*(column[ranked] for column in columns)))
     return tables
 
 
@@ -152,7 +155,7 @@ def place(tables, rows, vocabulary_size):
     """Gives the places of n-grams `(M, n)` in their table, -1 where it does not have them."""
     places = np.zeros(len(rows), np.int64)  # the place of the empty context
     for table, words in zip(tables, rows.T, strict=False):
-        keys = table.contexts * np.int64(vocabulary_size) + table.words
+        keys = table.keys(vocabulary_size)
         wanted = places * vocabulary_size + words
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         places = np.where((places >= 0) & (keys[at] == wanted), at, -1)

@@ -4,7 +4,7 @@ import abc
 
 import numpy as np
 
-from keras_seqzoo.decoding.checks import check_number
+from keras_seqzoo.decoding.checks import check_share
 
 
 class Estimator(abc.ABC):
@@ -79,9 +79,9 @@ class FixedInterpolation(Estimator):
     """
 
     def __init__(self, weights=(0.01, 0.1, 0.5)):
-        self.weights = [check_number("weights", weight, minimum=0.0) for weight in weights]
-        if not self.weights or max(self.weights) > 1:
-            raise ValueError(f"`weights` must be numbers from 0 to 1, got {self.weights}.")
+        self.weights = [check_share("weights", weight) for weight in weights]
+        if not self.weights:
+            raise ValueError("`weights` must be numbers from 0 to 1, got [].")
 
     def share(self, n, counts, sums, total):
         """Leaves α_n over."""
@@ -122,9 +122,7 @@ class AbsoluteDiscounting(Estimator):
     """
 
     def __init__(self, discount=None, interpolates=False):
-        if discount is not None and check_number("discount", discount, minimum=0.0) > 1:
-            raise ValueError(f"`discount` must be a number from 0 to 1, got {discount}.")
-        self.discount = discount
+        self.discount = None if discount is None else check_share("discount", discount)
         self.interpolates = interpolates
 
     def share(self, n, counts, sums, total):

@@ -5,8 +5,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.decoding.checks import check_integer
-from keras_seqzoo.models.language_model import LanguageModel
-from keras_seqzoo.models.ngram.arpa import BEGIN, END, UNKNOWN, load_arpa, save_arpa, write_arpa
+from keras_seqzoo.models.language_model import LanguageModel, sentence_ids
+from keras_seqzoo.models.ngram.arpa import BEGIN, END, UNKNOWN, read_arpa, save_arpa, write_arpa
 from keras_seqzoo.models.ngram.backoff import build, estimate
 from keras_seqzoo.models.ngram.estimators import Estimator, KneserNey
 from keras_seqzoo.models.ngram.held_out import tuned_interpolation
@@ -131,7 +131,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if it is no ARPA file or has no `<s>` and `</s>`.
         """
-        words, tables = load_arpa(path)
+        words, rows, scores, backoffs = read_arpa(path)
         special = {UNKNOWN: "unk_token_id", BEGIN: "start_token_id", END: "end_token_id"}
         for word in (BEGIN, END):
             if word not in words:
@@ -142,7 +142,17 @@ class NGramLanguageModel(LanguageModel, keras.Model):
             **{word: id for id, word in enumerate(tokenizer.get_vocabulary())},
         }
         ids = np.array([place[word] for word in words], np.int32)
-        return cls._of_tables(_renamed(tables, ids, tokenizer), tokenizer)
+        rows = [np.arange(tokenizer.vocabulary_size())[:, np.newaxis], *(ids[x] for x in rows[1:])]
+        # Tokens that the file has not, and the beginning, which some give 1, never come.
+        scores[0], backoffs[0] = (
+            _at(ids, own, len(rows[0]), rest)
+            for own, rest in ((scores[0], -np.inf), (backoffs[0], 0))
+        )
+        scores[0][tokenizer.start_token_id] = -np.inf
+        try:
+            return cls._of_tables(build(rows, scores, backoffs), tokenizer)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     @classmethod
     def _of_tables(cls, tables, tokenizer):
@@ -235,28 +245,13 @@ class NGramLanguageModel(LanguageModel, keras.Model):
 
 def sentence_stream(texts, tokenizer):
     """Tokenizes sentences one after the other, each with `[BOS]` and `[EOS]`: int32 `(tokens,)`."""
-    ids = tf.cast(tokenizer.encode(tf.constant(texts, tf.string)), tf.int32)
-    edge = tf.ones([len(texts), 1], tf.int32)
-    ids = tf.concat([edge * tokenizer.start_token_id, ids, edge * tokenizer.end_token_id], axis=1)
-    return ids.flat_values.numpy()
+    ids = sentence_ids(tokenizer, texts)
+    begin = tf.fill([len(texts), 1], tokenizer.start_token_id)
+    return tf.concat([begin, ids], axis=1).flat_values.numpy()
 
 
-def _renamed(tables, ids, tokenizer):
-    """Gives words other ids: the words of the tables' vocabulary get `ids`."""
-    vocabulary = tokenizer.vocabulary_size()
-    rows, scores, backoffs = [], [], []
-    contexts = ids[:, np.newaxis]  # the words of the order below
-    for n, table in enumerate(tables, 1):
-        if n == 1:
-            words = np.arange(vocabulary, dtype=np.int32)[:, np.newaxis]
-            score, backoff = np.full(vocabulary, -np.inf), np.zeros(vocabulary)
-            score[ids], backoff[ids] = table.log_probabilities, table.log_backoffs
-            score[tokenizer.start_token_id] = -np.inf  # some write 1 for what is never predicted
-        else:
-            last = ids[table.words, np.newaxis]
-            words = contexts = np.concatenate([contexts[table.contexts], last], axis=1)
-            score, backoff = table.log_probabilities, table.log_backoffs
-        rows.append(words)
-        scores.append(score)
-        backoffs.append(backoff)
-    return build(rows, scores, backoffs)
+def _at(places, values, size, rest):
+    """Makes an array with values at some places, and the rest elsewhere."""
+    array = np.full(size, rest, np.float64)
+    array[places] = values
+    return array

@@ -45,8 +45,7 @@ class NGramLookup(keras.layers.Layer):
         """Sets the weights to a list of `BackoffTable` of the same sizes."""
         for n, table in enumerate(tables, 1):
             if n > 1:
-                key = table.contexts * np.int64(self.vocabulary_size) + table.words
-                self.keys[n - 2].assign(key)
+                self.keys[n - 2].assign(table.keys(self.vocabulary_size))
             self.log_probabilities[n - 1].assign(table.log_probabilities)
             if n < self.order:
                 self.log_backoffs[n - 1].assign(table.log_backoffs)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.models.ngram import NGramLanguageModel, WittenBell
-from keras_seqzoo.models.ngram.arpa import load_arpa
-from keras_seqzoo.models.ngram.backoff import log_probability
+from keras_seqzoo.models.ngram.arpa import read_arpa
+from keras_seqzoo.models.ngram.backoff import build, log_probability
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 FILE = """\
@@ -118,7 +118,8 @@ def test_a_word_that_stands_for_something_else(tmp_path):
 
 
 def test_tables_of_a_file(tmp_path):
-    words, tables = load_arpa(write(tmp_path, FILE))
+    words, *ngrams = read_arpa(write(tmp_path, FILE))
+    tables = build(*ngrams)
     assert words == ["<unk>", "<s>", "</s>", "a", "b"]
     found = log_probability(tables, np.array([[1, 3, 4], [2, 3, 4], [3, 4, 2]]), len(words))
     np.testing.assert_allclose(found / math.log(10), [-0.05, -0.3, -0.4 - 0.6], rtol=1e-5)

@@ -1,4 +1,4 @@
-"""The weights of several models."""
+"""What mixtures of models check: their weights and vocabularies."""
 
 from keras_seqzoo.decoding.checks import check_number
 
@@ -25,3 +25,22 @@ def mixture_weights(weights, count):
     if not sum(weights):
         raise ValueError("`weights` must not all be 0.")
     return [weight / sum(weights) for weight in weights]
+
+
+def check_same_vocabulary(tokenizers, wanted="vocabulary: that"):
+    """Refuses models whose tokenizers have other tokens than the first one's.
+
+    Args:
+        tokenizers: list of tokenizers, one of each model.
+        wanted: string, what the error says must be the same, and which of a model's is not.
+
+    Raises:
+        ValueError: that names the first model that differs.
+    """
+    first, *others = [tokenizer.get_vocabulary() for tokenizer in tokenizers]
+    for number, other in enumerate(others, 2):
+        if other != first:
+            raise ValueError(
+                f"`models` must have the same {wanted} of number {number} "
+                f"({len(other)} tokens) is not that of number 1 ({len(first)} tokens)."
+            )
