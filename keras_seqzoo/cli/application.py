@@ -26,10 +26,12 @@ from keras_seqzoo.cli.rescore import EXAMPLES as RESCORE_EXAMPLES
 from keras_seqzoo.cli.rescore import rescore
 from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
 from keras_seqzoo.cli.score import score
-from keras_seqzoo.cli.train import EXAMPLES as TRAIN_EXAMPLES
-from keras_seqzoo.cli.train import train_translate
+from keras_seqzoo.cli.train_lm import EXAMPLES as TRAIN_LM_EXAMPLES
+from keras_seqzoo.cli.train_lm import train_lm
 from keras_seqzoo.cli.train_ngram import EXAMPLES as TRAIN_NGRAM_EXAMPLES
 from keras_seqzoo.cli.train_ngram import train_ngram
+from keras_seqzoo.cli.train_translate import EXAMPLES as TRAIN_TRANSLATE_EXAMPLES
+from keras_seqzoo.cli.train_translate import train_translate
 from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
 from keras_seqzoo.cli.translate import translate
 
@@ -62,7 +64,8 @@ app.command("rescore", epilog=RESCORE_EXAMPLES)(rescore)
 app.command("generate", epilog=GENERATE_EXAMPLES)(generate)
 app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
-train.command("translate", epilog=TRAIN_EXAMPLES)(train_translate)
+train.command("translate", epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)
+train.command("lm", epilog=TRAIN_LM_EXAMPLES)(train_lm)
 train.command("ngram", epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
 
 

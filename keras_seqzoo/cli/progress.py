@@ -58,10 +58,10 @@ class ProgressLine:
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """Shows the steps of each epoch of a `TranslationTraining` on standard error.
+    """Shows the steps of each epoch of a `TrainingRun` on standard error.
 
     Args:
-        training: the `TranslationTraining`.
+        training: the `TrainingRun`.
         enabled: see `ProgressLine`.
     """
 

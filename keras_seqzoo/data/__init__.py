@@ -8,6 +8,7 @@ from keras_seqzoo.data.length_buckets import (
 from keras_seqzoo.data.multi30k import load_multi30k
 from keras_seqzoo.data.text_files import read_lines, read_parallel
 from keras_seqzoo.data.token_pairs import RaggedIds, TokenPairs, tokenize_pairs
+from keras_seqzoo.data.token_streams import sentence_batches, stream_batches
 from keras_seqzoo.data.translation import translation_batches
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "load_multi30k",
     "read_lines",
     "read_parallel",
+    "sentence_batches",
+    "stream_batches",
     "tokenize_pairs",
     "translation_batches",
 ]

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.decoding.back_pointers import BackPointers
-from keras_seqzoo.decoding.checks import check_integer, check_number
 from keras_seqzoo.decoding.continuations import best_continuations
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.live_rows import LiveRows

@@ -8,7 +8,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer, check_number, times_source
+from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.decoding.source_ratio import times_source
 from keras_seqzoo.shapes import dimension
 
 

@@ -5,7 +5,7 @@ import math
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.scores import as_score
 from keras_seqzoo.decoding.strategy import DecodingStrategy

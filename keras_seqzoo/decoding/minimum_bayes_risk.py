@@ -1,6 +1,6 @@
 """Choosing the hypothesis that the others agree with most."""
 
-from keras_seqzoo.decoding.checks import check_number
+from keras_seqzoo.checks import check_number
 
 UTILITIES = ("chrf", "bleu")
 

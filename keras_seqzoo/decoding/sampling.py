@@ -5,7 +5,7 @@ import math
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer, check_number
+from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.decoding.single_path import follow
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 

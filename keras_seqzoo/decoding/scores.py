@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_number
+from keras_seqzoo.checks import check_number
 
 
 class HypothesisScore(abc.ABC):

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer, check_number, times_source
+from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.decoding.constraints import check_constraints, constrain
 from keras_seqzoo.decoding.forced_prefix import force_prefix
+from keras_seqzoo.decoding.source_ratio import times_source
 from keras_seqzoo.decoding.step_function import StepFunction
 from keras_seqzoo.shapes import dimension
 

@@ -80,17 +80,14 @@ class RecurrentCell(keras.layers.Layer):
 
         Returns:
             A nest of tensors that `advance` then gets as its argument `constants`, computed once
-            outside of the loop; or None, and `advance` gets no such argument.
+            outside of the loop; or None, and `advance` gets no such argument. The tensors of it
+            are what `kernel_step` takes of the weights.
         """
         return None
 
     def own_kernel_step(self):
         """Gives `kernel_step`, or None where a subclass has changed `advance` but not it."""
         return self.kernel_step if defines_first(type(self), "kernel_step", "advance") else None
-
-    def weights_of_state(self):
-        """Lists what `kernel_step` takes of the weights: what `constants` gives."""
-        return [weight for weight in tf.nest.flatten(self.constants()) if weight is not None]
 
     def project(self, inputs, training=False):
         """Does what depends on the input alone, for one step or for all steps at once.

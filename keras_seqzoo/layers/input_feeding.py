@@ -75,7 +75,7 @@ def _by_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training)
         cell.project(steps, kernel=kernel[:features]),
         states,
         [kernel[features:], cell.ready(join.kernel), cell.ready(join.bias), keys, memory, valid]
-        + cell.weights_of_state(),
+        + layer.weights_of_state(bool(training)),
         keep=keep,
     )
     [((outputs, queries), last)] = kernel_recurrence(

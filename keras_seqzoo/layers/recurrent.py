@@ -50,7 +50,10 @@ class Recurrent(SequenceLayer):
         zoneout: float in [0, 1), in training the probability with which a unit of a state keeps its
             old value at a step; in inference the share of the old value (Krueger et al. 2017,
             Zoneout: regularizing RNNs by randomly preserving hidden activations).
-        seed: int or None, the seed of both.
+        weight_drop: float in [0, 1), in training the share of the recurrent weights that are
+            dropped, the same for all rows and steps of a batch (Merity, Keskar and Socher 2018,
+            Regularizing and optimizing LSTM language models, section 2).
+        seed: int or None, the seed of all three.
         implementation: `"auto"`, `"loop"` or `"cudnn"`, see above.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given.
 
@@ -90,13 +93,19 @@ class Recurrent(SequenceLayer):
         go_backwards=False,
         recurrent_dropout=0.0,
         zoneout=0.0,
+        weight_drop=0.0,
         seed=None,
         implementation="auto",
         **kwargs,
     ):
         if not isinstance(cell, RecurrentCell):
             raise TypeError(f"`cell` must be a RecurrentCell, got {cell!r}.")
-        for name, rate in (("recurrent_dropout", recurrent_dropout), ("zoneout", zoneout)):
+        noise = {
+            "recurrent_dropout": recurrent_dropout,
+            "zoneout": zoneout,
+            "weight_drop": weight_drop,
+        }
+        for name, rate in noise.items():
             if not 0 <= rate < 1:
                 raise ValueError(f"`{name}` must be in [0, 1), got {rate!r}.")
             if rate and not cell.regularizes_state:
@@ -116,11 +125,11 @@ class Recurrent(SequenceLayer):
                 f"`dtype` of {type(self).__name__} must be the cell's: "
                 f"got {self.compute_dtype}, and the cell has {cell.compute_dtype}."
             )
-        if implementation == "cudnn" and (recurrent_dropout or zoneout or not has_cudnn_form(cell)):
+        if implementation == "cudnn" and (any(noise.values()) or not has_cudnn_form(cell)):
             raise ValueError(
                 '`implementation="cudnn"` needs an Elman, LSTM or GRU cell with tanh and sigmoid, '
-                "a forget gate and `reset_after`, without recurrent dropout and zoneout: got "
-                f"{cell!r}, recurrent dropout {recurrent_dropout} and zoneout {zoneout}."
+                "a forget gate and `reset_after`, without noise on states and weights: got "
+                f"{cell!r} and {noise}."
             )
         self.cell = cell
         self.supports_jit = implementation != "cudnn"
@@ -129,9 +138,10 @@ class Recurrent(SequenceLayer):
         self.go_backwards = go_backwards
         self.recurrent_dropout = recurrent_dropout
         self.zoneout = zoneout
+        self.weight_drop = weight_drop
         self.seed = seed
         self.implementation = implementation
-        if recurrent_dropout or zoneout:
+        if any(noise.values()):
             self.seed_generator = keras.random.SeedGenerator(seed)
 
     @property
@@ -203,10 +213,29 @@ class Recurrent(SequenceLayer):
             return self.get_initial_state(batch_size)
         return self.read_states(initial_state)
 
+    def constants(self, training):
+        """Gives the cell's `constants`, in training with some of the weights dropped."""
+        constants = self.cell.constants()
+        if not (training and self.weight_drop):
+            return constants
+        # The bias of a GRU's state stays.
+        return tf.nest.map_structure(
+            lambda weight: (
+                keras.random.dropout(weight, self.weight_drop, seed=self.seed_generator)
+                if weight is not None and weight.shape.rank == 2
+                else weight
+            ),
+            constants,
+        )
+
+    def weights_of_state(self, training):
+        """Lists what the cell's `kernel_step` takes of the weights."""
+        return [x for x in tf.nest.flatten(self.constants(training)) if x is not None]
+
     def step_function(self, training, seen_scale=None):
         """Gives the cell's `advance` as a function of the projected input and the states."""
         options = {"training": training}
-        constants = self.cell.constants()
+        constants = self.constants(training)
         if constants is not None:
             options["constants"] = constants
         if seen_scale is not None:
@@ -275,6 +304,7 @@ class Recurrent(SequenceLayer):
             "go_backwards": self.go_backwards,
             "recurrent_dropout": self.recurrent_dropout,
             "zoneout": self.zoneout,
+            "weight_drop": self.weight_drop,
             "seed": self.seed,
             "implementation": self.implementation,
         }

@@ -88,7 +88,7 @@ def _lane(layer, steps, mask, states, training):
         cell.own_kernel_step(),
         cell.project(steps, training=training),
         states,
-        cell.weights_of_state(),
+        layer.weights_of_state(training),
         keep=_keep_shares(layer, steps, mask, states, training),
         seen_scale=layer.draw_seen_scale(states[0], training),
         reverse=layer.go_backwards,

@@ -9,14 +9,20 @@ from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
 from keras_seqzoo.models.lexicon import Lexicon
 from keras_seqzoo.models.ngram import NGramLanguageModel
 from keras_seqzoo.models.open_vocabulary import OpenVocabulary
+from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
     RecurrentEncoderDecoderBackbone,
 )
+from keras_seqzoo.models.recurrent_language_model import RecurrentLanguageModel
+from keras_seqzoo.models.recurrent_language_model_preprocessor import (
+    RecurrentLanguageModelPreprocessor,
+)
 from keras_seqzoo.models.recurrent_seq2seq_lm import RecurrentSeq2SeqLM
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.rescoring import rescore
+from keras_seqzoo.models.running_text import DynamicEvaluation, RunningText
 from keras_seqzoo.models.translation import Translation
 from keras_seqzoo.models.unknown_words import replace_unknown_words
 from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
@@ -24,6 +30,7 @@ from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
 __all__ = [
     "CacheLanguageModel",
     "Decoder",
+    "DynamicEvaluation",
     "Encoder",
     "EncoderDecoder",
     "Ensemble",
@@ -34,11 +41,15 @@ __all__ = [
     "NGramLanguageModel",
     "OpenVocabulary",
     "PerplexityReport",
+    "RecurrentBackbone",
     "RecurrentDecoder",
     "RecurrentEncoder",
     "RecurrentEncoderDecoderBackbone",
+    "RecurrentLanguageModel",
+    "RecurrentLanguageModelPreprocessor",
     "RecurrentSeq2SeqLM",
     "RecurrentSeq2SeqLMPreprocessor",
+    "RunningText",
     "ShallowFusion",
     "TeacherForcing",
     "Translation",

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer, check_number, check_share
+from keras_seqzoo.checks import check_integer, check_number, check_share
 from keras_seqzoo.models.language_model import LanguageModel
 
 
@@ -54,7 +54,7 @@ class CacheLanguageModel(LanguageModel):
         own = self.model.token_scores(texts, batch_size)
         if not own:
             return own
-        ids = np.concatenate(self._sentence_ids(texts))
+        ids = np.concatenate(self.sentence_ids(texts))
         cached, total = np.zeros(len(ids)), np.zeros(len(ids))
         for distance in range(1, min(self.size, len(ids) - 1) + 1):
             part = np.exp(-self.decay * (distance - 1))

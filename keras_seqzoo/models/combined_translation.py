@@ -4,7 +4,7 @@ import math
 
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_number
+from keras_seqzoo.checks import check_number
 from keras_seqzoo.models.mixtures import check_same_vocabulary, mixture_weights
 from keras_seqzoo.models.text_translation import TextTranslation
 

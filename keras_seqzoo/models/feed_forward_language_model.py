@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers import TiedSoftmax
 from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.models.next_token_training import NextTokenTraining
@@ -142,7 +142,7 @@ class FeedForwardLanguageModel(NextTokenTraining, LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text.
         """
-        sentences = self._sentence_ids(texts)
+        sentences = self.sentence_ids(texts)
         if not sentences:
             raise ValueError("`texts` must have at least one sentence, got none.")
         begin = np.full(self.order - 1, self.tokenizer.start_token_id, np.int32)
@@ -168,10 +168,8 @@ class FeedForwardLanguageModel(NextTokenTraining, LanguageModel, keras.Model):
         padded = tf.concat([begin, token_ids], axis=1)
         contexts = tf.signal.frame(padded[:, :-1], self.order - 1, 1)  # (B, T, n - 1)
         events = tf.where(tf.sequence_mask(lengths, tf.shape(token_ids)[1]))
-        logits = self(tf.gather_nd(contexts, events))  # of valid tokens alone
-        own = -tf.nn.sparse_softmax_cross_entropy_with_logits(
-            tf.gather_nd(token_ids, events), logits
-        )
+        features = self.features(tf.gather_nd(contexts, events))  # of valid tokens alone
+        own = self.label_log_probabilities(features, tf.gather_nd(token_ids, events))
         return tf.scatter_nd(events, own, tf.shape(token_ids, tf.int64))
 
     def get_config(self):

@@ -55,7 +55,7 @@ def perplexity_of(log_probability, events):
     return math.exp(min(-log_probability / events, 700.0))
 
 
-def sentence_ids(tokenizer, texts):
+def tokenize_sentences(tokenizer, texts):
     """Tokenizes sentences, each with `[EOS]`: int32 ids, ragged of shape `(rows, None)`."""
     end = tf.fill([len(texts), 1], tokenizer.end_token_id)
     return tf.concat([tokenizer.encode(tf.constant(texts, tf.string)), end], axis=1)
@@ -134,7 +134,7 @@ class LanguageModel:
         Returns:
             A list of float32 arrays `(tokens,)`, the last being that of the end.
         """
-        ids = self._sentence_ids(texts)
+        ids = self.sentence_ids(texts)
         scores = [None] * len(ids)
         for rows in length_sorted_batches(ids, batch_size):
             batch = tf.ragged.constant([ids[row] for row in rows], dtype=tf.int32)
@@ -211,16 +211,26 @@ class LanguageModel:
         )
         return self.tokenizer.detokenize(found.tokens)
 
-    def _ragged_ids(self, texts):
-        """Tokenize, without the beginning and the end of the sentence."""
-        return self.tokenizer.encode(tf.constant(texts, tf.string))
+    def sentence_ids(self, texts):
+        """Tokenize sentences.
 
-    def _sentence_ids(self, texts):
-        """Tokenize into a list of int32 arrays that end with `[EOS]`."""
+        Args:
+            texts: list of strings.
+
+        Returns:
+            A list of int32 arrays `(tokens,)`, each ending with `[EOS]`.
+
+        Raises:
+            ValueError: if `texts` is a string.
+        """
         if isinstance(texts, str):
             raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
         texts = list(texts)
         if not texts:
             return []
-        ids = sentence_ids(self.tokenizer, texts)
+        ids = tokenize_sentences(self.tokenizer, texts)
         return np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:-1])
+
+    def _ragged_ids(self, texts):
+        """Tokenize, without the beginning and the end of the sentence."""
+        return self.tokenizer.encode(tf.constant(texts, tf.string))

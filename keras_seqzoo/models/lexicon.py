@@ -5,9 +5,9 @@ import gzip
 import numbers
 import os
 
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.data.output_files import replacing
-from keras_seqzoo.decoding.checks import check_integer
 from keras_seqzoo.tokenizers.segmenter import UNKNOWN_SURFACE
 
 

@@ -1,6 +1,6 @@
 """What mixtures of models check: their weights and vocabularies."""
 
-from keras_seqzoo.decoding.checks import check_number
+from keras_seqzoo.checks import check_number
 
 
 def mixture_weights(weights, count):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_seqzoo.decoding.checks import check_integer, check_share
+from keras_seqzoo.checks import check_integer, check_share
 from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
 from keras_seqzoo.tokenizers import WordTokenizer
 

@@ -4,13 +4,13 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.layers import GRU, LSTM, BahdanauAttention, Bidirectional, Elman, LuongAttention
+from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
+from keras_seqzoo.models.backbone_parts import CELLS, check_choice, token_embedding
 from keras_seqzoo.models.encoder_decoder import TeacherForcing
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.zoo.named_presets import NamedPresets
 
-CELLS = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 DIRECTIONS = ("forward", "reversed", "bidirectional")
 ATTENTIONS = ("dot", "general", "concat", "bahdanau")
 
@@ -107,10 +107,10 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
         ):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"`{argument}` must be a positive int, got {value!r}.")
-        _check_choice("cell", cell, CELLS)
-        _check_choice("direction", direction, DIRECTIONS)
+        check_choice("cell", cell, CELLS)
+        check_choice("direction", direction, DIRECTIONS)
         if attention is not None:
-            _check_choice("attention", attention, ATTENTIONS)
+            check_choice("attention", attention, ATTENTIONS)
         memory_size = encoder_units * (2 if direction == "bidirectional" else 1)
         if attention == "dot" and decoder_units != memory_size:
             raise ValueError(
@@ -133,13 +133,6 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
             )
 
         # === Layers ===
-        def embedding(vocabulary_size, name):
-            # Small, since the matrix may also be a softmax's; the inputs are scaled up again.
-            initializer = keras.initializers.RandomNormal(stddev=embedding_dim**-0.5)
-            return keras.layers.Embedding(
-                vocabulary_size, embedding_dim, initializer, dtype=dtype, name=name
-            )
-
         def recurrent(units, name, **options):
             return CELLS[cell](units, dtype=dtype, name=name, **options)
 
@@ -149,10 +142,12 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
                 return Bidirectional(recurrent(encoder_units, "forward"), dtype=dtype, name=name)
             return recurrent(encoder_units, name, go_backwards=direction == "reversed")
 
-        token_embedding = embedding(decoder_vocabulary_size, "token_embedding")
-        encoder_embedding = token_embedding
+        decoder_embedding = token_embedding(decoder_vocabulary_size, embedding_dim, dtype)
+        encoder_embedding = decoder_embedding
         if not share_embeddings:
-            encoder_embedding = embedding(encoder_vocabulary_size, "encoder_embedding")
+            encoder_embedding = token_embedding(
+                encoder_vocabulary_size, embedding_dim, dtype, "encoder_embedding"
+            )
         encoder = RecurrentEncoder(
             encoder_embedding,
             [encoder_layer(depth) for depth in range(encoder_layers)],
@@ -162,7 +157,7 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
             name="encoder",
         )
         decoder = RecurrentDecoder(
-            token_embedding,
+            decoder_embedding,
             [recurrent(decoder_units, f"decoder_layer_{i}") for i in range(decoder_layers)],
             attention=_attention(
                 attention, attention_units or decoder_units, scaled_attention, dtype
@@ -198,7 +193,7 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
         )
 
         # === Config ===
-        self.token_embedding = token_embedding
+        self.token_embedding = decoder_embedding
         self.encoder = encoder
         self.decoder = decoder
         self.encoder_vocabulary_size = encoder_vocabulary_size
@@ -260,11 +255,6 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
             dropout=self.dropout,
         )
         return config
-
-
-def _check_choice(argument, value, choices):
-    if value not in choices:
-        raise ValueError(f"`{argument}` must be one of {', '.join(choices)}, got {value!r}.")
 
 
 def _attention(kind, units, scaled, dtype):

@@ -4,17 +4,16 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.encoder_decoder import EncoderDecoder
+from keras_seqzoo.models.generation import Generation
 from keras_seqzoo.models.next_token_training import NextTokenTraining
 from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
     RecurrentEncoderDecoderBackbone,
 )
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.text_translation import TextTranslation, default_search
-from keras_seqzoo.shapes import dimension
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
@@ -23,6 +22,7 @@ class RecurrentSeq2SeqLM(
     NamedTaskPresets,
     TextTranslation,
     NextTokenTraining,
+    Generation,
     keras_hub.models.Seq2SeqLM,
     EncoderDecoder,
 ):
@@ -56,7 +56,6 @@ class RecurrentSeq2SeqLM(
 
     backbone_cls = RecurrentEncoderDecoderBackbone
     preprocessor_cls = RecurrentSeq2SeqLMPreprocessor
-    sampler = None  # until `compile`
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, **kwargs):
         # === Layers ===
@@ -115,18 +114,8 @@ class RecurrentSeq2SeqLM(
         if loss == "auto":
             loss = SequenceCrossentropy(label_smoothing=0.1)
         sampler = default_search() if sampler == "auto" else sampler
-        own = isinstance(sampler, DecodingStrategy)
         kwargs["weighted_metrics"] = list(weighted_metrics)
-        super().compile(optimizer, loss, sampler="greedy" if own else sampler, **kwargs)
-        if own:
-            self.sampler = sampler
-
-    def get_compile_config(self):
-        """Return the arguments of `compile` for a `.keras` file, the sampler among them."""
-        config = super().get_compile_config()
-        if config:
-            config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
-        return config
+        super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors: what `generate` runs.
@@ -140,66 +129,17 @@ class RecurrentSeq2SeqLM(
             A dict of `decoder_token_ids` and `decoder_padding_mask`, `(batch, length)`.
         """
         state = self.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
-        ids = tf.cast(inputs["decoder_token_ids"], tf.int32)
-        mask = tf.cast(inputs["decoder_padding_mask"], tf.bool)
-        if isinstance(self.sampler, DecodingStrategy):
+        ids, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
+        if self.has_strategy:
+            step, state, memory = self.for_search(state)
             lengths = tf.reduce_sum(tf.cast(inputs["encoder_padding_mask"], tf.int32), axis=-1)
-            ids, mask = self._generate_by_strategy(state, lengths, ids, mask, stop_token_ids)
+            options = {"source_lengths": lengths, "memory": memory}
+            if self.sampler.needs_alignment:
+                options["alignment"] = self.alignment
+            found = self.generate_by_strategy(step, state, ids, mask, stop_token_ids, **options)
         else:
-            ids, mask = self._generate_by_sampler(state, ids, mask, stop_token_ids)
-        return {"decoder_token_ids": ids, "decoder_padding_mask": mask}
-
-    def _generate_by_strategy(self, state, source_lengths, ids, mask, stop_token_ids):
-        if stop_token_ids is None or len(stop_token_ids) != 1:
-            raise ValueError(
-                f"`stop_token_ids` must hold one id for a {type(self.sampler).__name__}, "
-                f"got {stop_token_ids}."
-            )
-        step, state, memory = self.for_search(state)
-        hypotheses = self.sampler(
-            step,
-            state,
-            ids[:, 0],
-            end_token=stop_token_ids[0],
-            max_length=dimension(ids, 1) - 1,  # the start token takes one place
-            alignment=self.alignment if self.sampler.needs_alignment else None,
-            source_lengths=source_lengths,
-            prefix=ids[:, 1:],
-            prefix_mask=mask[:, 1:],
-            memory=memory,
-        )
-        ids = tf.concat([ids[:, :1], hypotheses.tokens[:, 0]], axis=-1)
-        return ids, tf.sequence_mask(hypotheses.lengths[:, 0] + 1, tf.shape(ids)[1])
-
-    def _generate_by_sampler(self, state, ids, mask, stop_token_ids):
-        index = tf.reduce_min(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1))
-
-        # The state must have read all tokens before `index - 1`; `next_token` reads that one.
-        def read(position, state):
-            return position + 1, self.decoder.step(ids[:, position], state)[1]
-
-        _, state = tf.while_loop(
-            lambda position, _: position < index - 1, read, (tf.constant(0), state)
-        )
-
-        def next_token(prompt, cache, index):
-            features, cache = self.decoder.step(prompt[:, index - 1], cache)
-            return self.output_layer(features), None, cache
-
-        ids = self.sampler(
-            next=next_token,
-            prompt=ids,
-            cache=state,
-            index=index,
-            mask=mask,
-            stop_token_ids=stop_token_ids,
-            model=self,
-        )
-        if stop_token_ids is None:
-            return ids, tf.ones_like(ids, tf.bool)
-        stops = tf.reduce_any(ids[..., tf.newaxis] == tf.constant(stop_token_ids), axis=-1)
-        stops = tf.cast(stops & ~mask, tf.int32)
-        return ids, tf.cumsum(stops, axis=-1, exclusive=True) == 0
+            found = self.generate_by_sampler(self.decoder.step, state, ids, mask, stop_token_ids)
+        return {"decoder_token_ids": found[0], "decoder_padding_mask": found[1]}
 
     def get_config(self):
         """Return every constructor argument."""

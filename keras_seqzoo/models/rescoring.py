@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_number
 from keras_seqzoo.decoding import LengthPrior
-from keras_seqzoo.decoding.checks import check_number
 from keras_seqzoo.decoding.scores import as_score
 
 

@@ -4,8 +4,8 @@ import errno
 
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy
-from keras_seqzoo.decoding.checks import check_integer
 from keras_seqzoo.models.text_translation import TextTranslation
 from keras_seqzoo.serving.translation_signatures import TranslationSignatures
 from keras_seqzoo.serving.versions import write_version

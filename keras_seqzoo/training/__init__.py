@@ -1,7 +1,17 @@
 """Whole training runs that can be stopped and resumed."""
 
+from keras_seqzoo.training.language_model import LanguageModelTraining
+from keras_seqzoo.training.recurrent_language_model import make_language_model
 from keras_seqzoo.training.run_state import RunState
+from keras_seqzoo.training.training_run import TrainingRun
 from keras_seqzoo.training.translation import TranslationTraining
 from keras_seqzoo.training.translation_model import make_translation_model
 
-__all__ = ["RunState", "TranslationTraining", "make_translation_model"]
+__all__ = [
+    "LanguageModelTraining",
+    "RunState",
+    "TrainingRun",
+    "TranslationTraining",
+    "make_language_model",
+    "make_translation_model",
+]

@@ -88,31 +88,38 @@ class RunState:
             self._options = _as_json(options)
             self._write()
 
-    def save(self, model, average):
+    def save(self, model, parts):
         """Write the state after the last whole step.
 
         Args:
             model: the compiled model; its optimizer is saved with it.
-            average: a `WeightAverage`.
+            parts: dict from names to what has a state besides: `get_state` gives a dict of arrays.
         """
         name = f"epoch-{self.epoch}-step-{self.step}"
-        files = [f"{name}.weights.h5", f"{name}.average.npz"]
+        files = [f"{name}.weights.h5", *(f"{name}.{part}.npz" for part in parts)]
         with self._replacing(files[0]) as path:
             model.save_weights(path)
-        with self._replacing(files[1]) as path:
-            np.savez(path, **average.get_state())
+        for file, part in zip(files[1:], parts.values(), strict=True):
+            with self._replacing(file) as path:
+                np.savez(path, **part.get_state())
         self._seeds = [seed.numpy().tolist() for seed in _seeds(model)]
         self._write(files)
 
-    def restore(self, model, average):
-        """Set a compiled model, its optimizer and the average to what was saved."""
+    def restore(self, model, parts):
+        """Set a compiled model, its optimizer and the parts to what was saved.
+
+        Args:
+            model: the compiled model.
+            parts: those of `save`; `set_state` takes the dict of arrays and the model.
+        """
         if not self._files:  # interrupted before the first step
             return
-        weights, averages = self._files
+        weights, *files = self._files
         model.optimizer.build(model.trainable_variables)
         model.load_weights(self.folder / weights)
-        with np.load(self.folder / averages) as arrays:
-            average.set_state(dict(arrays), model)
+        for file, part in zip(files, parts.values(), strict=True):
+            with np.load(self.folder / file) as arrays:
+                part.set_state(dict(arrays), model)
         for variable, seed in zip(_seeds(model), self._seeds, strict=True):
             variable.assign(np.array(seed, variable.dtype))
 

@@ -4,7 +4,7 @@ import abc
 
 import numpy as np
 
-from keras_seqzoo.decoding.checks import check_share
+from keras_seqzoo.checks import check_share
 
 
 class Estimator(abc.ABC):

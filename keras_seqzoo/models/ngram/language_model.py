@@ -4,8 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checks import check_integer
-from keras_seqzoo.models.language_model import LanguageModel, sentence_ids
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.models.language_model import LanguageModel, tokenize_sentences
 from keras_seqzoo.models.ngram.arpa import BEGIN, END, UNKNOWN, read_arpa, save_arpa, write_arpa
 from keras_seqzoo.models.ngram.backoff import build, estimate
 from keras_seqzoo.models.ngram.estimators import Estimator, KneserNey
@@ -245,7 +245,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
 
 def sentence_stream(texts, tokenizer):
     """Tokenizes sentences one after the other, each with `[BOS]` and `[EOS]`: int32 `(tokens,)`."""
-    ids = sentence_ids(tokenizer, texts)
+    ids = tokenize_sentences(tokenizer, texts)
     begin = tf.fill([len(texts), 1], tokenizer.start_token_id)
     return tf.concat([begin, ids], axis=1).flat_values.numpy()
 

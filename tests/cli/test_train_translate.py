@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from keras_seqzoo.cli import train as command
+from keras_seqzoo.cli import train_translate as command
 from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from tests.cli.training_files import OPTIONS, write_files

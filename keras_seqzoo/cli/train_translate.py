@@ -1,7 +1,5 @@
 """`seqzoo train translate`."""
 
-import hashlib
-import math
 from typing import Annotated, Literal
 
 import keras
@@ -9,6 +7,20 @@ import typer
 
 from keras_seqzoo.cli.options import Progress
 from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.cli.train_options import (
+    MixedBfloat16,
+    Momentum,
+    PresetFolder,
+    Seed,
+    Share,
+    Size,
+    TextFile,
+    WeightDecay,
+    finite,
+    report,
+    run_options,
+    stop_if_unfinished,
+)
 from keras_seqzoo.data import read_parallel
 from keras_seqzoo.training import RunState, TranslationTraining, make_translation_model
 
@@ -19,24 +31,7 @@ Example:
   seqzoo translate --preset en_fr "Two dogs run through the snow."
 """
 
-File = Annotated[str, typer.Option(metavar="FILE", help="UTF-8 text, a sentence a line, or .gz.")]
-Size = Annotated[int, typer.Option(min=1)]
-
-
-def _share(value):
-    if not 0.0 <= value < 1.0:
-        raise typer.BadParameter(f"{value} is not in the range 0<=x<1.")
-    return value
-
-
-def _finite(value):
-    if not 0.0 <= value < math.inf:
-        raise typer.BadParameter(f"{value} is not in the range 0<=x<inf.")
-    return value
-
-
-Share = Annotated[float, typer.Option(callback=_share)]
-
+TEXT_OPTIONS = ("source", "target", "valid_source", "valid_target")
 # What `make_translation_model` hands on to the backbone as it is.
 BACKBONE_OPTIONS = (
     "cell",
@@ -65,19 +60,15 @@ TRAINING_OPTIONS = (
     "average",
     "seed",
 )
-# What may be another when a run goes on.
-FREE_OPTIONS = ("out", "description", "progress")
 
 
 def train_translate(
     context: typer.Context,
-    source: File,
-    target: File,
-    valid_source: File,
-    valid_target: File,
-    out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder of the preset: new, empty or of this run.")
-    ],
+    source: TextFile,
+    target: TextFile,
+    valid_source: TextFile,
+    valid_target: TextFile,
+    out: PresetFolder,
     description: Annotated[
         str, typer.Option(help="One line about the preset, kept with it.")
     ] = "Translation model.",
@@ -122,21 +113,17 @@ def train_translate(
     epochs: Size = 30,
     batch_size: Size = 64,
     learning_rate: Annotated[
-        float, typer.Option(callback=_finite, help="Adam's, after warm-up.")
+        float, typer.Option(callback=finite, help="Adam's, after warm-up.")
     ] = 2e-3,
     warmup_steps: Annotated[int, typer.Option(min=0, help="In which the rate rises.")] = 400,
     label_smoothing: Share = 0.1,
-    weight_decay: Annotated[float, typer.Option(callback=_finite)] = 0.0,
-    average: Annotated[
-        float, typer.Option(callback=_share, help="Momentum of the average of the weights.")
-    ] = 0.999,
+    weight_decay: WeightDecay = 0.0,
+    average: Momentum = 0.999,
     max_length: Annotated[
         int, typer.Option(min=2, help="Tokens; longer training pairs are left out.")
     ] = 64,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1)] = 0,
-    mixed_bfloat16: Annotated[
-        bool, typer.Option("--mixed-bfloat16", help="Compute in bfloat16.")
-    ] = False,
+    seed: Seed = 0,
+    mixed_bfloat16: MixedBfloat16 = False,
     progress: Progress = None,
 ):
     """Train a translation model on parallel text.
@@ -149,14 +136,9 @@ def train_translate(
     state.check()  # before the files are read
     train = read_parallel(source, target)
     validation = read_parallel(valid_source, valid_target)
-    options = {name: value for name, value in context.params.items() if name not in FREE_OPTIONS}
+    texts = (*train, *validation)
+    options = run_options(context, **dict(zip(TEXT_OPTIONS, texts, strict=True)))
     options["context"] = options.pop("context_vector")
-    options |= {
-        "source": _digest(train[0]),
-        "target": _digest(train[1]),
-        "valid_source": _digest(validation[0]),
-        "valid_target": _digest(validation[1]),
-    }
     state.check(options)  # before a model is made
     if not state.finished:
         keras.utils.set_random_seed(seed)
@@ -166,23 +148,16 @@ def train_translate(
             boundaries=_boundaries(max_length),
             options=options,
             metadata={"description": description, "training": options},
-            report=lambda line: typer.echo(line, err=True),
+            report=report,
             **{name: options[name] for name in TRAINING_OPTIONS},
         )
         bar = TrainingProgress(training, progress)
         finished = training.run(train, validation, verbose=0, callbacks=[bar])
         state = training.state
-        if not finished:
-            typer.echo(
-                f"stopped in epoch {state.epoch + 1} after step {state.step}; "
-                "the same command goes on from there",
-                err=True,
-            )
-            raise typer.Exit(130)
-    typer.echo(
+        stop_if_unfinished(finished, state)
+    report(
         f"the run in {out} is finished: {state.epoch} epochs, best validation BLEU "
-        f"{state.best:.2f}; {out} is the preset",
-        err=True,
+        f"{state.best:.2f}; {out} is the preset"
     )
 
 
@@ -208,9 +183,3 @@ def _boundaries(max_length):
     """Return the lengths that batches are padded to, up to the longest."""
     lengths = (8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
     return (*(length for length in lengths if length < max_length), max_length)
-
-
-def _digest(lines):
-    """Return what tells texts apart, wherever their files lie."""
-    digest = hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
-    return f"{len(lines)} lines, sha256 {digest}"

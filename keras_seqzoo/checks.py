@@ -1,9 +1,7 @@
-"""Checks of arguments that are numbers, and what is made of them."""
+"""Checks of arguments that are numbers."""
 
 import math
 import numbers
-
-import tensorflow as tf
 
 
 def check_integer(name, value, minimum):
@@ -28,23 +26,3 @@ def check_share(name, value, alternative=""):
     if value > 1:
         raise ValueError(f"`{name}` must be a number from 0 to 1{alternative}. Received {value!r}.")
     return value
-
-
-def times_source(name, ratio, source_lengths, up):
-    """Multiplies lengths of sources with a ratio and rounds, up or down.
-
-    Args:
-        name: string, the argument that the ratio is.
-        ratio: float.
-        source_lengths: int32 tensor `(B,)`, or `None`, which is an error.
-        up: bool.
-
-    Returns:
-        int32 tensor `(B,)`.
-    """
-    if source_lengths is None:
-        raise ValueError(f"`{name}` needs the search's `source_lengths`, got None.")
-    scaled = ratio * tf.cast(source_lengths, tf.float64)
-    # The tolerance is for ratios such as 1.2 that are no binary fractions.
-    rounded = tf.math.ceil(scaled - 1e-6) if up else tf.floor(scaled + 1e-6)
-    return tf.cast(tf.minimum(rounded, 2.0**30), tf.int32)

@@ -1,0 +1,186 @@
+"""`seqzoo train lm`."""
+
+from typing import Annotated, Literal
+
+import keras
+import typer
+
+from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.cli.train_options import (
+    MixedBfloat16,
+    Momentum,
+    PresetFolder,
+    Seed,
+    Share,
+    Size,
+    TextFile,
+    WeightDecay,
+    finite,
+    optional_share,
+    report,
+    run_options,
+    share,
+    stop_if_unfinished,
+)
+from keras_seqzoo.data import read_lines
+from keras_seqzoo.training import LanguageModelTraining, RunState, make_language_model
+
+EXAMPLES = """\b
+Example:
+  seqzoo train lm --train train.txt --valid valid.txt --units 200 --layers 2 --out my-lm
+  seqzoo score --preset my-lm < test.txt
+  seqzoo generate --preset my-lm --samples 3 "The film"
+"""
+
+OwnShare = Annotated[
+    float | None, typer.Option(callback=optional_share, help="By default that of --dropout.")
+]
+
+# What `make_language_model` hands on to the backbone as it is.
+BACKBONE_OPTIONS = (
+    "embedding_dim",
+    "units",
+    "last_units",
+    "cell",
+    "residual",
+    "dropout",
+    "input_dropout",
+    "output_dropout",
+    "word_dropout",
+    "variational",
+    "recurrent_dropout",
+    "zoneout",
+    "weight_drop",
+)
+# What `LanguageModelTraining` takes as it is.
+TRAINING_OPTIONS = (
+    "epochs",
+    "batch_size",
+    "length",
+    "optimizer",
+    "learning_rate",
+    "schedule",
+    "warmup_steps",
+    "decay",
+    "patience",
+    "clipnorm",
+    "weight_decay",
+    "average",
+    "seed",
+)
+
+
+def train_lm(
+    context: typer.Context,
+    train: TextFile,
+    valid: TextFile,
+    out: PresetFolder,
+    description: Annotated[
+        str, typer.Option(help="One line about the preset, kept with it.")
+    ] = "Language model.",
+    tokenizer: Literal["word", "bpe", "unigram"] = "word",
+    vocabulary_size: Annotated[
+        int | None, typer.Option(min=6, help="By default all words, or 8000 subwords.")
+    ] = None,
+    minimum_count: Annotated[
+        int, typer.Option(min=1, help="Words that come less often are unknown words.")
+    ] = 1,
+    cell: Literal["lstm", "gru", "elman"] = "lstm",
+    embedding_dim: Size = 256,
+    units: Size = 512,
+    layers: Size = 1,
+    last_units: Annotated[
+        int | None, typer.Option(min=1, help="Of the last layer; by default those of --units.")
+    ] = None,
+    residual: Annotated[
+        bool, typer.Option("--residual", help="Add each layer's input to its output.")
+    ] = False,
+    untied: Annotated[
+        bool, typer.Option("--untied", help="An output projection besides the embedding.")
+    ] = False,
+    dropout: Share = 0.3,
+    input_dropout: OwnShare = None,
+    output_dropout: OwnShare = None,
+    word_dropout: Annotated[
+        float, typer.Option(callback=share, help="Words that are not seen in a batch.")
+    ] = 0.0,
+    variational: Annotated[
+        bool, typer.Option("--variational", help="One dropout mask for all steps of a row.")
+    ] = False,
+    recurrent_dropout: Share = 0.0,
+    zoneout: Share = 0.0,
+    weight_drop: Share = 0.0,
+    sentences: Annotated[
+        bool,
+        typer.Option("--sentences", help="A row for each sentence, not streams that run on."),
+    ] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Streams, or sentences.")] = 20,
+    length: Annotated[int, typer.Option(min=1, help="Tokens a gradient flows through.")] = 35,
+    epochs: Size = 15,
+    optimizer: Literal["adam", "adagrad", "sgd", "momentum"] = "adam",
+    learning_rate: Annotated[float, typer.Option(callback=finite, help="The highest.")] = 2e-3,
+    schedule: Annotated[
+        Literal["cosine", "plateau", "constant"],
+        typer.Option(help="How the rate falls; plateau: when validation gets no better."),
+    ] = "cosine",
+    warmup_steps: Annotated[int, typer.Option(min=0, help="Of the cosine.")] = 0,
+    decay: Annotated[
+        float, typer.Option(min=0.01, max=0.99, help="Of the rate, on a plateau.")
+    ] = 0.5,
+    patience: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many epochs that got no better.")
+    ] = None,
+    clipnorm: Annotated[
+        float, typer.Option(min=1e-6, help="The largest norm of the gradients.")
+    ] = 1.0,
+    weight_decay: WeightDecay = 0.0,
+    average: Momentum = 0.999,
+    seed: Seed = 0,
+    mixed_bfloat16: MixedBfloat16 = False,
+    progress: Progress = None,
+):
+    """Train a recurrent language model on text.
+
+    DIR becomes the preset. After each epoch the perplexity of the validation text is measured, and
+    the weights with the lowest are kept. Ctrl-C stops after the step under way; the same command
+    goes on from there. A batch is --batch-size parts of the text of --length tokens, each going on
+    where that of the last batch ended.
+    """
+    state = RunState(out)
+    state.check()  # before the files are read
+    train_lines, valid_lines = read_lines(train), read_lines(valid)
+    options = run_options(context, train=train_lines, valid=valid_lines)
+    state.check(options)  # before a model is made
+    if not state.finished:
+        keras.utils.set_random_seed(seed)
+        training = LanguageModelTraining(
+            _make_model(train_lines, options),
+            out,
+            carry=not sentences,
+            options=options,
+            metadata={"description": description, "training": options},
+            report=report,
+            **{name: options[name] for name in TRAINING_OPTIONS},
+        )
+        bar = TrainingProgress(training, progress)
+        finished = training.run(train_lines, valid_lines, verbose=0, callbacks=[bar])
+        state = training.state
+        stop_if_unfinished(finished, state)
+    report(
+        f"the run in {out} is finished: {state.epoch} epochs, best validation perplexity "
+        f"{state.best:.2f}; {out} is the preset"
+    )
+
+
+def _make_model(texts, options):
+    return make_language_model(
+        texts,
+        tokenizer=options["tokenizer"],
+        vocabulary_size=options["vocabulary_size"],
+        minimum_count=options["minimum_count"],
+        tie_softmax=not options["untied"],
+        num_layers=options["layers"],
+        dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
+        **{name: options[name] for name in BACKBONE_OPTIONS},
+    )

@@ -1,0 +1,265 @@
+"""The ready recurrent language model."""
+
+import types
+
+import keras
+import keras_hub
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.decoding import Sampling
+from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.models.carried_states import CarriedStates
+from keras_seqzoo.models.generation import Generation
+from keras_seqzoo.models.language_model import LanguageModel
+from keras_seqzoo.models.next_token_training import NextTokenTraining
+from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
+from keras_seqzoo.models.recurrent_language_model_preprocessor import (
+    RecurrentLanguageModelPreprocessor,
+)
+from keras_seqzoo.zoo.named_presets import NamedTaskPresets
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentLanguageModel(
+    NamedTaskPresets,
+    NextTokenTraining,
+    LanguageModel,
+    Generation,
+    keras_hub.models.CausalLM,
+):
+    """Predicts each token from all before it, by a recurrent network.
+
+        h_t, s_t = layers(sqrt(d) E[w_t], s_{t-1}),    P(w_{t+1} | w_0 .. w_t) = softmax(W h_t + b)
+
+    (Mikolov et al. 2010, Recurrent neural network based language model). With `tie_softmax` W is
+    E (Press and Wolf 2017), after a projection to its size.
+
+    Sentence by sentence, each row of a batch is one that begins with `[BOS]` and the state zero:
+    `fit` takes strings. A text whose sentences belong together is better read as a stream:
+    `keras_seqzoo.data.stream_batches` cuts one into rows that run on from batch to batch, and
+    after `compile(streams=rows)` the final state of each batch is the first of the next, through
+    which no gradient flows: truncated back-propagation through time (Williams and Peng 1990). The
+    states are zero again at the start of each epoch and each evaluation. `RunningText` scores text
+    in this way.
+
+    Args:
+        backbone: a `RecurrentBackbone`.
+        preprocessor: a `RecurrentLanguageModelPreprocessor` or `None`, with which `fit` takes
+            tensors, and nothing takes strings.
+        tie_softmax: bool.
+
+    Call arguments:
+        inputs: a dict of `token_ids` and `padding_mask`, `(batch, length)`.
+
+    Returns:
+        Logits, a float32 tensor `(batch, length, vocabulary_size)`.
+
+    Example:
+    ```python
+    tokenizer = keras_seqzoo.tokenizers.WordTokenizer.train(texts)
+    model = keras_seqzoo.models.RecurrentLanguageModel(
+        RecurrentBackbone(tokenizer.vocabulary_size(), units=200, num_layers=2),
+        RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=64),
+    )
+    model.compile()
+    model.fit(texts, batch_size=32, epochs=5)
+    model.perplexity(other_texts)
+    model.generate("Once upon", max_length=30)
+    ```
+    """
+
+    backbone_cls = RecurrentBackbone
+    preprocessor_cls = RecurrentLanguageModelPreprocessor
+
+    def __init__(self, backbone, preprocessor=None, tie_softmax=True, **kwargs):
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        # What graphs hold on to, but no file: not for Keras to find.
+        self._hidden = types.SimpleNamespace(carried=None, scoring=None)
+        options = {"dtype": backbone.dtype_policy, "name": "output_layer"}
+        if tie_softmax:
+            output_layer = TiedSoftmax(backbone.token_embedding, **options)
+        else:
+            output_layer = VocabularyProjection(backbone.vocabulary_size, **options)
+
+        # === Functional Model ===
+        inputs = backbone.input
+        outputs = output_layer(backbone(inputs))
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.output_layer = output_layer
+        self.tie_softmax = tie_softmax
+
+    @property
+    def tokenizer(self):
+        """The tokenizer of the preprocessor."""
+        if self.preprocessor is None:
+            raise ValueError(f"{type(self).__name__} needs a `preprocessor` to take strings.")
+        return self.preprocessor.tokenizer
+
+    def compile(
+        self,
+        optimizer="auto",
+        loss="auto",
+        *,
+        weighted_metrics=(),
+        sampler="auto",
+        streams=None,
+        **kwargs,
+    ):
+        """Configure training and generation.
+
+        Args:
+            optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
+            loss: a loss; by default `SequenceCrossentropy()`.
+            weighted_metrics: metrics of the logits; by default none. Without any, training with
+                `SequenceCrossentropy` makes no logits, see `NextTokenTraining`.
+            sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
+                `keras_hub.samplers`; by default `Sampling()`.
+            streams: int, the rows of each batch, which go on where those of the batch before
+                ended, or `None` for rows of their own.
+            **kwargs: see `keras_hub.models.CausalLM.compile`.
+        """
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
+        if loss == "auto":
+            loss = SequenceCrossentropy()
+        sampler = Sampling() if sampler == "auto" else sampler
+        self.streams = None if streams is None else check_integer("streams", streams, minimum=1)
+        kwargs["weighted_metrics"] = list(weighted_metrics)
+        super().compile(optimizer, loss, sampler=sampler, **kwargs)
+        self._hidden.carried = None if streams is None else CarriedStates(self.start(streams))
+
+    def get_compile_config(self):
+        """Return the arguments of `compile` for a `.keras` file."""
+        config = super().get_compile_config()
+        return {**config, "streams": self.streams} if config else config
+
+    def reset_metrics(self):
+        """Begin an epoch or an evaluation: the states of streams are zero again."""
+        super().reset_metrics()
+        if self.carried_states is not None:
+            self.carried_states.reset()
+
+    @property
+    def carried_states(self):
+        """The `CarriedStates` of streams, or `None`."""
+        return self._hidden.carried
+
+    def features(self, inputs, training=None):
+        """Compute what the output layer reads, `(batch, length, units)`."""
+        carried = self.carried_states
+        if carried is None:
+            return self.backbone(inputs, training=training)
+        carried.check(inputs["token_ids"])
+        # Without the mask: only after its end a stream has padding.
+        features, states = self.backbone.encoder(
+            inputs["token_ids"], initial_state=carried.value(), training=training
+        )
+        carried.assign(states)
+        return features
+
+    def start(self, rows):
+        """Give the state before the beginning of sentences; see `LanguageModel`."""
+        return self.backbone.encoder.get_initial_state(rows)
+
+    def step(self, tokens, state):
+        """Read one token a row and give the distribution of the next; see `LanguageModel`."""
+        features, state = self.backbone.encoder.step(tokens, state)
+        return tf.nn.log_softmax(self.output_layer(features)), state
+
+    def token_log_probabilities(self, token_ids, lengths):
+        """Compute log P of each token after those before it; see `LanguageModel`."""
+        batch = tf.shape(token_ids)[0]
+        begin = tf.fill([batch, 1], self.tokenizer.start_token_id)
+        inputs = tf.concat([begin, token_ids[:, :-1]], axis=1)
+        mask = tf.sequence_mask(lengths, tf.shape(token_ids)[1])
+        return self.read(inputs, token_ids, self.start(batch), mask)[0]
+
+    def read(self, token_ids, labels, state, mask=None):
+        """Read parts of texts, and score what follows each token.
+
+        Args:
+            token_ids: int32 tensor `(rows, length)`.
+            labels: int32 tensor `(rows, length)`, the token after each.
+            state: what `start` or the last `read` or `step` returned.
+            mask: boolean tensor `(rows, length)`, `False` at padding, or `None` without any.
+
+        Returns:
+            A tuple of log P of the labels, float32 `(rows, length)`, 0 at padding, and the state
+            after the last tokens.
+        """
+        if self._hidden.scoring is None:
+            # In a graph of its own: loops over time are slow where each step is called from Python.
+            self._hidden.scoring = tf.function(self._read, reduce_retracing=True)
+        if mask is None:
+            mask = tf.ones_like(token_ids, tf.bool)
+        return self._hidden.scoring(token_ids, labels, state, mask)
+
+    def _read(self, token_ids, labels, state, mask):
+        features, state = self.backbone.encoder(token_ids, mask=mask, initial_state=state)
+        events = tf.where(mask)
+        own = self.label_log_probabilities(
+            tf.gather_nd(features, events), tf.gather_nd(labels, events)
+        )
+        return tf.scatter_nd(events, own, tf.shape(labels, tf.int64)), state
+
+    def generate(
+        self,
+        inputs,
+        max_length=None,
+        stop_token_ids="auto",
+        strip_prompt=False,
+        *,
+        strategy=None,
+    ):
+        """Go on with the beginnings of sentences.
+
+        Args:
+            inputs: a string or a list of strings, or without a preprocessor what the backbone
+                takes.
+            max_length: int, the most tokens, those of the prompt and `[BOS]` counted; by default
+                the `sequence_length` of the preprocessor.
+            stop_token_ids: see `keras_hub.models.CausalLM.generate`.
+            strip_prompt: bool, whether to leave out the prompt.
+            strategy: a `DecodingStrategy` for this call, in place of the sampler of `compile`. The
+                result is then that of other language models, see `LanguageModel.generate`, and the
+                two arguments before this one are not used.
+
+        Returns:
+            A string or a list of strings; with `strategy` a list of lists of strings.
+        """
+        if strategy is not None:
+            limit = max_length or self.preprocessor.sequence_length
+            return LanguageModel.generate(self, inputs, strategy, limit)
+        return keras_hub.models.CausalLM.generate(
+            self, inputs, max_length, stop_token_ids, strip_prompt
+        )
+
+    def generate_step(self, inputs, stop_token_ids=None):
+        """Generate for one batch of tensors: what `generate` runs.
+
+        Args:
+            inputs: what the preprocessor's `generate_preprocess` returned.
+            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end. Our
+                strategies take one.
+
+        Returns:
+            A dict of `token_ids` and `padding_mask`, `(batch, length)`.
+        """
+        ids, mask = inputs["token_ids"], inputs["padding_mask"]
+        state = self.start(tf.shape(ids)[0])
+        if self.has_strategy:
+            found = self.generate_by_strategy(self.step, state, ids, mask, stop_token_ids)
+        else:
+            read = self.backbone.encoder.step
+            found = self.generate_by_sampler(read, state, ids, mask, stop_token_ids)
+        return {"token_ids": found[0], "padding_mask": found[1]}
+
+    def get_config(self):
+        """Return every constructor argument."""
+        return {**super().get_config(), "tie_softmax": self.tie_softmax}

@@ -1,0 +1,179 @@
+"""Training of recurrent language models from text."""
+
+import keras
+import numpy as np
+
+from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.data import sentence_batches, stream_batches
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.models.running_text import RunningText, running_tokens
+from keras_seqzoo.training.schedules import warmup_cosine
+from keras_seqzoo.training.training_run import TrainingRun
+
+OPTIMIZERS = {
+    "adam": keras.optimizers.Adam,
+    "adagrad": keras.optimizers.Adagrad,
+    "sgd": keras.optimizers.SGD,
+    "momentum": lambda *args, **kwargs: keras.optimizers.SGD(*args, momentum=0.9, **kwargs),
+}
+SCHEDULES = ("cosine", "plateau", "constant")
+
+
+class LanguageModelTraining(TrainingRun):
+    """Trains a recurrent language model, keeps the best preset, can be stopped and resumed.
+
+    Sentences are read as streams that go on from batch to batch (`carry`), cut at another place in
+    each epoch, or each as a row of its own, in random order and cut or padded to `length`. After
+    each epoch the averaged weights are measured by their perplexity on the validation sentences,
+    those being read in the same way. For `run`, `train` and `validation` are lists of sentences.
+
+    Args:
+        model: a `RecurrentLanguageModel` with a preprocessor; it is compiled here.
+        directory: folder of the preset; the state of the run lies in its `training` folder.
+        epochs: int.
+        batch_size: int, rows of a batch: streams, or sentences.
+        length: int, tokens of a row: through so many a gradient flows.
+        carry: bool, whether rows are streams.
+        optimizer: `"adam"`, `"adagrad"`, `"sgd"` or `"momentum"` (0.9).
+        learning_rate: float, the highest rate.
+        schedule: how the rate falls: `"cosine"` (to a fiftieth in the last epoch), `"plateau"`
+            (times `decay` after each epoch whose perplexity is not the best so far), or
+            `"constant"`.
+        warmup_steps: int, steps in which the rate rises; of the cosine alone.
+        decay: float above 0 and below 1, see `schedule`.
+        patience: int, the run ends after so many epochs in a row without a better perplexity, or
+            `None` for all epochs.
+        clipnorm: float above 0, the largest norm of all gradients together.
+        weight_decay: float, decoupled decay of the weights.
+        average: float in [0, 1), momentum of the running average of the weights.
+        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    ```python
+    training = LanguageModelTraining(model, "my-preset", epochs=20, batch_size=20, length=35)
+    training.run(train_sentences, valid_sentences)
+    ```
+    """
+
+    lower_is_better = True
+
+    def __init__(
+        self,
+        model,
+        directory,
+        epochs=15,
+        batch_size=20,
+        length=35,
+        carry=True,
+        optimizer="adam",
+        learning_rate=2e-3,
+        schedule="cosine",
+        warmup_steps=0,
+        decay=0.5,
+        patience=None,
+        clipnorm=1.0,
+        weight_decay=0.0,
+        average=0.999,
+        **kwargs,
+    ):
+        super().__init__(model, directory, epochs, average, **kwargs)
+        for name, value, choices in (
+            ("optimizer", optimizer, OPTIMIZERS),
+            ("schedule", schedule, SCHEDULES),
+        ):
+            if value not in choices:
+                raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}.")
+        if not 0.0 < decay < 1.0:
+            raise ValueError(f"`decay` must be above 0 and below 1, got {decay!r}.")
+        self.batch_size = check_integer("batch_size", batch_size, minimum=1)
+        self.length = check_integer("length", length, minimum=1)
+        self.carry = carry
+        self.optimizer = optimizer
+        self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
+        self.schedule = schedule
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
+        self.decay = decay
+        self.patience = None if patience is None else check_integer("patience", patience, 1)
+        self.clipnorm = check_number("clipnorm", clipnorm, minimum=0.0)
+        self.weight_decay = weight_decay
+        self._sentences = None
+        self._streams = _StreamStates(self)
+
+    def prepare(self, train, validation):
+        """Tokenize the text."""
+        if not train or not validation:
+            raise ValueError("`train` and `validation` must have at least one sentence each.")
+        self._sentences = self.model.sentence_ids(train)
+
+    def batches(self, epoch):
+        """Give the batches of an epoch."""
+        begin, seed = self.model.tokenizer.start_token_id, (self.seed, epoch)
+        if not self.carry:
+            return sentence_batches(self._sentences, begin, self.batch_size, self.length, seed)
+        inputs, labels = running_tokens(self._sentences, begin)
+        offset = int(np.random.default_rng(seed).integers(len(labels)))
+        return stream_batches(inputs, labels, self.batch_size, self.length, offset)
+
+    def compile_model(self, steps):
+        """Compile the model with its optimizer and the schedule of its rate."""
+        rate = self.learning_rate
+        if self.schedule == "cosine":
+            rate = warmup_cosine(rate, self.warmup_steps, steps * self.epochs)
+        self.model.compile(
+            OPTIMIZERS[self.optimizer](
+                rate,
+                global_clipnorm=self.clipnorm,
+                weight_decay=self.weight_decay or None,
+            ),
+            SequenceCrossentropy(),
+            streams=self.batch_size if self.carry else None,
+        )
+
+    def parts(self):
+        """Give the running average, and the states of the streams."""
+        return {**super().parts(), "streams": self._streams}
+
+    def callbacks(self):
+        """Give what sets the states of streams and the learning rate at the start of an epoch."""
+        misses = sum(not epoch["improved"] for epoch in self.state.history)
+        if self.schedule == "plateau":
+            self.model.optimizer.learning_rate = self.learning_rate * self.decay**misses
+        return [self._streams] if self.carry else []
+
+    def is_over(self):
+        """Tell whether all epochs are done, or the last ones brought nothing."""
+        if super().is_over():
+            return True
+        last = self.state.history[-self.patience :] if self.patience else []
+        return bool(last) and len(last) == self.patience and not any(e["improved"] for e in last)
+
+    def measure(self, validation, stop):
+        """Compute the perplexity of the validation sentences."""
+        model = RunningText(self.model, streams=8) if self.carry else self.model
+        perplexity = model.perplexity(validation).perplexity
+        stop.check()
+        return perplexity, {"perplexity": perplexity}
+
+
+class _StreamStates(keras.callbacks.Callback):
+    """Lets a run that stopped within an epoch go on with the states of its streams."""
+
+    def __init__(self, run):
+        super().__init__()
+        self.run = run
+        self._saved = {}
+
+    def get_state(self):
+        within = self.run.carry and 0 < self.run.state.step < self.run.steps
+        return self.run.model.carried_states.get_state() if within else {}
+
+    def set_state(self, arrays, model):
+        self._saved = arrays
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self._saved:
+            self.model.carried_states.set_state(self._saved)
+            self._saved = {}

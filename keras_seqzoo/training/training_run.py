@@ -1,0 +1,213 @@
+"""What whole training runs have in common: epochs, the best preset, stopping and resuming."""
+
+import time
+from pathlib import Path
+
+import keras
+
+from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
+from keras_seqzoo.training.run_state import RunState
+from keras_seqzoo.zoo import save_preset
+
+
+class TrainingRun:
+    """Base of runs that train a model, keep the best preset, and can be stopped and resumed.
+
+    Each epoch is one `fit` over batches that depend on the seed and the epoch alone; then the
+    averaged weights are measured on validation data, and where they are the best so far saved as a
+    preset. A run that an interrupt (Ctrl-C) stopped has lost nothing but the step under way:
+    resumed, it goes through the very weights that it would have gone through.
+
+    A subclass implements `prepare`, `batches`, `compile_model` and `measure`, and sets
+    `lower_is_better`.
+
+    Args:
+        model: a task with a preprocessor; it is compiled here.
+        directory: folder of the preset; the state of the run lies in its `training` folder.
+        epochs: int.
+        average: float in [0, 1), momentum of the running average of the weights.
+        seed: int, of the order of the data. Weights and dropout follow
+            `keras.utils.set_random_seed`.
+        options: dict that describes the whole run, kept with its state; a run is only resumed
+            with the same options.
+        metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
+        report: function of a line of text, called with each epoch's figures.
+    """
+
+    lower_is_better = False
+
+    def __init__(
+        self,
+        model,
+        directory,
+        epochs,
+        average,
+        seed=0,
+        options=None,
+        metadata=None,
+        report=print,
+    ):
+        self.model = model
+        self.directory = Path(directory)
+        self.epochs = epochs
+        self.seed = seed
+        self.options = options or {}
+        self.metadata = metadata
+        self.report = report
+        self.average = WeightAverage(average)
+        self.state = RunState(self.directory)
+        self.steps = None  # of an epoch
+        self._figures = {}
+
+    # What a subclass has to say.
+
+    def prepare(self, train, validation):
+        """Check the data and make of them what `batches` needs."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `prepare`.")
+
+    def batches(self, epoch):
+        """Give the batches of an epoch: a `tf.data.Dataset` whose cardinality is known."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `batches`.")
+
+    def compile_model(self, steps):
+        """Compile the model for epochs of so many steps."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `compile_model`.")
+
+    def measure(self, validation, stop):
+        """Measure the model as it is.
+
+        Args:
+            validation: what `run` got.
+            stop: a `StopOnInterrupt`, whose `check` is called where stopping is safe.
+
+        Returns:
+            A tuple of the score that decides which weights are the best, and a dict of figures.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `measure`.")
+
+    def describe(self, steps):
+        """Say what an epoch is, in a line."""
+        return f"{steps} batches an epoch"
+
+    def parts(self):
+        """Give what a run goes on from besides the model: objects with `get_state`, `set_state`."""
+        return {"average": self.average}
+
+    def callbacks(self):
+        """Give further callbacks of each `fit`."""
+        return []
+
+    def is_over(self):
+        """Tell whether there is no further epoch to train."""
+        return self.state.epoch >= self.epochs
+
+    # The run.
+
+    def run(self, train, validation, verbose="auto", callbacks=()):
+        """Train from the start, or from where an earlier run stopped.
+
+        The model is left with the weights of the last step; the best are in the preset.
+
+        Args:
+            train: the data to train on, see the class.
+            validation: the data to measure with, see the class.
+            verbose: Keras' progress bar, see `keras.Model.fit`.
+            callbacks: list of further Keras callbacks. Each epoch is a `fit` of its own to them.
+
+        Returns:
+            `True` if all epochs are done, `False` if an interrupt stopped the run; its state is
+            then saved up to the last whole step.
+
+        Raises:
+            ValueError: if the data are not fit for it, or the folder holds a run with other
+                `options`.
+            OSError: if the folder holds something else than a run.
+        """
+        self.state.check(self.options)
+        if self.state.finished:
+            return True
+        self.prepare(train, validation)
+        self.steps = int(self.batches(0).cardinality())
+        self.compile_model(self.steps)
+        self.state.begin(self.options)
+        self.state.restore(self.model, self.parts())
+        if self.state.epoch or self.state.step:
+            self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
+        self.report(self.describe(self.steps))
+        with StopOnInterrupt() as stop:
+            while not self.is_over():
+                if self.state.step < self.steps:
+                    self._train_epoch(stop, verbose, callbacks)
+                    self.state.save(self.model, self.parts())
+                if stop.interrupted or not self._evaluate(validation, stop):
+                    return False
+                self.state.save(self.model, self.parts())
+        self.state.finish()
+        return True
+
+    def _train_epoch(self, stop, verbose, callbacks):
+        """Do the steps of the epoch under way that are not yet done."""
+        dataset = self.batches(self.state.epoch).skip(self.state.step)
+        own = [stop, self.average, _StepCounter(self.state), *self.callbacks()]
+        # The batches hold ids already.
+        preprocessor, self.model.preprocessor = self.model.preprocessor, None
+        started = time.perf_counter()
+        try:
+            history = self.model.fit(
+                dataset,
+                initial_epoch=self.state.epoch,
+                epochs=self.state.epoch + 1,
+                callbacks=[*own, *callbacks],
+                shuffle=False,
+                verbose=verbose,
+            )
+        finally:
+            self.model.preprocessor = preprocessor
+        # Of the steps since the start or the last resumption.
+        self._figures = {
+            "loss": history.history["loss"][-1],
+            "seconds": time.perf_counter() - started,
+        }
+
+    def _evaluate(self, validation, stop):
+        """Measure the averaged weights and keep the best preset.
+
+        Returns `False` if an interrupt came; the epoch then counts as not evaluated.
+        """
+        with self.average.applied():
+            try:
+                score, measured = self.measure(validation, stop)
+            except KeyboardInterrupt:
+                return False
+            improved = self._is_better(score)
+            if improved:
+                save_preset(self.model, self.directory, metadata=self.metadata)
+                self.state.best = score
+        self.state.epoch += 1
+        self.state.step = 0
+        figures = {"epoch": self.state.epoch, **self._figures, **measured, "improved": improved}
+        self.state.history.append(figures)
+        text = "  ".join(
+            f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in figures.items()
+            if key != "improved"
+        )
+        self.report(text + ("  (best so far, saved)" if improved else ""))
+        return True
+
+    def _is_better(self, score):
+        best = self.state.best
+        if best is None:
+            return True
+        return score < best if self.lower_is_better else score > best
+
+
+class _StepCounter(keras.callbacks.Callback):
+    """Counts the steps of an epoch in the state of the run."""
+
+    def __init__(self, state):
+        super().__init__()
+        self.state = state
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.state.step += 1
