@@ -53,5 +53,5 @@ def generate(
         options = (samples, temperature, top_k, top_p, min_p, seed)
         strategy = Sampling(*options, constraints=constraints)
     for _, lines in input_chunks(prompts):
-        for found in model.generate(lines, strategy, max_length):
+        for found in model.generate(lines, strategy=strategy, max_length=max_length):
             write_lines(as_column(text) for text in found)

@@ -1,5 +1,7 @@
 """`seqzoo score`."""
 
+from typing import Annotated
+
 import typer
 
 from keras_seqzoo.cli.language_models import is_language_model, load_language_model
@@ -12,6 +14,7 @@ from keras_seqzoo.cli.options import (
     load_translation_models,
 )
 from keras_seqzoo.data import read_parallel
+from keras_seqzoo.models import RecurrentLanguageModel, RunningText
 from keras_seqzoo.models.language_model import perplexity_of
 
 EXAMPLES = """\b
@@ -26,16 +29,26 @@ def score(
     source: SourceFile | None = None,
     target: TargetFile | None = None,
     batch_size: BatchSize = 64,
+    running_text: Annotated[
+        bool,
+        typer.Option(
+            "--running-text",
+            help="Lines belong together: a recurrent language model remembers those before.",
+        ),
+    ] = False,
 ):
     """Print the log probability of given translations, or of text.
 
     One line for each pair: the natural logarithm of P(target | source) and the number of target
     tokens, the end counted, with a tab between. The perplexity of all tokens goes to standard
-    error. With a language model as --preset (an ARPA file), the same of the lines of the input.
+    error. With a language model as --preset, or an ARPA file of one, the same of the lines of the
+    input.
     """
     if any(map(is_language_model, preset)):
-        _score_text(preset, source, target, batch_size)
+        _score_text(preset, source, target, batch_size, running_text)
         return
+    if running_text:
+        raise ValueError("--running-text goes with a language model")
     for name, given in (("--source", source), ("--target", target)):
         if given is None:
             raise ValueError(f"{name} is needed by a preset that translates")
@@ -53,14 +66,19 @@ def score(
     typer.echo(f"perplexity {perplexity_of(total, tokens):.4g} of {tokens} tokens", err=True)
 
 
-def _score_text(presets, source, target, batch_size):
+def _score_text(presets, source, target, batch_size, running_text):
     if len(presets) > 1:
         raise ValueError("--preset must be given once if it is a language model")
     if source is not None or target is not None:
         raise ValueError("--source and --target do not go with a language model")
     model = load_language_model(presets[0])
+    chunks = (lines for _, lines in input_chunks(None))
+    if running_text:
+        if not isinstance(model, RecurrentLanguageModel):
+            raise ValueError("--running-text goes with a recurrent language model")
+        model, chunks = RunningText(model), [[line for lines in chunks for line in lines]]
     total, tokens, unknown = 0.0, 0, 0
-    for _, lines in input_chunks(None):
+    for lines in chunks:
         scores = model.score(lines, batch_size)
         _write(scores)
         total += sum(log_probability for log_probability, _ in scores)

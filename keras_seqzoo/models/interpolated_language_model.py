@@ -95,6 +95,18 @@ class InterpolatedLanguageModel(LanguageModel):
         )
         return self._mix(found), list(states)
 
+    def token_scores(self, texts, batch_size=64):
+        """Compute log P of each token of sentences; see `LanguageModel`.
+
+        Each model reads them as it does alone: one that remembers the sentences before, such as a
+        `RunningText`, does so.
+        """
+        found = [model.token_scores(texts, batch_size) for model in self.models]
+        if not found[0]:
+            return []
+        mixed = self._mix([np.concatenate(own) for own in found]).numpy()
+        return np.split(mixed, np.cumsum([len(sentence) for sentence in found[0]])[:-1])
+
     def token_log_probabilities(self, token_ids, lengths):
         """Compute log P of each token after those before it; see `LanguageModel`."""
         found = [model.token_log_probabilities(token_ids, lengths) for model in self.models]

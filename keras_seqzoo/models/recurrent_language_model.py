@@ -226,16 +226,16 @@ class RecurrentLanguageModel(
                 the `sequence_length` of the preprocessor.
             stop_token_ids: see `keras_hub.models.CausalLM.generate`.
             strip_prompt: bool, whether to leave out the prompt.
-            strategy: a `DecodingStrategy` for this call, in place of the sampler of `compile`. The
-                result is then that of other language models, see `LanguageModel.generate`, and the
-                two arguments before this one are not used.
+            strategy: a `DecodingStrategy` for this call, in place of the sampler of `compile`.
+                Arguments and result are then those of `LanguageModel.generate`, and the two
+                arguments before this one are not used.
 
         Returns:
             A string or a list of strings; with `strategy` a list of lists of strings.
         """
         if strategy is not None:
-            limit = max_length or self.preprocessor.sequence_length
-            return LanguageModel.generate(self, inputs, strategy, limit)
+            limits = {} if max_length is None else {"max_length": max_length}
+            return LanguageModel.generate(self, inputs, strategy, **limits)
         return keras_hub.models.CausalLM.generate(
             self, inputs, max_length, stop_token_ids, strip_prompt
         )

@@ -85,7 +85,7 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
         (("score", "--preset", "model.arpa", "--source", "x"), "--source and --target"),
         (("score", "--preset", "model.arpa", "--preset", "x"), "--preset must be given once"),
         (("score", "--preset", "none.arpa"), "no such file: none.arpa"),
-        (("generate", "--preset", "model", "a"), "--preset must be a file that ends with .arpa"),
+        (("generate", "--preset", "model", "a"), "There is no preset 'model'"),
         (("generate", "--preset", "model.arpa", "--beam", 2, "--samples", 3, "a"), "--samples 3"),
         (("generate", "--preset", "model.arpa", "--max-length", 1, "a dog"), "'a dog' has 2"),
         (("generate", "--preset", "model.arpa", "--temperature", 0, "a"), "temperature"),

@@ -93,6 +93,50 @@ def test_one_dropout_mask_for_all_steps_of_a_sequence(activation):
     assert np.any(dropped[0] != dropped[1])  # each row has its own
 
 
+def test_weight_drop_is_one_mask_on_the_recurrent_weights_for_a_batch():
+    """`h' = f(x + m h)` with the identity as U: m, read from the outputs, is the same for all."""
+    layer = Elman(
+        40,
+        kernel_initializer="identity",
+        recurrent_initializer="identity",
+        return_sequences=True,
+        weight_drop=0.25,
+        dtype="float64",
+    )
+    inputs = np.random.default_rng(0).uniform(0.1, 0.5, size=(3, 6, 40))
+    outputs = np.array(layer(inputs, training=True))
+    seen = (np.arctanh(outputs) - inputs)[:, 1:] / outputs[:, :-1]  # (3, 5, 40)
+    mask = seen[0, 0]
+    np.testing.assert_allclose(seen, np.broadcast_to(mask, seen.shape), atol=1e-8)
+    dropped = np.abs(mask) < 1e-8
+    np.testing.assert_allclose(mask[~dropped], 1 / 0.75)
+    assert 0.05 < dropped.mean() < 0.5  # 40 draws at 0.25
+    plain = Elman(40, return_sequences=True, dtype="float64")
+    plain.build(inputs.shape)
+    plain.set_weights([weight.numpy() for weight in layer.trainable_weights])
+    assert_close(layer(inputs), plain(inputs))
+
+
+@every_layer
+def test_gradients_reach_the_weights_that_are_not_dropped_alone(make):
+    layer = randomised(make(weight_drop=0.5, seed=4, **BOTH))
+    with tf.GradientTape() as tape:
+        loss = sum(weighted_sum(tensor) for tensor in leaves(layer(SEQUENCE, training=True)))
+    gradient = tape.gradient(loss, layer.trainable_weights)[1].numpy()
+    dropped = gradient == 0.0
+    assert 0.2 < dropped.mean() < 0.9  # some units of the rectifier never fire
+    # A layer without noise, with these weights zero and the others twice as large, has this loss.
+    plain = make(**BOTH)
+    plain.build(SEQUENCE.shape)
+    kernel, recurrent, bias = (weight.numpy() for weight in layer.trainable_weights)
+    set_trainable(plain, [kernel, np.where(dropped, 0.0, 2.0 * recurrent), bias])
+    with tf.GradientTape() as tape:
+        expected = sum(weighted_sum(tensor) for tensor in leaves(plain(SEQUENCE)))
+    np.testing.assert_allclose(loss, expected, rtol=1e-5)
+    expected = tape.gradient(expected, plain.trainable_weights)[1].numpy()
+    np.testing.assert_allclose(gradient, np.where(dropped, 0.0, 2.0 * expected), atol=1e-4)
+
+
 @every_layer
 def test_dropout_is_a_mask_on_the_rows_of_the_recurrent_kernel(make):
     """For one sequence, `(m h) U = h (diag(m) U)`: one of the 2^U masks explains all steps."""

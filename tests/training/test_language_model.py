@@ -1,0 +1,135 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_seqzoo.models import RecurrentLanguageModel, RunningText
+from keras_seqzoo.training import LanguageModelTraining, make_language_model
+from tests.training.test_translation import Interrupt, state_of
+
+WORDS = ["red", "blue", "green", "old", "new"]
+TEXT = [" ".join(np.random.default_rng(n).choice(WORDS, 4)) + " end" for n in range(40)]
+VALIDATION = [" ".join(np.random.default_rng(n).choice(WORDS, 4)) + " end" for n in range(100, 106)]
+
+
+def make_training(folder, options=None, **changes):
+    keras.utils.set_random_seed(3)
+    model = make_language_model(
+        TEXT, units=6, embedding_dim=4, dropout=0.2, weight_drop=0.2, word_dropout=0.1
+    )
+    defaults = {"epochs": 2, "batch_size": 4, "length": 7, "learning_rate": 0.01, "seed": 5}
+    return LanguageModelTraining(
+        model, folder, options=options, report=lambda line: None, **{**defaults, **changes}
+    )
+
+
+@pytest.mark.parametrize("carry", [True, False])
+def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, carry):
+    whole = make_training(tmp_path / "whole", carry=carry)
+    assert whole.run(TEXT, VALIDATION, verbose=0)
+
+    stops = (3, 12)  # within the first epoch and within the second
+    training = make_training(tmp_path / "parts", carry=carry)
+    interrupt = Interrupt(*stops)
+    positions = []
+    for _ in stops:
+        assert not training.run(TEXT, VALIDATION, verbose=0, callbacks=[interrupt])
+        positions.append((training.state.epoch, training.state.step))
+        training = make_training(tmp_path / "parts", carry=carry)  # as a new process does
+    assert training.run(TEXT, VALIDATION, verbose=0, callbacks=[interrupt])
+
+    assert positions == [divmod(stop, interrupt.step // 2) for stop in stops]
+    for value, other in zip(state_of(whole), state_of(training), strict=True):
+        np.testing.assert_array_equal(value, other)
+    scores = [[epoch["perplexity"] for epoch in t.state.history] for t in (whole, training)]
+    assert scores[0] == scores[1]
+    preset = RecurrentLanguageModel.from_preset(str(tmp_path / "whole"))
+    reading = RunningText(preset, streams=8) if carry else preset
+    best = reading.perplexity(VALIDATION).perplexity
+    assert best == pytest.approx(whole.state.best, rel=1e-2)  # the preset is float16
+
+
+def test_streams_are_cut_elsewhere_in_each_epoch(tmp_path):
+    training = make_training(tmp_path)
+    training.prepare(TEXT, VALIDATION)
+    first = [[batch[1].numpy() for batch in training.batches(epoch)] for epoch in (0, 0, 1)]
+    assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
+    tokens = [np.sort(np.concatenate([batch.ravel() for batch in epoch])) for epoch in first]
+    np.testing.assert_array_equal(tokens[0], tokens[2])
+
+
+class Scores(LanguageModelTraining):
+    """Perplexities from a list, and the learning rates of the epochs."""
+
+    def __init__(self, scores, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.scores, self.rates = iter(scores), []
+
+    def callbacks(self):
+        found = super().callbacks()
+        self.rates.append(float(self.model.optimizer.learning_rate))
+        return found
+
+    def measure(self, validation, stop):
+        score = next(self.scores)
+        return score, {"perplexity": score}
+
+
+def test_plateau_and_patience(tmp_path, monkeypatch):
+    keras.utils.set_random_seed(3)
+    training = Scores(
+        [9.0, 8.0, 8.5, 7.0, 7.5, 7.1, 1.0],
+        make_language_model(TEXT, units=3, embedding_dim=3),
+        tmp_path,
+        epochs=9,
+        learning_rate=0.4,
+        schedule="plateau",
+        decay=0.5,
+        patience=2,
+        report=lambda line: None,
+    )
+    assert training.run(TEXT, VALIDATION, verbose=0)
+    assert training.state.epoch == 6 and training.state.best == 7.0
+    assert training.rates == pytest.approx([0.4, 0.4, 0.4, 0.2, 0.2, 0.1])
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad", "sgd", "momentum"])
+def test_optimizers(tmp_path, optimizer):
+    rate = {"adam": 0.01, "adagrad": 0.05}.get(optimizer, 0.5)
+    training = make_training(
+        tmp_path, optimizer=optimizer, learning_rate=rate, weight_decay=1e-4, epochs=4
+    )
+    assert training.run(TEXT, VALIDATION, verbose=0)
+    losses = [epoch["loss"] for epoch in training.state.history]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("tokenizer", ["word", "unigram"])
+def test_make_language_model(tokenizer):
+    size = {"word": 9, "unigram": 275}[tokenizer]
+    model = make_language_model(TEXT, tokenizer, vocabulary_size=size, units=3, tie_softmax=False)
+    assert model.tokenizer.vocabulary_size() == model.backbone.vocabulary_size == size
+    assert not model.tie_softmax and model.backbone.units == 3
+    assert model.perplexity(["red end"]).unknown == (1 if tokenizer == "word" else 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"optimizer": "lbfgs"}, "`optimizer` must be one of adam, adagrad, sgd, momentum"),
+        ({"schedule": "step"}, "`schedule` must be one of cosine, plateau, constant"),
+        ({"decay": 1.0}, "`decay`"),
+        ({"patience": 0}, "`patience`"),
+        ({"batch_size": 0}, "`batch_size`"),
+        ({"length": 0}, "`length`"),
+    ],
+)
+def test_wrong_options(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        make_training(tmp_path, **options)
+
+
+def test_no_text(tmp_path):
+    with pytest.raises(ValueError, match="at least one sentence"):
+        make_training(tmp_path).run(TEXT, [])
+    with pytest.raises(ValueError, match="`tokenizer` must be one of"):
+        make_language_model(TEXT, "letters")
