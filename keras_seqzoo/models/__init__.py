@@ -7,6 +7,7 @@ from keras_seqzoo.models.feed_forward_language_model import FeedForwardLanguageM
 from keras_seqzoo.models.interpolated_language_model import InterpolatedLanguageModel
 from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
 from keras_seqzoo.models.lexicon import Lexicon
+from keras_seqzoo.models.log_linear import LogLinearLanguageModel
 from keras_seqzoo.models.ngram import NGramLanguageModel
 from keras_seqzoo.models.open_vocabulary import OpenVocabulary
 from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
@@ -38,6 +39,7 @@ __all__ = [
     "InterpolatedLanguageModel",
     "LanguageModel",
     "Lexicon",
+    "LogLinearLanguageModel",
     "NGramLanguageModel",
     "OpenVocabulary",
     "PerplexityReport",

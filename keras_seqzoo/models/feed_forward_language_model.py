@@ -1,18 +1,15 @@
 """A language model of fixed context: embeddings, hidden layers, softmax."""
 
 import keras
-import numpy as np
-import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers import TiedSoftmax
-from keras_seqzoo.models.language_model import LanguageModel
+from keras_seqzoo.models.fixed_context_language_model import FixedContextLanguageModel
 from keras_seqzoo.models.next_token_training import NextTokenTraining
-from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class FeedForwardLanguageModel(NextTokenTraining, LanguageModel, keras.Model):
+class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, keras.Model):
     """Predicts a token from the embeddings of the n - 1 before it.
 
         x = [C(w_{t-n+1}); ... ; C(w_{t-1})]
@@ -69,10 +66,7 @@ class FeedForwardLanguageModel(NextTokenTraining, LanguageModel, keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if not isinstance(tokenizer, TextTokenizer):
-            raise ValueError(f"`tokenizer` must be a TextTokenizer, got {tokenizer!r}.")
-        self.tokenizer = tokenizer
-        self.order = check_integer("order", order, minimum=2)
+        self.set_context(tokenizer, order, vocabulary_size)
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, minimum=1)
         self.hidden_units = [check_integer("hidden_units", x, minimum=1) for x in hidden_units]
         if not self.hidden_units:
@@ -83,15 +77,6 @@ class FeedForwardLanguageModel(NextTokenTraining, LanguageModel, keras.Model):
         self.tie_softmax = tie_softmax
         self.direct = direct
         self.dropout = dropout
-        # A tokenizer that is being loaded cannot be asked yet.
-        if vocabulary_size is None or tokenizer.has_vocabulary:
-            vocabulary_size = vocabulary_size or tokenizer.vocabulary_size()
-            if vocabulary_size != tokenizer.vocabulary_size():
-                raise ValueError(
-                    f"`vocabulary_size` must be that of the tokenizer, "
-                    f"{tokenizer.vocabulary_size()}, got {vocabulary_size}."
-                )
-        self.vocabulary_size = vocabulary_size
         self._make_layers()
         self(keras.KerasTensor((None, self.order - 1), "int32"))  # makes the weights
 
@@ -130,65 +115,14 @@ class FeedForwardLanguageModel(NextTokenTraining, LanguageModel, keras.Model):
         logits = self.output_layer(self.features(contexts, training=training))
         return keras.ops.cast(logits, "float32")
 
-    def examples(self, texts):
-        """Make what `fit` takes of sentences: each token, the end too, and those before it.
-
-        Args:
-            texts: list of strings.
-
-        Returns:
-            A tuple of int32 arrays, contexts `(events, n - 1)` and next tokens `(events,)`.
-
-        Raises:
-            ValueError: if there is no text.
-        """
-        sentences = self.sentence_ids(texts)
-        if not sentences:
-            raise ValueError("`texts` must have at least one sentence, got none.")
-        begin = np.full(self.order - 1, self.tokenizer.start_token_id, np.int32)
-        padded = np.concatenate([part for ids in sentences for part in (begin, ids)])
-        windows = np.lib.stride_tricks.sliding_window_view(padded, self.order)
-        # A window ends in the sentence that its first token, or the [BOS] there, belongs to.
-        events = np.concatenate([[False] * (self.order - 1) + [True] * len(s) for s in sentences])
-        windows = windows[events[self.order - 1 :]]
-        return windows[:, :-1].copy(), windows[:, -1].copy()
-
-    def start(self, rows):
-        """Give the state before the beginning of sentences; see `LanguageModel`."""
-        return tf.fill([rows, self.order - 1], self.tokenizer.start_token_id)
-
-    def step(self, tokens, state):
-        """Read one token a row and give the distribution of the next; see `LanguageModel`."""
-        state = tf.concat([state[:, 1:], tokens[:, tf.newaxis]], axis=1)
-        return tf.nn.log_softmax(self(state)), state
-
-    def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token after those before it; see `LanguageModel`."""
-        begin = tf.fill([tf.shape(token_ids)[0], self.order - 1], self.tokenizer.start_token_id)
-        padded = tf.concat([begin, token_ids], axis=1)
-        contexts = tf.signal.frame(padded[:, :-1], self.order - 1, 1)  # (B, T, n - 1)
-        events = tf.where(tf.sequence_mask(lengths, tf.shape(token_ids)[1]))
-        features = self.features(tf.gather_nd(contexts, events))  # of valid tokens alone
-        own = self.label_log_probabilities(features, tf.gather_nd(token_ids, events))
-        return tf.scatter_nd(events, own, tf.shape(token_ids, tf.int64))
-
     def get_config(self):
         """Returns the constructor arguments."""
         return {
             **super().get_config(),
-            "tokenizer": keras.saving.serialize_keras_object(self.tokenizer),
-            "order": self.order,
             "embedding_dim": self.embedding_dim,
             "hidden_units": self.hidden_units,
             "activation": self.activation,
             "tie_softmax": self.tie_softmax,
             "direct": self.direct,
             "dropout": self.dropout,
-            "vocabulary_size": self.vocabulary_size,
         }
-
-    @classmethod
-    def from_config(cls, config):
-        """Makes the model from its configuration."""
-        tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
-        return cls(**{**config, "tokenizer": tokenizer})

@@ -91,32 +91,6 @@ class NextTokenTraining:
         self._track_loss(inputs, loss)
         return self.get_metrics_result()
 
-    def label_log_probabilities(self, features, labels, chunk_size=1024):
-        """Compute log P of tokens, the logits of some of them at a time.
-
-        Args:
-            features: float tensor `(tokens, features)`, what the output layer reads.
-            labels: int32 tensor `(tokens,)`.
-            chunk_size: int, the most tokens whose logits exist at a time.
-
-        Returns:
-            float32 tensor `(tokens,)`.
-        """
-        count = tf.shape(labels)[0]
-        chunks = (count + chunk_size - 1) // chunk_size
-        scores = tf.TensorArray(tf.float32, chunks, element_shape=[None], infer_shape=False)
-
-        def score(chunk, scores):
-            own = slice(chunk * chunk_size, (chunk + 1) * chunk_size)
-            logits = tf.cast(self.output_layer(features[own]), tf.float32)
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels[own], logits)
-            return chunk + 1, scores.write(chunk, -losses)
-
-        _, scores = tf.while_loop(
-            lambda chunk, _: chunk < chunks, score, (tf.constant(0), scores), parallel_iterations=1
-        )
-        return scores.concat()
-
     def _needs_no_logits(self, labels, sample_weight):
         return (
             tf.is_tensor(labels)

@@ -12,6 +12,7 @@ from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.carried_states import CarriedStates
 from keras_seqzoo.models.generation import Generation
+from keras_seqzoo.models.label_scores import label_log_probabilities
 from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.models.next_token_training import NextTokenTraining
 from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
@@ -203,8 +204,8 @@ class RecurrentLanguageModel(
     def _read(self, token_ids, labels, state, mask):
         features, state = self.backbone.encoder(token_ids, mask=mask, initial_state=state)
         events = tf.where(mask)
-        own = self.label_log_probabilities(
-            tf.gather_nd(features, events), tf.gather_nd(labels, events)
+        own = label_log_probabilities(
+            self.output_layer, tf.gather_nd(features, events), tf.gather_nd(labels, events)
         )
         return tf.scatter_nd(events, own, tf.shape(labels, tf.int64)), state
 

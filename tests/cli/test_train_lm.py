@@ -115,7 +115,10 @@ def test_generate(seqzoo, preset):
         (("train", "lm", "--dropout", 1.0, "--train", "t", "--valid", "v", "--out", "n"), "0<=x<1"),
         (("score", "--preset", "none"), "There is no preset 'none'"),
         (("generate", "--preset", "gru_plain", "a"), "--preset must be a language model"),
-        (("score", "--preset", "gru_plain", "--running-text"), "--running-text goes with a language model"),
+        (
+            ("score", "--preset", "gru_plain", "--running-text"),
+            "goes with a language model",
+        ),
     ],
 )
 def test_bad_input(seqzoo, tmp_path, monkeypatch, arguments, message):
