@@ -4,7 +4,9 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
+from keras_seqzoo.models.label_scores import label_log_probabilities
 from keras_seqzoo.overriding import defines_first
 
 
@@ -20,7 +22,8 @@ class NextTokenTraining:
     - there are no metrics besides the loss: models of KerasHub have one by default, and
       `compile(weighted_metrics=[])` removes it;
     - the output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
-      without activation;
+      without activation; or a `LargeSoftmax` and the loss is without label smoothing: training
+      then takes the cheap loss of this layer, and evaluation the exact one;
     - labels are one tensor, and sample weights have its shape.
 
     In any other case, as where `compute_loss`, `compute_metrics` or `call` (below the class that
@@ -103,8 +106,11 @@ class NextTokenTraining:
             and type(self).compute_loss is keras.Model.compute_loss
             and type(self).compute_metrics is keras.Model.compute_metrics
             and tf.distribute.get_strategy().num_replicas_in_sync == 1
-            and _is_linear(self.output_layer)
+            and (_is_linear(self.output_layer) or self._has_large_softmax())
         )
+
+    def _has_large_softmax(self):
+        return isinstance(self.output_layer, LargeSoftmax) and not self.loss.label_smoothing
 
     def _loss_of_features(self, inputs, labels, sample_weight, training):
         self._clear_losses()  # as a call of the model does
@@ -116,6 +122,11 @@ class NextTokenTraining:
         if mask is not None:
             mask = tf.cast(mask, tf.float32)
             sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
+        if isinstance(self.output_layer, LargeSoftmax):
+            loss = _loss_of_large_softmax(
+                self.output_layer, hidden, labels, sample_weight, training
+            )
+            return loss + sum(_to_float(x) for x in self.losses)
         features, kernel, bias, transpose_kernel = _linear(self.output_layer, hidden)
         loss = linear_crossentropy(
             features,
@@ -133,6 +144,21 @@ class NextTokenTraining:
         (tracker,) = self.metrics
         first = next(x for x in keras.tree.flatten(inputs) if x is not None)
         tracker.update_state(loss, sample_weight=tf.shape(first)[0])
+
+
+def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):
+    """The mean loss of the valid tokens: the layer's own in training, else the exact one."""
+    hidden = tf.reshape(hidden, [-1, hidden.shape[-1]])
+    labels = tf.cast(tf.reshape(labels, [-1]), tf.int32)
+    if training:
+        losses = layer.training_losses(hidden, labels)
+    else:
+        losses = -label_log_probabilities(layer, hidden, labels)
+    if sample_weight is None:
+        return tf.reduce_mean(losses)
+    weight = tf.reshape(_to_float(sample_weight), [-1])
+    total = tf.reduce_sum(tf.where(weight != 0, weight * losses, 0.0))
+    return tf.math.divide_no_nan(total, tf.reduce_sum(weight))
 
 
 def _same_shape(one, other):

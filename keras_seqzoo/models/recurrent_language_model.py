@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import Sampling
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.carried_states import CarriedStates
 from keras_seqzoo.models.generation import Generation
@@ -50,6 +51,8 @@ class RecurrentLanguageModel(
         preprocessor: a `RecurrentLanguageModelPreprocessor` or `None`, with which `fit` takes
             tensors, and nothing takes strings.
         tie_softmax: bool.
+        softmax: a `keras_seqzoo.layers.large_softmax.LargeSoftmax` as the output layer, for large
+            vocabularies, with `tie_softmax=False`; or `None`.
 
     Call arguments:
         inputs: a dict of `token_ids` and `padding_mask`, `(batch, length)`.
@@ -74,14 +77,26 @@ class RecurrentLanguageModel(
     backbone_cls = RecurrentBackbone
     preprocessor_cls = RecurrentLanguageModelPreprocessor
 
-    def __init__(self, backbone, preprocessor=None, tie_softmax=True, **kwargs):
+    def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
+        if softmax is not None:
+            if not isinstance(softmax, LargeSoftmax):
+                raise ValueError(f"`softmax` must be a LargeSoftmax or None, got {softmax!r}.")
+            if tie_softmax:
+                raise ValueError("`softmax` has weights of its own: it needs `tie_softmax=False`.")
+            if softmax.vocabulary_size != backbone.vocabulary_size:
+                raise ValueError(
+                    f"`softmax` must have the vocabulary of the backbone, "
+                    f"{backbone.vocabulary_size} tokens, got {softmax.vocabulary_size}."
+                )
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
         # What graphs hold on to, but no file: not for Keras to find.
         self._hidden = types.SimpleNamespace(carried=None, scoring=None)
         options = {"dtype": backbone.dtype_policy, "name": "output_layer"}
-        if tie_softmax:
+        if softmax is not None:
+            output_layer = softmax
+        elif tie_softmax:
             output_layer = TiedSoftmax(backbone.token_embedding, **options)
         else:
             output_layer = VocabularyProjection(backbone.vocabulary_size, **options)
@@ -94,6 +109,7 @@ class RecurrentLanguageModel(
         # === Config ===
         self.output_layer = output_layer
         self.tie_softmax = tie_softmax
+        self.softmax = softmax
 
     @property
     def tokenizer(self):
@@ -263,4 +279,15 @@ class RecurrentLanguageModel(
 
     def get_config(self):
         """Return every constructor argument."""
-        return {**super().get_config(), "tie_softmax": self.tie_softmax}
+        softmax = self.softmax
+        if softmax is not None:
+            softmax = keras.saving.serialize_keras_object(softmax)
+        return {**super().get_config(), "tie_softmax": self.tie_softmax, "softmax": softmax}
+
+    @classmethod
+    def from_config(cls, config):
+        """Make the model from its configuration."""
+        config = dict(config)
+        if isinstance(config.get("softmax"), dict):
+            config["softmax"] = keras.saving.deserialize_keras_object(config["softmax"])
+        return super().from_config(config)

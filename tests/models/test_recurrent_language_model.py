@@ -7,6 +7,13 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.decoding import BeamSearch, Greedy, Sampling
+from keras_seqzoo.layers.large_softmax import (
+    ClassFactoredSoftmax,
+    HierarchicalSoftmax,
+    NegativeSampling,
+    NoiseContrastiveEstimation,
+    SampledSoftmax,
+)
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import Perplexity
 from keras_seqzoo.models import (
@@ -28,13 +35,14 @@ OPTIONS = {
 every_kind = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 
 
-def make(tie_softmax=True, length=8, **options):
+def make(tie_softmax=True, length=8, softmax=None, **options):
     tokenizer = WordTokenizer.train(TEXT)
     options = {"embedding_dim": 3, "units": 5, **options}
     return RecurrentLanguageModel(
         RecurrentBackbone(tokenizer.vocabulary_size(), **options),
         RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=length),
         tie_softmax=tie_softmax,
+        softmax=softmax,
     )
 
 
@@ -202,3 +210,41 @@ def test_without_a_preprocessor():
 def test_wrong_options(options, message):
     with pytest.raises(ValueError, match=message):
         RecurrentBackbone(**{"vocabulary_size": 9, **options})
+
+
+SOFTMAXES = {
+    "sampled": lambda size: SampledSoftmax(size, samples=8),
+    "nce": lambda size: NoiseContrastiveEstimation(size, samples=8),
+    "negative sampling": lambda size: NegativeSampling(size, samples=8),
+    "classes": ClassFactoredSoftmax,
+    "tree": HierarchicalSoftmax,
+}
+
+
+@pytest.mark.parametrize("softmax", SOFTMAXES.values(), ids=SOFTMAXES)
+def test_large_softmax(softmax, tmp_path):
+    """Training takes the cheap loss, scores and generation the whole distribution."""
+    keras.utils.set_random_seed(0)
+    size = WordTokenizer.train(TEXT).vocabulary_size()
+    model = make(units=16, tie_softmax=False, softmax=softmax(size))
+    assert model(model.preprocessor(TEXT)[0]).shape == (5, 8, size)
+    model.compile(keras.optimizers.Adam(0.03))
+    model.fit(TEXT * 8, batch_size=8, epochs=30, verbose=0)
+    report = model.perplexity(TEXT)
+    assert report.perplexity < 2.6
+    loss = model.evaluate(TEXT, verbose=0)
+    loss = loss["loss"] if isinstance(loss, dict) else loss
+    assert np.exp(loss) == pytest.approx(report.perplexity, rel=1e-3)
+    assert model.generate(["a"], strategy=Greedy()) == [["a dog"]]
+    save_preset(model, tmp_path / "lm", dtype="float32")
+    loaded = RecurrentLanguageModel.from_preset(str(tmp_path / "lm"))
+    np.testing.assert_allclose(loaded.score(TEXT), model.score(TEXT), rtol=1e-5)
+
+
+def test_a_softmax_that_does_not_fit():
+    with pytest.raises(ValueError, match="`tie_softmax=False`"):
+        make(softmax=SampledSoftmax(11))
+    with pytest.raises(ValueError, match="11 tokens, got 9"):
+        make(tie_softmax=False, softmax=SampledSoftmax(9))
+    with pytest.raises(ValueError, match="`softmax` must be a LargeSoftmax"):
+        make(tie_softmax=False, softmax="sampled")
