@@ -23,7 +23,7 @@ from keras_seqzoo.cli.train_options import (
     share,
     stop_if_unfinished,
 )
-from keras_seqzoo.data import read_lines
+from keras_seqzoo.data import read_lines, read_paragraphs
 from keras_seqzoo.training import LanguageModelTraining, RunState, make_language_model
 
 EXAMPLES = """\b
@@ -79,12 +79,12 @@ def train_lm(
     description: Annotated[
         str, typer.Option(help="One line about the preset, kept with it.")
     ] = "Language model.",
-    tokenizer: Literal["word", "bpe", "unigram"] = "word",
+    tokenizer: Literal["word", "character", "bpe", "unigram"] = "word",
     vocabulary_size: Annotated[
-        int | None, typer.Option(min=6, help="By default all words, or 8000 subwords.")
+        int | None, typer.Option(min=6, help="By default all, or 8000 subwords.")
     ] = None,
     minimum_count: Annotated[
-        int, typer.Option(min=1, help="Words that come less often are unknown words.")
+        int, typer.Option(min=1, help="Words that come less often are unknown.")
     ] = 1,
     cell: Literal["lstm", "gru", "elman"] = "lstm",
     embedding_dim: Size = 256,
@@ -99,6 +99,11 @@ def train_lm(
     untied: Annotated[
         bool, typer.Option("--untied", help="An output projection besides the embedding.")
     ] = False,
+    softmax: Annotated[
+        Literal["full", "sampled", "nce", "negative-sampling", "class-factored", "hierarchical"],
+        typer.Option(help="For large vocabularies one of the others, which are not tied."),
+    ] = "full",
+    samples: Annotated[int, typer.Option(min=1, help="Tokens drawn for a batch.")] = 1024,
     dropout: Share = 0.3,
     input_dropout: OwnShare = None,
     output_dropout: OwnShare = None,
@@ -111,6 +116,10 @@ def train_lm(
     recurrent_dropout: Share = 0.0,
     zoneout: Share = 0.0,
     weight_drop: Share = 0.0,
+    paragraphs: Annotated[
+        bool,
+        typer.Option("--paragraphs", help="A text is a paragraph, up to a blank line, not a line."),
+    ] = False,
     sentences: Annotated[
         bool,
         typer.Option("--sentences", help="A row for each sentence, not streams that run on."),
@@ -118,8 +127,11 @@ def train_lm(
     batch_size: Annotated[int, typer.Option(min=1, help="Streams, or sentences.")] = 20,
     length: Annotated[int, typer.Option(min=1, help="Tokens a gradient flows through.")] = 35,
     epochs: Size = 15,
-    optimizer: Literal["adam", "adagrad", "sgd", "momentum"] = "adam",
-    learning_rate: Annotated[float, typer.Option(callback=finite, help="The highest.")] = 2e-3,
+    optimizer: Literal["sgd", "momentum", "adagrad", "adam"] = "sgd",
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(callback=finite, help="The highest; by default 20, 2, 0.1 or 0.002."),
+    ] = None,
     schedule: Annotated[
         Literal["cosine", "plateau", "constant"],
         typer.Option(help="How the rate falls; plateau: when validation gets no better."),
@@ -133,7 +145,7 @@ def train_lm(
     ] = None,
     clipnorm: Annotated[
         float, typer.Option(min=1e-6, help="The largest norm of the gradients.")
-    ] = 1.0,
+    ] = 0.25,
     weight_decay: WeightDecay = 0.0,
     average: Momentum = 0.999,
     seed: Seed = 0,
@@ -149,13 +161,14 @@ def train_lm(
     """
     state = RunState(out)
     state.check()  # before the files are read
-    train_lines, valid_lines = read_lines(train), read_lines(valid)
-    options = run_options(context, train=train_lines, valid=valid_lines)
+    read = read_paragraphs if paragraphs else read_lines
+    train_texts, valid_texts = read(train), read(valid)
+    options = run_options(context, train=train_texts, valid=valid_texts)
     state.check(options)  # before a model is made
     if not state.finished:
         keras.utils.set_random_seed(seed)
         training = LanguageModelTraining(
-            _make_model(train_lines, options),
+            _make_model(train_texts, options),
             out,
             carry=not sentences,
             options=options,
@@ -164,7 +177,7 @@ def train_lm(
             **{name: options[name] for name in TRAINING_OPTIONS},
         )
         bar = TrainingProgress(training, progress)
-        finished = training.run(train_lines, valid_lines, verbose=0, callbacks=[bar])
+        finished = training.run(train_texts, valid_texts, verbose=0, callbacks=[bar])
         state = training.state
         stop_if_unfinished(finished, state)
     report(
@@ -180,6 +193,8 @@ def _make_model(texts, options):
         vocabulary_size=options["vocabulary_size"],
         minimum_count=options["minimum_count"],
         tie_softmax=not options["untied"],
+        softmax=options["softmax"],
+        samples=options["samples"],
         num_layers=options["layers"],
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         **{name: options[name] for name in BACKBONE_OPTIONS},

@@ -18,8 +18,8 @@ def share(value):
 
 
 def finite(value):
-    """Refuse numbers below zero and infinite ones."""
-    if not 0.0 <= value < math.inf:
+    """Refuse numbers below zero and infinite ones, but not their absence."""
+    if value is not None and not 0.0 <= value < math.inf:
         raise typer.BadParameter(f"{value} is not in the range 0<=x<inf.")
     return value
 

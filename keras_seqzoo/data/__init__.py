@@ -6,7 +6,7 @@ from keras_seqzoo.data.length_buckets import (
     length_sorted_batches,
 )
 from keras_seqzoo.data.multi30k import load_multi30k
-from keras_seqzoo.data.text_files import read_lines, read_parallel
+from keras_seqzoo.data.text_files import read_lines, read_paragraphs, read_parallel
 from keras_seqzoo.data.token_pairs import RaggedIds, TokenPairs, tokenize_pairs
 from keras_seqzoo.data.token_streams import sentence_batches, stream_batches
 from keras_seqzoo.data.translation import translation_batches
@@ -19,6 +19,7 @@ __all__ = [
     "length_sorted_batches",
     "load_multi30k",
     "read_lines",
+    "read_paragraphs",
     "read_parallel",
     "sentence_batches",
     "stream_batches",

@@ -37,6 +37,38 @@ def read_lines(path):
     return lines
 
 
+def read_paragraphs(path):
+    r"""Reads a UTF-8 text file, plain or compressed (`.gz`), into a list of paragraphs.
+
+    Paragraphs are separated by blank lines; the line ends within one stay in it.
+
+    Args:
+        path: The file's path, a string or a `pathlib.Path`.
+
+    Returns:
+        A list of strings, none of them blank.
+
+    Raises:
+        OSError: When the file cannot be read.
+        ValueError: When the file is not UTF-8; the message gives path, line and byte.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "two.txt")
+        >>> _ = path.write_text("A dog.\nIt barks.\n\nA cat.\n", encoding="utf-8")
+        >>> read_paragraphs(path)
+        ['A dog.\nIt barks.', 'A cat.']
+    """
+    paragraphs, lines = [], []
+    for line in [*read_lines(path), ""]:
+        if line.strip():
+            lines.append(line)
+        elif lines:
+            paragraphs.append("\n".join(lines))
+            lines = []
+    return paragraphs
+
+
 def read_parallel(source, target):
     r"""Reads two files of which line i of one is the translation of line i of the other.
 

@@ -1,6 +1,7 @@
 """Tokenizers: text to ids and back, in graph, trained from text in one call."""
 
 from keras_seqzoo.tokenizers.byte_pair import BytePairTokenizer
+from keras_seqzoo.tokenizers.character import CharacterTokenizer
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 from keras_seqzoo.tokenizers.unigram import UnigramTokenizer
@@ -8,6 +9,7 @@ from keras_seqzoo.tokenizers.word import WordTokenizer
 
 __all__ = [
     "BytePairTokenizer",
+    "CharacterTokenizer",
     "SentencePieceTokenizer",
     "TextTokenizer",
     "UnigramTokenizer",

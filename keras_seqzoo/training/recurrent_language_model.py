@@ -1,14 +1,35 @@
 """Making a recurrent language model for a text."""
 
+from keras_seqzoo.layers.large_softmax import (
+    ClassFactoredSoftmax,
+    HierarchicalSoftmax,
+    NegativeSampling,
+    NoiseContrastiveEstimation,
+    SampledSoftmax,
+)
 from keras_seqzoo.models import (
     RecurrentBackbone,
     RecurrentLanguageModel,
     RecurrentLanguageModelPreprocessor,
 )
-from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer, WordTokenizer
+from keras_seqzoo.models.backbone_parts import check_choice
+from keras_seqzoo.tokenizers import (
+    BytePairTokenizer,
+    CharacterTokenizer,
+    UnigramTokenizer,
+    WordTokenizer,
+)
 
+WHOLE = {"word": WordTokenizer, "character": CharacterTokenizer}
 SUBWORDS = {"bpe": BytePairTokenizer, "unigram": UnigramTokenizer}
-TOKENIZERS = ("word", *SUBWORDS)
+TOKENIZERS = (*WHOLE, *SUBWORDS)
+SAMPLING = {
+    "sampled": SampledSoftmax,
+    "nce": NoiseContrastiveEstimation,
+    "negative-sampling": NegativeSampling,
+}
+EXACT = {"class-factored": ClassFactoredSoftmax, "hierarchical": HierarchicalSoftmax}
+SOFTMAXES = ("full", *SAMPLING, *EXACT)
 
 
 def make_language_model(
@@ -18,17 +39,24 @@ def make_language_model(
     minimum_count=1,
     sequence_length=128,
     tie_softmax=True,
+    softmax="full",
+    samples=1024,
     **backbone_options,
 ):
     """Trains a tokenizer on a text and makes a recurrent language model for it.
 
     Args:
         texts: list of strings.
-        tokenizer: `"word"`, `"bpe"` or `"unigram"`.
-        vocabulary_size: int, number of tokens, or `None` for all words, and 8,000 subwords.
-        minimum_count: int, how often a word must come not to be `[UNK]`; for words alone.
+        tokenizer: `"word"`, `"character"`, `"bpe"` or `"unigram"`.
+        vocabulary_size: int, number of tokens, or `None` for all words or characters, and 8,000
+            subwords.
+        minimum_count: int, how often a word or character must come not to be `[UNK]`.
         sequence_length: int, the length of the preprocessor, in tokens.
-        tie_softmax: bool, see `RecurrentLanguageModel`.
+        tie_softmax: bool, see `RecurrentLanguageModel`; for `softmax="full"` alone.
+        softmax: `"full"`, `"sampled"`, `"nce"`, `"negative-sampling"`, `"class-factored"` or
+            `"hierarchical"`, see `keras_seqzoo.layers.large_softmax`. Their defaults suit
+            tokenizers whose ids go from the most frequent token to the rarest.
+        samples: int, how many tokens the first three of these draw.
         **backbone_options: see `RecurrentBackbone`.
 
     Returns:
@@ -42,12 +70,19 @@ def make_language_model(
     model = make_language_model(texts, vocabulary_size=10_000, units=200, num_layers=2)
     ```
     """
-    if tokenizer not in TOKENIZERS:
-        raise ValueError(f"`tokenizer` must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}.")
-    if tokenizer == "word":
-        tokenizer = WordTokenizer.train(texts, vocabulary_size, minimum_count)
+    check_choice("tokenizer", tokenizer, TOKENIZERS)
+    check_choice("softmax", softmax, SOFTMAXES)
+    if tokenizer in WHOLE:
+        tokenizer = WHOLE[tokenizer].train(texts, vocabulary_size, minimum_count)
     else:
         tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size or 8000)
     backbone = RecurrentBackbone(tokenizer.vocabulary_size(), **backbone_options)
     preprocessor = RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=sequence_length)
-    return RecurrentLanguageModel(backbone, preprocessor, tie_softmax=tie_softmax)
+    options = {"tie_softmax": tie_softmax}
+    if softmax in SAMPLING:
+        layer = SAMPLING[softmax](tokenizer.vocabulary_size(), samples, dtype=backbone.dtype_policy)
+        options = {"tie_softmax": False, "softmax": layer}
+    elif softmax in EXACT:
+        layer = EXACT[softmax](tokenizer.vocabulary_size(), dtype=backbone.dtype_policy)
+        options = {"tie_softmax": False, "softmax": layer}
+    return RecurrentLanguageModel(backbone, preprocessor, **options)

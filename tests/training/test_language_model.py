@@ -16,7 +16,7 @@ def make_training(folder, options=None, **changes):
     model = make_language_model(
         TEXT, units=6, embedding_dim=4, dropout=0.2, weight_drop=0.2, word_dropout=0.1
     )
-    defaults = {"epochs": 2, "batch_size": 4, "length": 7, "learning_rate": 0.01, "seed": 5}
+    defaults = {"epochs": 2, "batch_size": 4, "length": 7, "learning_rate": 0.5, "seed": 5}
     return LanguageModelTraining(
         model, folder, options=options, report=lambda line: None, **{**defaults, **changes}
     )
@@ -103,9 +103,9 @@ def test_optimizers(tmp_path, optimizer):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("tokenizer", ["word", "unigram"])
+@pytest.mark.parametrize("tokenizer", ["word", "character", "unigram"])
 def test_make_language_model(tokenizer):
-    size = {"word": 9, "unigram": 275}[tokenizer]
+    size = {"word": 9, "character": 16, "unigram": 275}[tokenizer]
     model = make_language_model(TEXT, tokenizer, vocabulary_size=size, units=3, tie_softmax=False)
     assert model.tokenizer.vocabulary_size() == model.backbone.vocabulary_size == size
     assert not model.tie_softmax and model.backbone.units == 3
@@ -113,9 +113,25 @@ def test_make_language_model(tokenizer):
 
 
 @pytest.mark.parametrize(
+    "softmax", ["sampled", "nce", "negative-sampling", "class-factored", "hierarchical"]
+)
+def test_softmaxes(tmp_path, softmax):
+    keras.utils.set_random_seed(3)
+    model = make_language_model(TEXT, units=6, embedding_dim=4, softmax=softmax, samples=5)
+    training = LanguageModelTraining(
+        model, tmp_path, epochs=3, batch_size=4, learning_rate=0.5, report=lambda line: None
+    )
+    assert training.run(TEXT, VALIDATION, verbose=0)
+    scores = [epoch["perplexity"] for epoch in training.state.history]
+    assert scores[-1] < scores[0]
+    loaded = RecurrentLanguageModel.from_preset(str(tmp_path))
+    assert type(loaded.output_layer) is type(model.output_layer)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"optimizer": "lbfgs"}, "`optimizer` must be one of adam, adagrad, sgd, momentum"),
+        ({"optimizer": "lbfgs"}, "`optimizer` must be one of sgd, momentum, adagrad, adam"),
         ({"schedule": "step"}, "`schedule` must be one of cosine, plateau, constant"),
         ({"decay": 1.0}, "`decay`"),
         ({"patience": 0}, "`patience`"),
@@ -131,5 +147,7 @@ def test_wrong_options(tmp_path, options, message):
 def test_no_text(tmp_path):
     with pytest.raises(ValueError, match="at least one sentence"):
         make_training(tmp_path).run(TEXT, [])
+    with pytest.raises(ValueError, match="`softmax` must be one of full, sampled"):
+        make_language_model(TEXT, softmax="half")
     with pytest.raises(ValueError, match="`tokenizer` must be one of"):
         make_language_model(TEXT, "letters")
