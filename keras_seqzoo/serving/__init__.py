@@ -1,5 +1,6 @@
 """Export for TensorFlow Serving: text in, text out, with no Python behind it."""
 
-from keras_seqzoo.serving.export import export_translation_model
+from keras_seqzoo.serving.export_language_model import export_language_model
+from keras_seqzoo.serving.export_translation import export_translation_model
 
-__all__ = ["export_translation_model"]
+__all__ = ["export_language_model", "export_translation_model"]

@@ -1,12 +1,9 @@
 """A translation model as a SavedModel."""
 
-import errno
-
-import tensorflow as tf
-
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.models.text_translation import TextTranslation
+from keras_seqzoo.serving.saved_functions import save_functions
 from keras_seqzoo.serving.translation_signatures import TranslationSignatures
 from keras_seqzoo.serving.versions import write_version
 
@@ -97,17 +94,7 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
         check_integer("n_best", n_best, minimum=1),
         check_integer("max_length", max_length, minimum=1),
     )
-    return write_version(directory, lambda path: _save(model, signatures, path))
-
-
-def _save(model, signatures, path):
-    """Writes the signatures with what they use of the model, without optimizer and Keras layers."""
-    functions = signatures.trace()
-    used = (variable for function in functions.values() for variable in function.graph.variables)
-    module = tf.Module()
-    module.weights = list({variable.ref(): variable for variable in used}.values())
-    module.tokenizers = [model.preprocessor.encoder_tokenizer, model.preprocessor.tokenizer]
-    try:
-        tf.saved_model.save(module, path, signatures=functions)
-    except tf.errors.OpError as error:  # what TensorFlow's file system raises
-        raise OSError(errno.EIO, error.message) from error
+    tokenizers = [model.preprocessor.encoder_tokenizer, model.preprocessor.tokenizer]
+    return write_version(
+        directory, lambda path: save_functions(signatures.trace(), tokenizers, path)
+    )

@@ -1,0 +1,86 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.decoding import BeamSearch, Greedy, Sampling
+from keras_seqzoo.models import (
+    FeedForwardLanguageModel,
+    InterpolatedLanguageModel,
+    LogLinearLanguageModel,
+    NGramLanguageModel,
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+)
+from keras_seqzoo.serving import export_language_model
+from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
+from tests.serving.fresh_server import answers_of
+
+TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
+PROMPTS = ["the", "", "a dog"]
+
+
+def recurrent(tokenizer):
+    keras.utils.set_random_seed(3)
+    return RecurrentLanguageModel(
+        RecurrentBackbone(tokenizer.vocabulary_size(), embedding_dim=4, units=6),
+        RecurrentLanguageModelPreprocessor(tokenizer),
+    )
+
+
+def models():
+    words = WordTokenizer.train(TEXT)
+    ngram = NGramLanguageModel.train(TEXT, 3, tokenizer=words)
+    return {
+        "n-gram": ngram,
+        "log-linear": LogLinearLanguageModel.for_text(TEXT, order=3, tokenizer=words),
+        "feed-forward": FeedForwardLanguageModel(words, order=3, embedding_dim=4),
+        "recurrent": recurrent(words),
+        "mixture": InterpolatedLanguageModel([ngram, recurrent(words)]),
+        "characters": recurrent(CharacterTokenizer.train(TEXT)),
+        "subwords": recurrent(BytePairTokenizer.train(TEXT * 3, 275)),
+    }
+
+
+def in_hex(texts):
+    return [text.encode().hex() for text in texts]
+
+
+def test_all_kinds_are_served(tmp_path):
+    """A process with TensorFlow alone scores and generates as the models do."""
+    made = models()
+    requests, expected = [], []
+    for name, model in made.items():
+        strategy = BeamSearch(2, n_best=2)
+        path = export_language_model(model, tmp_path / name, strategy, max_length=9)
+        calls = [["serving_default", {"text": in_hex(PROMPTS)}], ["score", {"text": in_hex(TEXT)}]]
+        requests.append([path, calls])
+        options = {"strategy": strategy, "max_length": 9}
+        expected.append((model.generate(PROMPTS, **options), model.score(TEXT)))
+    for answer, (texts, scores) in zip(answers_of(requests), expected, strict=True):
+        for generated, scored in (answer["v1"], answer["v2"]):
+            assert generated["generated"] == texts
+            np.testing.assert_allclose(scored["log_probability"], [s for s, _ in scores], rtol=1e-4)
+            assert scored["tokens"] == [tokens for _, tokens in scores]
+
+
+def test_samples_and_long_prompts(tmp_path):
+    model = models()["n-gram"]
+    path = export_language_model(model, tmp_path, Sampling(samples=4), max_length=3)
+    served = tf.saved_model.load(path).signatures["serving_default"]
+    found = served(text=tf.constant(["the", "the dog sat on the cat"]))
+    assert found["generated"].shape == (2, 4) and found["scores"].shape == (2, 4)
+    assert {text.decode() for text in found["generated"][1].numpy()} == {"the dog sat"}
+    assert served(text=tf.constant([], tf.string))["generated"].shape == (0, 4)
+
+
+def test_wrong_arguments(tmp_path):
+    model = models()["n-gram"]
+    with pytest.raises(TypeError, match="`model` must be a LanguageModel"):
+        export_language_model(keras.Sequential(), tmp_path)
+    with pytest.raises(TypeError, match="`strategy`"):
+        export_language_model(model, tmp_path, "greedy")
+    with pytest.raises(ValueError, match="`max_length`"):
+        export_language_model(model, tmp_path, Greedy(), max_length=0)
+    assert not list(tmp_path.iterdir())
