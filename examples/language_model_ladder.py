@@ -1,12 +1,14 @@
-"""Two rungs of the ladder of language models, one after the other and both together.
+"""The ladder of language models, rung by rung, and all of them together.
 
-An n-gram model counts, a feed-forward model learns embeddings; on the same words they are good at
-different ones, so that their mean, with the weights that suit the validation text, is better than
-either. By default the text is made up:
+An n-gram model counts, a log-linear model weighs features of the context, a feed-forward model
+learns embeddings, and a recurrent model remembers the whole sentence. They predict the same words,
+but are good at different ones, so that their mean, with the weights that suit the validation text,
+is better than any. By default the text is made up:
 
-    python examples/language_model_ladder.py --save /tmp/feed_forward.keras
+    python examples/language_model_ladder.py --folder /tmp/ladder
     python examples/language_model_ladder.py --train train.txt --valid valid.txt --test test.txt \\
-        --order 6 --embedding-dim 200 --hidden-units 400 --dropout 0.4 --epochs 11
+        --rungs feed-forward --order 6 --embedding-dim 200 --hidden-units 400 --dropout 0.4 \\
+        --epochs 11
 """
 
 import argparse
@@ -15,15 +17,29 @@ import random
 import tempfile
 
 import keras
+import numpy as np
 
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import (
     FeedForwardLanguageModel,
     InterpolatedLanguageModel,
+    LogLinearLanguageModel,
     NGramLanguageModel,
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+)
+from keras_seqzoo.models.log_linear import (
+    BrownClusters,
+    Conjunction,
+    PreviousClass,
+    PreviousToken,
+    previous_tokens,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
+
+RUNGS = ("log-linear", "feed-forward", "recurrent")
 
 
 def made_up_text(sentences, seed):
@@ -45,32 +61,8 @@ def halved(rate, after):
     )
 
 
-def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--train", help="sentences, one a line, words between spaces")
-    parser.add_argument("--valid")
-    parser.add_argument("--test")
-    parser.add_argument("--order", type=int, default=4, help="of the feed-forward model")
-    parser.add_argument("--embedding-dim", type=int, default=16)
-    parser.add_argument("--hidden-units", type=int, default=32)
-    parser.add_argument("--dropout", type=float, default=0.0)
-    parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--batch-size", type=int, default=512)
-    parser.add_argument("--save", help="file of the feed-forward model")
-    options = parser.parse_args(arguments)
-
-    keras.utils.set_random_seed(0)
-    paths = options.train, options.valid, options.test
-    if all(paths):
-        train, valid, test = (read_lines(path) for path in paths)
-        rate, batch_size = options.learning_rate, options.batch_size
-    else:
-        train, valid, test = (list(made_up_text(n, seed)) for seed, n in enumerate((900, 90, 90)))
-        rate, batch_size = 0.01, 32
-    tokenizer = WordTokenizer.train(train)
-    ngram = NGramLanguageModel.train(train, order=5, tokenizer=tokenizer)
-    neural = FeedForwardLanguageModel(
+def feed_forward(train, valid, tokenizer, options):
+    model = FeedForwardLanguageModel(
         tokenizer,
         order=options.order,
         embedding_dim=options.embedding_dim,
@@ -78,26 +70,115 @@ def main(arguments=None):
         tie_softmax=True,
         dropout=options.dropout,
     )
-    neural.compile(keras.optimizers.Adam(rate), SequenceCrossentropy())
-    neural.fit(
-        *neural.examples(train),
-        batch_size=batch_size,
+    model.compile(keras.optimizers.Adam(options.learning_rate), SequenceCrossentropy())
+    model.fit(
+        *model.examples(train),
+        batch_size=options.batch_size,
         epochs=options.epochs,
-        validation_data=neural.examples(valid),
-        callbacks=[halved(rate, after=options.epochs // 2)],
+        validation_data=model.examples(valid),
+        callbacks=[halved(options.learning_rate, after=options.epochs // 2)],
         verbose=2,
     )
-    both = InterpolatedLanguageModel.tuned([ngram, neural], valid)
-    models = {"5-gram": ngram, "feed-forward": neural, "both": both}
+    return model
+
+
+def class_features(ids, vocabulary_size, classes, order):
+    """Make features of the last words, of their Brown classes, and of one beside the other."""
+    clusters = BrownClusters.learn(ids, vocabulary_size, classes).classes
+    last = [PreviousClass(clusters, position) for position in range(1, order)]
+    return [
+        *(previous_tokens(count) for count in range(1, order)),
+        *(Conjunction(last[:count]) for count in range(1, order)),
+        Conjunction([PreviousToken(1), last[1]]),
+        Conjunction([last[0], PreviousToken(2)]),
+    ]
+
+
+def log_linear(train, valid, tokenizer, options):
+    sentences = [[2, *ids] for ids in tokenizer(train).to_list()]  # each begins with [BOS]
+    ids = np.concatenate([*sentences, [tokenizer.end_token_id]])
+    features = class_features(ids, tokenizer.vocabulary_size(), options.classes, order=5)
+    # A penalty for weights as if each had been seen against at least once.
+    penalty = keras.regularizers.L1L2(0.5 / len(ids), 1 / (12 * len(ids)))
+    model = LogLinearLanguageModel.for_text(
+        train, features, order=5, tokenizer=tokenizer, regularizer=penalty
+    )
+    model.compile(
+        keras.optimizers.Adagrad(0.5, initial_accumulator_value=1e-8), SequenceCrossentropy()
+    )
+    model.fit(
+        *model.examples(train),
+        batch_size=max(options.batch_size, len(ids) // 1000),
+        epochs=options.log_linear_epochs,
+        validation_data=model.examples(valid),
+        validation_batch_size=512,
+        verbose=2,
+    )
+    return model
+
+
+def recurrent(train, valid, tokenizer, options):
+    model = RecurrentLanguageModel(
+        RecurrentBackbone(
+            tokenizer.vocabulary_size(),
+            embedding_dim=options.embedding_dim,
+            units=options.hidden_units,
+            dropout=options.dropout,
+        ),
+        RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=options.sequence_length),
+    )
+    model.compile(keras.optimizers.Adam(options.learning_rate, global_clipnorm=1.0))
+    # Of strings KerasHub makes a dataset, in their order.
+    model.fit(train, batch_size=options.batch_size, epochs=options.epochs, shuffle=False, verbose=2)
+    return model
+
+
+TRAINING = {"log-linear": log_linear, "feed-forward": feed_forward, "recurrent": recurrent}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--train", help="sentences, one a line, words between spaces")
+    parser.add_argument("--valid")
+    parser.add_argument("--test")
+    parser.add_argument("--rungs", nargs="*", choices=RUNGS, default=list(RUNGS))
+    parser.add_argument("--order", type=int, default=4, help="of the feed-forward model")
+    parser.add_argument("--classes", type=int, default=8, help="of words, for log-linear features")
+    parser.add_argument("--log-linear-epochs", type=int, default=4)
+    parser.add_argument("--embedding-dim", type=int, default=16)
+    parser.add_argument("--hidden-units", type=int, default=32)
+    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--batch-size", type=int, default=512)
+    parser.add_argument("--sequence-length", type=int, default=64, help="of the recurrent model")
+    parser.add_argument("--folder", help="where the trained models go")
+    options = parser.parse_args(arguments)
+
+    paths = options.train, options.valid, options.test
+    if all(paths):
+        train, valid, test = (read_lines(path) for path in paths)
+    else:
+        train, valid, test = (list(made_up_text(n, seed)) for seed, n in enumerate((900, 90, 90)))
+        options.learning_rate, options.batch_size, options.sequence_length = 0.01, 32, 6
+        options.log_linear_epochs = 12
+    tokenizer = WordTokenizer.train(train)
+    models = {"5-gram": NGramLanguageModel.train(train, order=5, tokenizer=tokenizer)}
+    for rung in options.rungs:
+        keras.utils.set_random_seed(0)
+        models[rung] = TRAINING[rung](train, valid, tokenizer, options)
+    models["all"] = InterpolatedLanguageModel.tuned(list(models.values()), valid)
     found = {}
     for name, model in models.items():
         found[name] = [model.perplexity(text, 256).perplexity for text in (valid, test)]
         print(f"{name:12}  valid {found[name][0]:8.3f}  test {found[name][1]:8.3f}")
-    print("weights", [round(weight, 3) for weight in both.weights])
-    path = options.save or os.path.join(tempfile.mkdtemp(), "feed_forward.keras")
-    neural.save(path)
-    print(f"the feed-forward model is in {path}")
-    return neural, found
+    print("weights", [round(weight, 3) for weight in models["all"].weights])
+    folder = options.folder or tempfile.mkdtemp()
+    os.makedirs(folder, exist_ok=True)
+    for rung in options.rungs:
+        models[rung].save(os.path.join(folder, f"{rung}.keras"))
+    print(f"the trained models are in {folder}")
+    return models, found
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from keras_seqzoo.cli.language_models import is_language_model, load_language_model
 from keras_seqzoo.cli.options import (
     Beam,
     LengthPenalty,
@@ -13,8 +14,9 @@ from keras_seqzoo.cli.options import (
 )
 from keras_seqzoo.cli.search_options import MaxSourceRatio
 from keras_seqzoo.cli.search_strategy import make_strategy
+from keras_seqzoo.decoding import Sampling
 from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
-from keras_seqzoo.serving import export_translation_model
+from keras_seqzoo.serving import export_language_model, export_translation_model
 
 EXAMPLES = """\b
 Example:
@@ -23,6 +25,7 @@ Example:
 
 
 def export(
+    context: typer.Context,
     preset: Preset,
     to: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the model; a new version is put into it.")
@@ -42,8 +45,17 @@ def export(
     """Write a SavedModel for TensorFlow Serving.
 
     It takes text and gives text, with no Python behind it. Its path is printed: DIR/1, or the next
-    number that is free.
+    number that is free. A language model goes on with the text by samples, --n-best of them.
     """
+    if is_language_model(preset):
+        for name in ("beam", "length_penalty", "max_source_ratio"):
+            if context.get_parameter_source(name).name != "DEFAULT":
+                option = f"--{name.replace('_', '-')}"
+                raise ValueError(f"{option} goes with a preset that translates")
+        strategy = Sampling(n_best or 1)
+        model = load_language_model(preset)
+        typer.echo(export_language_model(model, to, strategy, max_length or 64))
+        return
     strategy = make_strategy(beam, length_penalty, n_best or 1, max_source_ratio=max_source_ratio)
     model = load_translation_model(preset)
     typer.echo(export_translation_model(model, to, strategy, n_best, max_length))

@@ -1,4 +1,5 @@
 import pytest
+import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import LanguageModelTraining
@@ -106,6 +107,15 @@ def test_generate(seqzoo, preset):
     assert [line.startswith("the") for line in lines] == [True] * 3 + [False] * 3
     assert all(line.startswith("a dog") for line in lines[3:])
     assert not any("[UNK]" in line for line in lines)
+
+
+def test_export(seqzoo, preset, tmp_path):
+    result = seqzoo("export", "--preset", preset, "--to", tmp_path / "served", "--n-best", 2)
+    assert result.status == 0 and result.output == f"{tmp_path / 'served' / '1'}\n"
+    served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"]
+    assert served(text=tf.constant(["the"]))["generated"].shape == (1, 2)
+    refused = seqzoo("export", "--preset", preset, "--to", tmp_path / "other", "--beam", 3)
+    assert refused.status == 2 and "--beam goes with a preset that translates" in refused.errors
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""The ladder of language models on the Penn Treebank: one table, the same events for all.
+
+    python benchmarks/language_models.py --log-linear FILE --feed-forward FILE --elman PRESET \\
+        --small PRESET --tied PRESET
+
+The n-gram models are counted here. The others were trained before, by the commands in RESULTS.md:
+`.keras` files of models of fixed context, presets of recurrent ones, which read each of the two
+texts as one. Models that are not given are left out. Perplexities are of words and ends of
+sentences, `<unk>` being an ordinary word; what is chosen (weights of mixtures, the rate of dynamic
+evaluation, the weight of a cache) is chosen on the validation text.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import keras
+from measure import Table, machine
+
+import keras_seqzoo
+from keras_seqzoo.data import read_lines
+from keras_seqzoo.models import (
+    CacheLanguageModel,
+    DynamicEvaluation,
+    InterpolatedLanguageModel,
+    NGramLanguageModel,
+    RecurrentLanguageModel,
+    RunningText,
+)
+from keras_seqzoo.models.ngram import WittenBell
+from keras_seqzoo.tokenizers import WordTokenizer
+
+# What others published: Mikolov's thesis of 2012, table 4.1; Zaremba, Sutskever and Vinyals 2014;
+# a tied model of two layers of 512 units, srush/cs287; Merity, Keskar and Socher 2018.
+FIXED = {"log_linear": ("log-linear", 142.1), "feed_forward": ("feed-forward", 140.2)}
+RECURRENT = {
+    "elman": ("Elman", 124.7),
+    "small": ("LSTM, 2 layers of 200 units", 114.5),
+    "tied": ("LSTM, 2 layers of 512 units, tied", 76.05),
+    "averaged": ("LSTM, weights dropped, averaged", 57.3),
+}
+RATES = (0.02, 0.05, 0.1, 0.2, 0.5)
+CACHES = (0.02, 0.05, 0.1)
+
+
+def load(split):
+    """Gives the sentences of a split."""
+    return read_lines(Path(os.environ["SEQZOO_DATA"], "ptb", f"ptb.{split}.txt.gz"))
+
+
+def best_of(models, texts):
+    """Gives the model whose perplexity is the lowest."""
+    return min(models, key=lambda model: model.perplexity(texts, 256).perplexity)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in (*FIXED, *RECURRENT):
+        parser.add_argument(f"--{name.replace('_', '-')}", help="a .keras file or a preset")
+    options = vars(parser.parse_args())
+    print(machine(), keras_seqzoo.__version__, "\n")
+    train, valid, test = (load(split) for split in ("train", "valid", "test"))
+    tokenizer = WordTokenizer.train(train)
+    table = Table("model", "valid", "test", "published")
+
+    def report(name, model, published=None):
+        found = [f"{model.perplexity(text, 256).perplexity:.2f}" for text in (valid, test)]
+        table.row(name, *found, published)
+
+    ngram = NGramLanguageModel.train(train, 5, tokenizer=tokenizer)
+    wittenbell = NGramLanguageModel.train(train, 5, WittenBell(), tokenizer)
+    report("5-gram, Witten-Bell", wittenbell)
+    report("5-gram, modified Kneser-Ney", ngram, 141.2)
+    report("the same with a cache", CacheLanguageModel(ngram, 0.12, 1000, 0.007), 125.7)
+    best = None
+    for name, (title, published) in FIXED.items():
+        if options[name]:
+            report(title, keras.models.load_model(options[name], compile=False), published)
+    for name, (title, published) in RECURRENT.items():
+        if options[name]:
+            model = RecurrentLanguageModel.from_preset(options[name])
+            report(title, RunningText(model, streams=8), published)
+            report(f"{title}, sentence by sentence", model)
+            best = model
+    if best is None:
+        return
+    running = RunningText(best, streams=8)
+    report("the last and the 5-gram", InterpolatedLanguageModel.tuned([ngram, running], valid))
+    cached = best_of([CacheLanguageModel(running, weight, 1000) for weight in CACHES], valid)
+    report(f"the last with a cache of weight {cached.weight}", cached)
+    dynamic = best_of([DynamicEvaluation(best, rate, streams=8) for rate in RATES], valid)
+    report(f"the last, dynamic evaluation at rate {dynamic.learning_rate}", dynamic)
+    report(
+        "dynamic evaluation and the 5-gram",
+        InterpolatedLanguageModel.tuned([ngram, dynamic], valid),
+    )
+
+
+if __name__ == "__main__":
+    main()
