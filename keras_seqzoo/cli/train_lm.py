@@ -6,7 +6,6 @@ import keras
 import typer
 
 from keras_seqzoo.cli.options import Progress
-from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.cli.train_options import (
     MixedBfloat16,
     Momentum,
@@ -19,9 +18,10 @@ from keras_seqzoo.cli.train_options import (
     finite,
     optional_share,
     report,
+    report_end,
     run_options,
+    run_to_the_end,
     share,
-    stop_if_unfinished,
 )
 from keras_seqzoo.data import read_lines, read_paragraphs
 from keras_seqzoo.training import LanguageModelTraining, RunState, make_language_model
@@ -176,14 +176,9 @@ def train_lm(
             report=report,
             **{name: options[name] for name in TRAINING_OPTIONS},
         )
-        bar = TrainingProgress(training, progress)
-        finished = training.run(train_texts, valid_texts, verbose=0, callbacks=[bar])
+        run_to_the_end(training, train_texts, valid_texts, progress)
         state = training.state
-        stop_if_unfinished(finished, state)
-    report(
-        f"the run in {out} is finished: {state.epoch} epochs, best validation perplexity "
-        f"{state.best:.2f}; {out} is the preset"
-    )
+    report_end(state, "perplexity")
 
 
 def _make_model(texts, options):

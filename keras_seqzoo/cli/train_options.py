@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from keras_seqzoo.cli.progress import TrainingProgress
+
 # What may be another when a run goes on.
 FREE_OPTIONS = ("out", "description", "progress")
 
@@ -65,14 +67,30 @@ def report(line):
     typer.echo(line, err=True)
 
 
-def stop_if_unfinished(finished, state):
-    """End the process where an interrupt stopped the run."""
-    if not finished:
+def run_to_the_end(training, train, validation, progress):
+    """Run a `TrainingRun`, and end the process where an interrupt stopped it.
+
+    Args:
+        training: the `TrainingRun`.
+        train: the data to train on.
+        validation: the data to measure with.
+        progress: see `ProgressLine`.
+    """
+    bar = TrainingProgress(training, progress)
+    if not training.run(train, validation, verbose=0, callbacks=[bar]):
         report(
-            f"stopped in epoch {state.epoch + 1} after step {state.step}; "
+            f"stopped in epoch {training.state.epoch + 1} after step {training.state.step}; "
             "the same command goes on from there"
         )
         raise typer.Exit(130)
+
+
+def report_end(state, score):
+    """Say that a run is finished, and the best score by its name."""
+    report(
+        f"the run in {state.directory} is finished: {state.epoch} epochs, best validation {score} "
+        f"{state.best:.2f}; {state.directory} is the preset"
+    )
 
 
 def _digest(lines):

@@ -6,7 +6,6 @@ import keras
 import typer
 
 from keras_seqzoo.cli.options import Progress
-from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.cli.train_options import (
     MixedBfloat16,
     Momentum,
@@ -18,8 +17,9 @@ from keras_seqzoo.cli.train_options import (
     WeightDecay,
     finite,
     report,
+    report_end,
     run_options,
-    stop_if_unfinished,
+    run_to_the_end,
 )
 from keras_seqzoo.data import read_parallel
 from keras_seqzoo.training import RunState, TranslationTraining, make_translation_model
@@ -151,14 +151,9 @@ def train_translate(
             report=report,
             **{name: options[name] for name in TRAINING_OPTIONS},
         )
-        bar = TrainingProgress(training, progress)
-        finished = training.run(train, validation, verbose=0, callbacks=[bar])
+        run_to_the_end(training, train, validation, progress)
         state = training.state
-        stop_if_unfinished(finished, state)
-    report(
-        f"the run in {out} is finished: {state.epoch} epochs, best validation BLEU "
-        f"{state.best:.2f}; {out} is the preset"
-    )
+    report_end(state, "BLEU")
 
 
 def _make_model(source, target, options):

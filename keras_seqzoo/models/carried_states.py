@@ -1,12 +1,51 @@
-"""States that go on from one batch to the next."""
+"""Training on streams: states that go on from one batch to the next."""
+
+import types
 
 import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+
+
+class StreamTraining:
+    """Mixin for a `keras.Model` that is trained by truncated back-propagation through time.
+
+    After `compile(streams=rows)` the rows of each batch go on where those of the batch before
+    ended: `features` of the model begins with `carried_states.value()` and hands the states after
+    the batch to `carried_states.assign`. They are zero again at the start of each epoch and each
+    evaluation. The model has a method `start(rows)`, which gives the states before the first token.
+    """
+
+    streams = None
+    _carried = types.SimpleNamespace(states=None)
+
+    def compile(self, *args, streams=None, **kwargs):
+        """Configure training; see the class and `keras.Model.compile`."""
+        self.streams = None if streams is None else check_integer("streams", streams, minimum=1)
+        super().compile(*args, **kwargs)
+        # In a namespace, where Keras does not find variables: they belong to no file of weights.
+        states = None if streams is None else CarriedStates(self.start(streams))
+        self._carried = types.SimpleNamespace(states=states)
+
+    def get_compile_config(self):
+        """Return the arguments of `compile` for a `.keras` file."""
+        config = super().get_compile_config()
+        return {**config, "streams": self.streams} if config else config
+
+    def reset_metrics(self):
+        """Begin an epoch or an evaluation."""
+        super().reset_metrics()
+        if self.carried_states is not None:
+            self.carried_states.reset()
+
+    @property
+    def carried_states(self):
+        """The `CarriedStates` of streams, or `None`."""
+        return self._carried.states
 
 
 class CarriedStates:
     """Variables that hold the states after a batch, for the next one of the same streams.
-
-    They belong to training, not to the model, so that no file of weights has them.
 
     Args:
         states: nest of tensors `(streams, size)`, the states before the first batch.

@@ -6,12 +6,11 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import Sampling
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
-from keras_seqzoo.models.carried_states import CarriedStates
+from keras_seqzoo.models.carried_states import StreamTraining
 from keras_seqzoo.models.generation import Generation
 from keras_seqzoo.models.label_scores import label_log_probabilities
 from keras_seqzoo.models.language_model import LanguageModel
@@ -26,6 +25,7 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentLanguageModel(
     NamedTaskPresets,
+    StreamTraining,
     NextTokenTraining,
     LanguageModel,
     Generation,
@@ -76,6 +76,7 @@ class RecurrentLanguageModel(
 
     backbone_cls = RecurrentBackbone
     preprocessor_cls = RecurrentLanguageModelPreprocessor
+    _scoring = None
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
         if softmax is not None:
@@ -91,8 +92,6 @@ class RecurrentLanguageModel(
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
-        # What graphs hold on to, but no file: not for Keras to find.
-        self._hidden = types.SimpleNamespace(carried=None, scoring=None)
         options = {"dtype": backbone.dtype_policy, "name": "output_layer"}
         if softmax is not None:
             output_layer = softmax
@@ -146,26 +145,8 @@ class RecurrentLanguageModel(
         if loss == "auto":
             loss = SequenceCrossentropy()
         sampler = Sampling() if sampler == "auto" else sampler
-        self.streams = None if streams is None else check_integer("streams", streams, minimum=1)
         kwargs["weighted_metrics"] = list(weighted_metrics)
-        super().compile(optimizer, loss, sampler=sampler, **kwargs)
-        self._hidden.carried = None if streams is None else CarriedStates(self.start(streams))
-
-    def get_compile_config(self):
-        """Return the arguments of `compile` for a `.keras` file."""
-        config = super().get_compile_config()
-        return {**config, "streams": self.streams} if config else config
-
-    def reset_metrics(self):
-        """Begin an epoch or an evaluation: the states of streams are zero again."""
-        super().reset_metrics()
-        if self.carried_states is not None:
-            self.carried_states.reset()
-
-    @property
-    def carried_states(self):
-        """The `CarriedStates` of streams, or `None`."""
-        return self._hidden.carried
+        super().compile(optimizer, loss, sampler=sampler, streams=streams, **kwargs)
 
     def features(self, inputs, training=None):
         """Compute what the output layer reads, `(batch, length, units)`."""
@@ -210,12 +191,14 @@ class RecurrentLanguageModel(
             A tuple of log P of the labels, float32 `(rows, length)`, 0 at padding, and the state
             after the last tokens.
         """
-        if self._hidden.scoring is None:
+        if self._scoring is None:
             # In a graph of its own: loops over time are slow where each step is called from Python.
-            self._hidden.scoring = tf.function(self._read, reduce_retracing=True)
+            # Not as an attribute by itself, which Keras would want to save.
+            function = tf.function(self._read, reduce_retracing=True)
+            self._scoring = types.SimpleNamespace(read=function)
         if mask is None:
             mask = tf.ones_like(token_ids, tf.bool)
-        return self._hidden.scoring(token_ids, labels, state, mask)
+        return self._scoring.read(token_ids, labels, state, mask)
 
     def _read(self, token_ids, labels, state, mask):
         features, state = self.backbone.encoder(token_ids, mask=mask, initial_state=state)

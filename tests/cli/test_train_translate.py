@@ -3,6 +3,7 @@ import signal
 
 import pytest
 
+from keras_seqzoo.cli import train_options
 from keras_seqzoo.cli import train_translate as command
 from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models import RecurrentSeq2SeqLM
@@ -49,7 +50,7 @@ def test_an_interrupted_run_goes_on(seqzoo, files, tmp_path, monkeypatch):
 
     out = tmp_path / "parts"
     with monkeypatch.context() as patch:
-        patch.setattr(command, "TrainingProgress", InterruptedAt(step=4))
+        patch.setattr(train_options, "TrainingProgress", InterruptedAt(step=4))
         stopped = seqzoo(*arguments(files, out))
     assert (stopped.status, stopped.output) == (130, "")
     assert stopped.errors.splitlines()[-1] == (
