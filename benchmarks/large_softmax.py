@@ -72,7 +72,6 @@ def measure(softmax, size, samples, rate, seconds):
         samples=samples,
     )
     inputs, labels = running_tokens(model.sentence_ids(train), model.tokenizer.start_token_id)
-    preprocessor, model.preprocessor = model.preprocessor, None
     model.compile(
         keras.optimizers.Adagrad(rate, global_clipnorm=5.0), SequenceCrossentropy(), streams=STREAMS
     )
@@ -80,7 +79,6 @@ def measure(softmax, size, samples, rate, seconds):
     batches = stream_batches(inputs, labels, STREAMS, LENGTH)
     while not model.stop_training:
         model.fit(batches, callbacks=[watch], verbose=0, shuffle=False)
-    model.preprocessor = preprocessor
     tokens = (watch.steps - 2) * STREAMS * LENGTH
     report = RunningText(model, streams=16).perplexity(held_out)
     return {

@@ -87,6 +87,11 @@ def run_to_the_end(training, train, validation, progress):
 
 def report_end(state, score):
     """Say that a run is finished, and the best score by its name."""
+    if state.best is None:
+        raise ValueError(
+            f"the run in {state.directory} has diverged: no epoch had a validation {score}. Begin "
+            "another with a lower --learning-rate"
+        )
     report(
         f"the run in {state.directory} is finished: {state.epoch} epochs, best validation {score} "
         f"{state.best:.2f}; {state.directory} is the preset"

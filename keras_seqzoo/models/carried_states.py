@@ -2,6 +2,7 @@
 
 import types
 
+import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
@@ -13,7 +14,8 @@ class StreamTraining:
     After `compile(streams=rows)` the rows of each batch go on where those of the batch before
     ended: `features` of the model begins with `carried_states.value()` and hands the states after
     the batch to `carried_states.assign`. They are zero again at the start of each epoch and each
-    evaluation. The model has a method `start(rows)`, which gives the states before the first token.
+    evaluation. It stands before `NextTokenTraining`, whose steps it needs. The model has a method
+    `start(rows)`, which gives the states before the first token.
     """
 
     streams = None
@@ -31,6 +33,24 @@ class StreamTraining:
         """Return the arguments of `compile` for a `.keras` file."""
         config = super().get_compile_config()
         return {**config, "streams": self.streams} if config else config
+
+    def train_step(self, data):
+        """Train on a batch; see `keras.Model.train_step`."""
+        self._check_streams(data)
+        return super().train_step(data)
+
+    def test_step(self, data):
+        """Evaluate a batch; see `keras.Model.test_step`."""
+        self._check_streams(data)
+        return super().test_step(data)
+
+    def _check_streams(self, data):
+        _, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        if self.carried_states is not None and not self.needs_no_logits(labels, sample_weight):
+            raise ValueError(
+                "`streams` need steps that make no logits: a `SequenceCrossentropy` as the loss "
+                "and no metrics, see `NextTokenTraining`."
+            )
 
     def reset_metrics(self):
         """Begin an epoch or an evaluation."""
@@ -87,9 +107,11 @@ class CarriedStates:
     def get_state(self):
         """Return the states as a dict of arrays, for `set_state`."""
         variables = tf.nest.flatten(self._variables)
-        return {f"state_{index}": variable.numpy() for index, variable in enumerate(variables)}
+        # In float32, which every state fits in: files of NumPy have no bfloat16.
+        values = [tf.cast(variable, tf.float32).numpy() for variable in variables]
+        return {f"state_{index}": value for index, value in enumerate(values)}
 
     def set_state(self, arrays):
         """Set the states to what `get_state` returned."""
         for index, variable in enumerate(tf.nest.flatten(self._variables)):
-            variable.assign(arrays[f"state_{index}"])
+            variable.assign(tf.cast(arrays[f"state_{index}"], variable.dtype))

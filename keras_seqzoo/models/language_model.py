@@ -57,8 +57,9 @@ def perplexity_of(log_probability, events):
 
 def tokenize_sentences(tokenizer, texts):
     """Tokenizes sentences, each with `[EOS]`: int32 ids, ragged of shape `(rows, None)`."""
-    end = tf.fill([len(texts), 1], tokenizer.end_token_id)
-    return tf.concat([tokenizer.encode(tf.constant(texts, tf.string)), end], axis=1)
+    texts = tf.convert_to_tensor(texts, tf.string)
+    end = tf.fill([tf.shape(texts)[0], 1], tokenizer.end_token_id)
+    return tf.concat([tokenizer.encode(texts), end], axis=1)
 
 
 class LanguageModel:
@@ -199,17 +200,30 @@ class LanguageModel:
                     f"`prompts` must have at most `max_length` ({max_length}) tokens, "
                     f"{prompt[:40]!r} has {length}."
                 )
-        found = strategy(
+        return self.tokenizer.detokenize(self.search(given, strategy, max_length).tokens)
+
+    def search(self, prompts, strategy, max_length):
+        """Go on with the beginnings of sentences, in ids; in graphs too.
+
+        Args:
+            prompts: ragged int32 tensor `(rows, None)`, without `[BOS]`.
+            strategy: a `DecodingStrategy`.
+            max_length: int, the most tokens of a sentence.
+
+        Returns:
+            The hypotheses of the strategy.
+        """
+        rows = prompts.nrows(tf.int32)
+        return strategy(
             self.step,
-            self.start(len(prompts)),
-            tf.fill([len(prompts)], self.tokenizer.start_token_id),
+            self.start(rows),
+            tf.fill([rows], self.tokenizer.start_token_id),
             end_token=self.tokenizer.end_token_id,
             max_length=max_length,
             pad_token=self.tokenizer.pad_token_id,
-            prefix=given.to_tensor(self.tokenizer.pad_token_id),
-            prefix_mask=tf.sequence_mask(given.row_lengths()),
+            prefix=prompts.to_tensor(self.tokenizer.pad_token_id),
+            prefix_mask=tf.sequence_mask(prompts.row_lengths()),
         )
-        return self.tokenizer.detokenize(found.tokens)
 
     def sentence_ids(self, texts):
         """Tokenize sentences.

@@ -74,7 +74,7 @@ class NextTokenTraining:
     def train_step(self, data):
         """Train on a batch; see `keras.Model.train_step`."""
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        if not self.trainable_weights or not self._needs_no_logits(labels, sample_weight):
+        if not self.trainable_weights or not self.needs_no_logits(labels, sample_weight):
             return super().train_step(data)
         with tf.GradientTape() as tape:
             loss = self._loss_of_features(inputs, labels, sample_weight, training=True)
@@ -88,13 +88,14 @@ class NextTokenTraining:
     def test_step(self, data):
         """Evaluate a batch; see `keras.Model.test_step`."""
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        if not self._needs_no_logits(labels, sample_weight):
+        if not self.needs_no_logits(labels, sample_weight):
             return super().test_step(data)
         loss = self._loss_of_features(inputs, labels, sample_weight, training=False)
         self._track_loss(inputs, loss)
         return self.get_metrics_result()
 
-    def _needs_no_logits(self, labels, sample_weight):
+    def needs_no_logits(self, labels, sample_weight):
+        """Tell whether a step on these labels makes no logits; see the class."""
         return (
             tf.is_tensor(labels)
             and (sample_weight is None or _same_shape(sample_weight, labels))
@@ -150,13 +151,15 @@ def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):
     """The mean loss of the valid tokens: the layer's own in training, else the exact one."""
     hidden = tf.reshape(hidden, [-1, hidden.shape[-1]])
     labels = tf.cast(tf.reshape(labels, [-1]), tf.int32)
+    weight = tf.ones(tf.shape(labels))
+    if sample_weight is not None:
+        weight = tf.reshape(_to_float(sample_weight), [-1])
+        # Padding gets the label of a valid token: its own may be one that a layer never draws.
+        labels = tf.where(weight != 0, labels, labels[tf.argmax(weight != 0)])
     if training:
         losses = layer.training_losses(hidden, labels)
     else:
         losses = -label_log_probabilities(layer, hidden, labels)
-    if sample_weight is None:
-        return tf.reduce_mean(losses)
-    weight = tf.reshape(_to_float(sample_weight), [-1])
     total = tf.reduce_sum(tf.where(weight != 0, weight * losses, 0.0))
     return tf.math.divide_no_nan(total, tf.reduce_sum(weight))
 

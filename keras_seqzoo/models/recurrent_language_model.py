@@ -6,7 +6,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.decoding import Sampling
+from keras_seqzoo.decoding import DecodingStrategy, Sampling
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
@@ -148,6 +148,12 @@ class RecurrentLanguageModel(
         kwargs["weighted_metrics"] = list(weighted_metrics)
         super().compile(optimizer, loss, sampler=sampler, streams=streams, **kwargs)
 
+    def preprocess_samples(self, x, y=None, sample_weight=None):
+        """Tokenize strings; batches of ids, such as those of `stream_batches`, stay as they are."""
+        if isinstance(x, dict) and "token_ids" in x:
+            return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+        return super().preprocess_samples(x, y, sample_weight)
+
     def features(self, inputs, training=None):
         """Compute what the output layer reads, `(batch, length, units)`."""
         carried = self.carried_states
@@ -227,13 +233,23 @@ class RecurrentLanguageModel(
             stop_token_ids: see `keras_hub.models.CausalLM.generate`.
             strip_prompt: bool, whether to leave out the prompt.
             strategy: a `DecodingStrategy` for this call, in place of the sampler of `compile`.
-                Arguments and result are then those of `LanguageModel.generate`, and the two
-                arguments before this one are not used.
+                Inputs, `max_length` and result are then those of `LanguageModel.generate`, and the
+                two arguments before this one may not be given.
 
         Returns:
             A string or a list of strings; with `strategy` a list of lists of strings.
+
+        Raises:
+            ValueError: if arguments do not go together.
         """
+        if isinstance(max_length, DecodingStrategy):
+            raise ValueError(
+                "`max_length` must be an int or None, got a DecodingStrategy: `strategy` is given "
+                "by its name."
+            )
         if strategy is not None:
+            if stop_token_ids != "auto" or strip_prompt:
+                raise ValueError("`stop_token_ids` and `strip_prompt` do not go with `strategy`.")
             limits = {} if max_length is None else {"max_length": max_length}
             return LanguageModel.generate(self, inputs, strategy, **limits)
         return keras_hub.models.CausalLM.generate(

@@ -2,6 +2,7 @@
 
 import keras
 import keras_hub
+import tensorflow as tf
 
 from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
@@ -11,8 +12,12 @@ from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     """Tokenizes sentences: `[BOS] tokens` is what the model reads, `tokens [EOS]` the labels.
 
+    Of a sentence that is longer than the sequence length the rest is cut off, its end too: what is
+    predicted is what follows in the sentence.
+
     Args:
-        tokenizer: a `TextTokenizer`.
+        tokenizer: a `TextTokenizer` that gives the ids of the text alone: without `add_bos`,
+            `add_eos` and `sequence_length`.
         sequence_length: int, the length that all are cut and padded to.
         **kwargs: see `keras_hub.models.CausalLMPreprocessor`.
 
@@ -24,6 +29,9 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     Returns:
         A tuple `(x, y, sample_weight)`: a dict of `token_ids` and `padding_mask`, int32 labels and
         boolean weights, each `(batch, sequence_length)`.
+
+    Raises:
+        ValueError: if the tokenizer adds tokens or has a length of its own.
 
     Example:
     >>> tokenizer = WordTokenizer.train(["the cat sat"])
@@ -37,4 +45,27 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     tokenizer_cls = TextTokenizer
 
     def __init__(self, tokenizer, sequence_length=128, **kwargs):
+        if tokenizer.add_bos or tokenizer.add_eos or tokenizer.sequence_length is not None:
+            raise ValueError(
+                "`tokenizer` must have no `add_bos`, `add_eos` and `sequence_length`: "
+                "the preprocessor adds and cuts."
+            )
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
+
+    def call(self, x, y=None, sample_weight=None, sequence_length=None):
+        """Tokenize sentences for training; see the class."""
+        length = sequence_length or self.sequence_length
+        ids = self.tokenizer(tf.convert_to_tensor(x, tf.string))  # (batch, None)
+        start, end = (
+            tf.fill([ids.nrows(), 1], id)
+            for id in (self.tokenizer.start_token_id, self.tokenizer.end_token_id)
+        )
+        ids = tf.concat([start, ids, end], axis=1)[:, : length + 1]
+        valid = tf.sequence_mask(ids.row_lengths(), length + 1)
+        ids = ids.to_tensor(self.tokenizer.pad_token_id, shape=[None, length + 1])
+        mask = valid[:, 1:]
+        # [EOS] is a label, and never read.
+        inputs = tf.where(mask, ids[:, :-1], self.tokenizer.pad_token_id)
+        return keras.utils.pack_x_y_sample_weight(
+            {"token_ids": inputs, "padding_mask": mask}, ids[:, 1:], mask
+        )

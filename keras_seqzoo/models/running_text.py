@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.checks import check_integer, check_number, check_share
 from keras_seqzoo.data import stream_batches
 from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.models.recurrent_language_model import RecurrentLanguageModel
@@ -22,8 +22,8 @@ class RunningText(LanguageModel):
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor.
         streams: int, as how many streams side by side a text is read. With 1 each sentence
-            remembers the whole text before it; with more, reading is faster, and as many
-            sentences begin without memory.
+            remembers the whole text before it; with more, reading is faster, and each stream begins
+            without memory, where the text is cut in the midst of a sentence.
         length: int, tokens of each stream that are read at a time.
 
     Raises:
@@ -115,7 +115,7 @@ class DynamicEvaluation(RunningText):
     def __init__(self, model, learning_rate=0.1, decay=0.0, clipnorm=1.0, streams=1, length=20):
         super().__init__(model, streams, length)
         self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
-        self.decay = check_number("decay", decay, minimum=0.0)
+        self.decay = check_share("decay", decay)
         self.clipnorm = check_number("clipnorm", clipnorm, minimum=0.0)
         if not self.clipnorm:
             raise ValueError("`clipnorm` must be above 0. Received 0.")
@@ -140,7 +140,8 @@ class DynamicEvaluation(RunningText):
         with tf.GradientTape() as tape:
             scores, state = self.model.read(token_ids, labels, state)
             loss = -tf.math.divide_no_nan(tf.reduce_sum(weights * scores), tf.reduce_sum(weights))
-        gradients = tape.gradient(loss, self._weights)
+        # Those of an embedding that is not tied come as slices.
+        gradients = [tf.convert_to_tensor(x) for x in tape.gradient(loss, self._weights)]
         gradients, _ = tf.clip_by_global_norm(gradients, self.clipnorm)
         for weight, gradient, own in zip(self._weights, gradients, first, strict=True):
             weight.assign_add(self.decay * (own - weight) - self.learning_rate * gradient)

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy, Sampling
-from keras_seqzoo.models.language_model import LanguageModel
+from keras_seqzoo.models.language_model import LanguageModel, tokenize_sentences
 from keras_seqzoo.serving.saved_functions import save_functions
 from keras_seqzoo.serving.versions import write_version
 
@@ -21,7 +21,8 @@ def export_language_model(model, directory, strategy=None, max_length=64):
       natural logarithm of their probability, the end of each counted, and `tokens`, int32
       `(batch,)`, how many that are.
 
-    A beginning of more than `max_length` tokens is cut.
+    A beginning of more than `max_length` tokens is cut. Each sentence is scored by itself: of a
+    model that remembers those before it, such as a `RunningText`, the inner model alone is served.
 
     Args:
         model: a `LanguageModel`: n-gram, log-linear, feed-forward or recurrent, or a mixture.
@@ -58,25 +59,13 @@ def export_language_model(model, directory, strategy=None, max_length=64):
     found = strategy.giving(strategy.most_hypotheses)
 
     def generate(text):
-        prompts = tokenizer.encode(text)[:, :max_length]
-        rows = tf.shape(text)[0]
-        hypotheses = found(
-            model.step,
-            model.start(rows),
-            tf.fill([rows], tokenizer.start_token_id),
-            end_token=tokenizer.end_token_id,
-            max_length=max_length,
-            pad_token=tokenizer.pad_token_id,
-            prefix=prompts.to_tensor(tokenizer.pad_token_id),
-            prefix_mask=tf.sequence_mask(prompts.row_lengths()),
-        )
+        hypotheses = model.search(tokenizer.encode(text)[:, :max_length], found, max_length)
         n_best, length = hypotheses.tokens.shape[1:]
         texts = tokenizer.detokenize(tf.reshape(hypotheses.tokens, [-1, length]))
         return {"generated": tf.reshape(texts, [-1, n_best]), "scores": hypotheses.scores}
 
     def score(text):
-        end = tf.fill([tf.shape(text)[0], 1], tokenizer.end_token_id)
-        ids = tf.concat([tokenizer.encode(text), end], axis=1)
+        ids = tokenize_sentences(tokenizer, text)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         found = model.token_log_probabilities(ids.to_tensor(tokenizer.pad_token_id), lengths)
         return {"log_probability": tf.reduce_sum(found, axis=1), "tokens": lengths}

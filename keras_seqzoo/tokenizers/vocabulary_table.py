@@ -4,6 +4,7 @@ import collections
 
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK, TextTokenizer
 from keras_seqzoo.tokenizers.training import iterate_texts
 
@@ -26,6 +27,7 @@ class TableTokenizer(TextTokenizer):
 
     def __init__(self, pieces=None, **kwargs):
         super().__init__(**kwargs)
+        self.pieces = None
         if pieces is not None:
             self.set_pieces(pieces)
 
@@ -52,6 +54,7 @@ class TableTokenizer(TextTokenizer):
                 f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens. "
                 f"Received: {vocabulary_size}"
             )
+        check_integer("minimum_count", minimum_count, minimum=1)
         counts = collections.Counter()
         for text in iterate_texts(texts):
             counts.update(cls.pieces_of(text))

@@ -29,7 +29,8 @@ class LanguageModelTraining(TrainingRun):
     Sentences are read as streams that go on from batch to batch (`carry`), cut at another place in
     each epoch, or each as a row of its own, in random order and cut or padded to `length`. After
     each epoch the averaged weights are measured by their perplexity on the validation sentences,
-    those being read in the same way. For `run`, `train` and `validation` are lists of sentences.
+    those being read as streams too, or one by one and whole. For `run`, `train` and `validation`
+    are lists of sentences.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor; it is compiled here.
@@ -102,8 +103,8 @@ class LanguageModelTraining(TrainingRun):
         self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
         self.decay = decay
         self.patience = None if patience is None else check_integer("patience", patience, 1)
-        self.clipnorm = check_number("clipnorm", clipnorm, minimum=0.0)
-        self.weight_decay = weight_decay
+        self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
+        self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
         self._sentences = None
         self._streams = _StreamStates(self)
 
@@ -142,11 +143,14 @@ class LanguageModelTraining(TrainingRun):
         return {**super().parts(), "streams": self._streams}
 
     def callbacks(self):
-        """Give what sets the states of streams and the learning rate at the start of an epoch."""
-        misses = sum(not epoch["improved"] for epoch in self.state.history)
-        if self.schedule == "plateau":
-            self.model.optimizer.learning_rate = self.learning_rate * self.decay**misses
+        """Give what sets the states of streams."""
         return [self._streams] if self.carry else []
+
+    def begin_epoch(self):
+        """Set the learning rate, where it depends on the epochs before."""
+        if self.schedule == "plateau":
+            misses = sum(not epoch["improved"] for epoch in self.state.history)
+            self.model.optimizer.learning_rate = self.learning_rate * self.decay**misses
 
     def is_over(self):
         """Tell whether all epochs are done, or the last ones brought nothing."""
@@ -159,7 +163,6 @@ class LanguageModelTraining(TrainingRun):
         """Compute the perplexity of the validation sentences."""
         model = RunningText(self.model, streams=8) if self.carry else self.model
         perplexity = model.perplexity(validation).perplexity
-        stop.check()
         return perplexity, {"perplexity": perplexity}
 
 

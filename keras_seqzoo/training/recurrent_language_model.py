@@ -1,11 +1,14 @@
 """Making a recurrent language model for a text."""
 
+import numpy as np
+
 from keras_seqzoo.layers.large_softmax import (
     ClassFactoredSoftmax,
     HierarchicalSoftmax,
     NegativeSampling,
     NoiseContrastiveEstimation,
     SampledSoftmax,
+    frequency_classes,
 )
 from keras_seqzoo.models import (
     RecurrentBackbone,
@@ -13,6 +16,7 @@ from keras_seqzoo.models import (
     RecurrentLanguageModelPreprocessor,
 )
 from keras_seqzoo.models.backbone_parts import check_choice
+from keras_seqzoo.models.language_model import tokenize_sentences
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,
     CharacterTokenizer,
@@ -23,13 +27,14 @@ from keras_seqzoo.tokenizers import (
 WHOLE = {"word": WordTokenizer, "character": CharacterTokenizer}
 SUBWORDS = {"bpe": BytePairTokenizer, "unigram": UnigramTokenizer}
 TOKENIZERS = (*WHOLE, *SUBWORDS)
-SAMPLING = {
+LAYERS = {
     "sampled": SampledSoftmax,
     "nce": NoiseContrastiveEstimation,
     "negative-sampling": NegativeSampling,
+    "class-factored": ClassFactoredSoftmax,
+    "hierarchical": HierarchicalSoftmax,
 }
-EXACT = {"class-factored": ClassFactoredSoftmax, "hierarchical": HierarchicalSoftmax}
-SOFTMAXES = ("full", *SAMPLING, *EXACT)
+SOFTMAXES = ("full", *LAYERS)
 
 
 def make_language_model(
@@ -54,8 +59,8 @@ def make_language_model(
         sequence_length: int, the length of the preprocessor, in tokens.
         tie_softmax: bool, see `RecurrentLanguageModel`; for `softmax="full"` alone.
         softmax: `"full"`, `"sampled"`, `"nce"`, `"negative-sampling"`, `"class-factored"` or
-            `"hierarchical"`, see `keras_seqzoo.layers.large_softmax`. Their defaults suit
-            tokenizers whose ids go from the most frequent token to the rarest.
+            `"hierarchical"`, see `keras_seqzoo.layers.large_softmax`. Proposals, classes and tree
+            are those of the tokens' frequencies in the text.
         samples: int, how many tokens the first three of these draw.
         **backbone_options: see `RecurrentBackbone`.
 
@@ -78,11 +83,17 @@ def make_language_model(
         tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size or 8000)
     backbone = RecurrentBackbone(tokenizer.vocabulary_size(), **backbone_options)
     preprocessor = RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=sequence_length)
-    options = {"tie_softmax": tie_softmax}
-    if softmax in SAMPLING:
-        layer = SAMPLING[softmax](tokenizer.vocabulary_size(), samples, dtype=backbone.dtype_policy)
-        options = {"tie_softmax": False, "softmax": layer}
-    elif softmax in EXACT:
-        layer = EXACT[softmax](tokenizer.vocabulary_size(), dtype=backbone.dtype_policy)
-        options = {"tie_softmax": False, "softmax": layer}
-    return RecurrentLanguageModel(backbone, preprocessor, **options)
+    if softmax == "full":
+        return RecurrentLanguageModel(backbone, preprocessor, tie_softmax)
+    size = tokenizer.vocabulary_size()
+    labels = tokenize_sentences(tokenizer, texts).flat_values.numpy()
+    counts = np.bincount(labels, minlength=size) + 1  # of what is predicted, and once more
+    arguments = {
+        "sampled": {"samples": samples, "proposals": counts},
+        "nce": {"samples": samples, "proposals": counts},
+        "negative-sampling": {"samples": samples, "proposals": counts**0.75},
+        "class-factored": {"classes": frequency_classes(counts)},
+        "hierarchical": {"counts": counts},
+    }[softmax]
+    layer = LAYERS[softmax](size, dtype=backbone.dtype_policy, **arguments)
+    return RecurrentLanguageModel(backbone, preprocessor, tie_softmax=False, softmax=layer)

@@ -1,11 +1,13 @@
 """What whole training runs have in common: epochs, the best preset, stopping and resuming."""
 
+import math
 import time
 from pathlib import Path
 
 import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.training.run_state import RunState
 from keras_seqzoo.zoo import save_preset
 
@@ -49,7 +51,7 @@ class TrainingRun:
     ):
         self.model = model
         self.directory = Path(directory)
-        self.epochs = epochs
+        self.epochs = check_integer("epochs", epochs, minimum=1)
         self.seed = seed
         self.options = options or {}
         self.metadata = metadata
@@ -78,7 +80,7 @@ class TrainingRun:
 
         Args:
             validation: what `run` got.
-            stop: a `StopOnInterrupt`, whose `check` is called where stopping is safe.
+            stop: a `StopOnInterrupt`, whose `check` may be called where stopping is safe.
 
         Returns:
             A tuple of the score that decides which weights are the best, and a dict of figures.
@@ -96,6 +98,9 @@ class TrainingRun:
     def callbacks(self):
         """Give further callbacks of each `fit`."""
         return []
+
+    def begin_epoch(self):
+        """Do what an epoch, or the rest of one, begins with."""
 
     def is_over(self):
         """Tell whether there is no further epoch to train."""
@@ -147,6 +152,7 @@ class TrainingRun:
 
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the steps of the epoch under way that are not yet done."""
+        self.begin_epoch()
         dataset = self.batches(self.state.epoch).skip(self.state.step)
         own = [stop, self.average, _StepCounter(self.state), *self.callbacks()]
         # The batches hold ids already.
@@ -197,6 +203,8 @@ class TrainingRun:
 
     def _is_better(self, score):
         best = self.state.best
+        if math.isnan(score):  # a run that has diverged
+            return False
         if best is None:
             return True
         return score < best if self.lower_is_better else score > best

@@ -60,12 +60,12 @@ def test_preprocessor():
     inputs, labels, weights = model.preprocessor(["the cat", "the dog sat on the cat"])
     words = np.array(model.tokenizer.get_vocabulary())
     assert words[inputs["token_ids"]].tolist() == [
-        ["[BOS]", "the", "cat", "[EOS]"],
+        ["[BOS]", "the", "cat", "[PAD]"],
         ["[BOS]", "the", "dog", "sat"],
     ]
     assert words[labels].tolist() == [
         ["the", "cat", "[EOS]", "[PAD]"],
-        ["the", "dog", "sat", "[EOS]"],
+        ["the", "dog", "sat", "on"],  # no end that is not there
     ]
     assert np.array(weights).tolist() == [[True, True, True, False], [True] * 4]
 
@@ -89,6 +89,12 @@ def test_steps_scores_and_logits_agree(options):
         token = ids[:, t]
         own = tf.where(valid, tf.gather(found, token, batch_dims=1), 0.0)
         np.testing.assert_allclose(scores[:, t], own, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"add_bos": True}, {"add_eos": True}, {"sequence_length": 5}])
+def test_a_tokenizer_that_adds_or_cuts_is_refused(options):
+    with pytest.raises(ValueError, match="`tokenizer` must have no `add_bos`"):
+        RecurrentLanguageModelPreprocessor(WordTokenizer.train(TEXT, **options))
 
 
 def test_padding_changes_nothing():

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.data import stream_batches
 from keras_seqzoo.decoding import Greedy
+from keras_seqzoo.metrics import Perplexity
 from keras_seqzoo.models import (
     CacheLanguageModel,
     DynamicEvaluation,
@@ -116,15 +117,16 @@ def test_dynamic_evaluation_is_gradient_descent():
     )
 
 
-def test_dynamic_evaluation_learns_what_comes_again():
-    model = make(units=16)
+@pytest.mark.parametrize("options", [{}, {"tie_softmax": False}, {"dtype": "mixed_bfloat16"}])
+def test_dynamic_evaluation_learns_what_comes_again(options):
+    model = make(units=16, **options)
     text = ["a cat on a dog"] * 30
     static = RunningText(model).perplexity(text).perplexity
     dynamic = DynamicEvaluation(model, learning_rate=2.0, length=7)
     assert dynamic.perplexity(text).perplexity < 0.5 * static
     assert dynamic.perplexity(text) == dynamic.perplexity(text)  # each begins anew
     none = DynamicEvaluation(model, learning_rate=0.0)
-    assert none.perplexity(text).perplexity == pytest.approx(static, rel=1e-5)
+    assert none.perplexity(text).perplexity == pytest.approx(static, rel=1e-3)
 
 
 def test_wrong_arguments():
@@ -149,7 +151,6 @@ def fitted(lengths, epochs=1, streams=2, rate=0.0):
     model = make()
     model.compile(keras.optimizers.SGD(rate), streams=streams)
     _, inputs, labels = stream(model, TOKENS_32)
-    model.preprocessor = None
     losses = [
         model.fit(stream_batches(inputs, labels, streams, length), epochs=epochs, verbose=0)
         for length in lengths
@@ -167,7 +168,6 @@ def test_states_go_on_from_batch_to_batch():
     keras.utils.set_random_seed(0)
     model = make()
     model.compile(keras.optimizers.SGD(0.0))
-    model.preprocessor = None
     history = model.fit(stream_batches(inputs, labels, 2, 4), verbose=0, shuffle=False).history
     assert history["loss"][0] != pytest.approx(whole, rel=1e-5)
 
@@ -175,9 +175,7 @@ def test_states_go_on_from_batch_to_batch():
 def test_an_epoch_and_an_evaluation_begin_anew():
     model, [[first, second]] = fitted([4], epochs=2)
     assert first == pytest.approx(second, rel=1e-6)
-    model.preprocessor = None
-    tokens = make()
-    _, inputs, labels = stream(tokens, TOKENS_32)
+    _, inputs, labels = stream(model, TOKENS_32)
     data = stream_batches(inputs, labels, 2, 4)
     results = [model.evaluate(data, verbose=0) for _ in range(2)]
     results = [r["loss"] if isinstance(r, dict) else r for r in results]
@@ -204,10 +202,17 @@ def test_no_gradient_flows_through_carried_states():
     keras.utils.set_random_seed(0)
     model = make()
     model.compile(keras.optimizers.SGD(0.5), streams=2)
-    model.preprocessor = None
     model.fit(stream_batches(inputs, labels, 2, 8), verbose=0, shuffle=False)
     for one, other in zip(model.get_weights(), expected.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_streams_need_steps_without_logits():
+    model = make()
+    model.compile(streams=2, weighted_metrics=[Perplexity()])
+    _, inputs, labels = stream(model, TOKENS_32)
+    with pytest.raises(ValueError, match="`streams` need steps that make no logits"):
+        model.fit(stream_batches(inputs, labels, 2, 4), verbose=0)
 
 
 def test_streams_of_another_number_are_refused():

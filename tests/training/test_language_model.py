@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -11,30 +13,32 @@ TEXT = [" ".join(np.random.default_rng(n).choice(WORDS, 4)) + " end" for n in ra
 VALIDATION = [" ".join(np.random.default_rng(n).choice(WORDS, 4)) + " end" for n in range(100, 106)]
 
 
-def make_training(folder, options=None, **changes):
+def make_training(folder, options=None, dtype=None, **changes):
     keras.utils.set_random_seed(3)
-    model = make_language_model(
-        TEXT, units=6, embedding_dim=4, dropout=0.2, weight_drop=0.2, word_dropout=0.1
-    )
+    noise = {"dropout": 0.2, "weight_drop": 0.2, "word_dropout": 0.1}
+    model = make_language_model(TEXT, units=6, embedding_dim=4, dtype=dtype, **noise)
     defaults = {"epochs": 2, "batch_size": 4, "length": 7, "learning_rate": 0.5, "seed": 5}
     return LanguageModelTraining(
         model, folder, options=options, report=lambda line: None, **{**defaults, **changes}
     )
 
 
-@pytest.mark.parametrize("carry", [True, False])
-def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, carry):
-    whole = make_training(tmp_path / "whole", carry=carry)
+@pytest.mark.parametrize(
+    ("carry", "dtype"), [(True, None), (False, None), (True, "mixed_bfloat16")]
+)
+def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, carry, dtype):
+    make = functools.partial(make_training, carry=carry, dtype=dtype)
+    whole = make(tmp_path / "whole")
     assert whole.run(TEXT, VALIDATION, verbose=0)
 
     stops = (3, 12)  # within the first epoch and within the second
-    training = make_training(tmp_path / "parts", carry=carry)
+    training = make(tmp_path / "parts")
     interrupt = Interrupt(*stops)
     positions = []
     for _ in stops:
         assert not training.run(TEXT, VALIDATION, verbose=0, callbacks=[interrupt])
         positions.append((training.state.epoch, training.state.step))
-        training = make_training(tmp_path / "parts", carry=carry)  # as a new process does
+        training = make(tmp_path / "parts")  # as a new process does
     assert training.run(TEXT, VALIDATION, verbose=0, callbacks=[interrupt])
 
     assert positions == [divmod(stop, interrupt.step // 2) for stop in stops]
@@ -64,17 +68,16 @@ class Scores(LanguageModelTraining):
         super().__init__(*arguments, **options)
         self.scores, self.rates = iter(scores), []
 
-    def callbacks(self):
-        found = super().callbacks()
+    def begin_epoch(self):
+        super().begin_epoch()
         self.rates.append(float(self.model.optimizer.learning_rate))
-        return found
 
     def measure(self, validation, stop):
         score = next(self.scores)
         return score, {"perplexity": score}
 
 
-def test_plateau_and_patience(tmp_path, monkeypatch):
+def test_plateau_and_patience(tmp_path):
     keras.utils.set_random_seed(3)
     training = Scores(
         [9.0, 8.0, 8.5, 7.0, 7.5, 7.1, 1.0],
@@ -137,6 +140,9 @@ def test_softmaxes(tmp_path, softmax):
         ({"patience": 0}, "`patience`"),
         ({"batch_size": 0}, "`batch_size`"),
         ({"length": 0}, "`length`"),
+        ({"epochs": 0}, "`epochs`"),
+        ({"clipnorm": 0}, "`clipnorm`"),
+        ({"weight_decay": -1.0}, "`weight_decay`"),
     ],
 )
 def test_wrong_options(tmp_path, options, message):

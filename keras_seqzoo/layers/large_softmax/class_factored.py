@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.large_softmax.base import LargeSoftmax
+from keras_seqzoo.shapes import dimension
 
 GROUP = 8  # tokens of a class that are computed together
 
@@ -106,16 +107,17 @@ class ClassFactoredSoftmax(LargeSoftmax):
 
     def label_log_probabilities(self, hidden, labels):
         """Compute log P of the given tokens by their classes alone; see `LargeSoftmax`."""
-        hidden = self.ready(hidden)
+        hidden, labels = self.ready(hidden), tf.convert_to_tensor(labels)
         classes = tf.gather(self.classes, labels)
         of_class = tf.gather(self._class_scores(hidden), classes, batch_dims=1)
         # Tokens of a class go in groups: one matmul of a group reads the weights of its class once.
         order = tf.argsort(classes, stable=True)
-        groups, slots, owners = _groups(tf.gather(classes, order), len(self.sizes))
-        count = tf.shape(labels)[0]
-        cells = tf.scatter_nd(
-            (groups * GROUP + slots)[:, tf.newaxis], order + 1, [_most_groups(count, self) * GROUP]
-        )
+        count, number = dimension(labels, 0), len(self.sizes)
+        # Each class may have one group that is not full.
+        fewer = min(count, number) if isinstance(count, int) else tf.minimum(count, number)
+        most = count // GROUP + fewer
+        groups, slots, owners = _groups(tf.gather(classes, order), number, most)
+        cells = tf.scatter_nd((groups * GROUP + slots)[:, tf.newaxis], order + 1, [most * GROUP])
         padded = tf.gather(tf.pad(hidden, [[1, 0], [0, 0]]), cells)  # zero where there is no token
         padded = tf.reshape(padded, [-1, GROUP, hidden.shape[-1]])
         kernel = self.ready(tf.gather(self.kernel, owners))  # (groups, size, features)
@@ -156,25 +158,18 @@ class ClassFactoredSoftmax(LargeSoftmax):
         return {**super().get_config(), "classes": self.classes.tolist()}
 
 
-def _most_groups(count, layer):
-    """The most groups that so many tokens make: each class may have one that is not full."""
-    return count // GROUP + tf.minimum(count, len(layer.sizes))
-
-
-def _groups(classes, number):
-    """Divides sorted classes of tokens into groups of one class.
+def _groups(classes, number, most):
+    """Divides sorted classes of tokens, of which there are `number`, into groups of one class.
 
     Returns:
         A tuple of int32 tensors: the group of each token and its place there `(tokens,)`, and the
-        class of each group, as many as `_most_groups`.
+        class of each of `most` groups.
     """
-    count = tf.shape(classes)[0]
-    tokens = tf.math.bincount(classes, minlength=number, maxlength=number)
+    tokens = tf.math.unsorted_segment_sum(tf.ones_like(classes), classes, number)
     groups = (tokens + GROUP - 1) // GROUP  # of each class
     first_token = tf.cumsum(tokens, exclusive=True)
     first_group = tf.cumsum(groups, exclusive=True)
-    within = tf.range(count) - tf.gather(first_token, classes)
-    most = count // GROUP + tf.minimum(count, number)
+    within = tf.range(dimension(classes, 0)) - tf.gather(first_token, classes)
     # Groups past the last have any class: no token is in them.
     owners = tf.searchsorted(tf.cumsum(groups), tf.range(most), side="right")
     owners = tf.minimum(owners, number - 1)

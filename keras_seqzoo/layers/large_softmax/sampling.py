@@ -19,15 +19,16 @@ class SamplingOutput(LargeSoftmax):
     Args:
         vocabulary_size: int, V.
         samples: int, how many tokens are drawn.
-        proposals: float array `(V,)`, in proportion to q, such as the counts of the tokens; or
-            `None` for q(w) = log((w + 2) / (w + 1)) / log(V + 1), which is near to the frequencies
-            of words where ids go from the most frequent token to the rarest.
+        proposals: float array `(V,)` of numbers above 0, in proportion to q, such as one more than
+            the counts of the tokens; or `None` for q(w) = log((w + 2) / (w + 1)) / log(V + 1),
+            which is near to the frequencies of words where ids go from the most frequent token to
+            the rarest.
         seed: int or `None`, the seed of the samples.
         **kwargs: arguments of `keras.layers.Layer`.
 
     Raises:
-        ValueError: if a number is out of its range, or `proposals` has another shape, a negative
-            number or no positive one.
+        ValueError: if a number is out of its range, or `proposals` has another shape, a number
+            that is not above 0.
     """
 
     def __init__(self, vocabulary_size, samples=1024, proposals=None, seed=None, **kwargs):
@@ -42,14 +43,13 @@ class SamplingOutput(LargeSoftmax):
         else:
             proposals = np.asarray(proposals, np.float64)
             fits = proposals.shape == (self.vocabulary_size,)
-            if not fits or (proposals < 0).any() or not proposals.sum() > 0:
+            if not fits or not (proposals > 0).all():
                 raise ValueError(
-                    f"`proposals` must be {self.vocabulary_size} numbers of at least 0, one of "
-                    f"them above it, got an array of shape {proposals.shape}."
+                    f"`proposals` must be {self.vocabulary_size} numbers above 0, "
+                    f"got an array of shape {proposals.shape} from {proposals.min():g} on."
                 )
             self.proposals = proposals
-            with np.errstate(divide="ignore"):
-                log_proposals = np.log(proposals / proposals.sum())
+            log_proposals = np.log(proposals / proposals.sum())
         self._log_proposals = log_proposals.astype(np.float32)
 
     def build(self, hidden_shape):
@@ -72,7 +72,7 @@ class SamplingOutput(LargeSoftmax):
             logits = tf.constant(self._log_proposals)[tf.newaxis]
             drawn = keras.random.categorical(logits, self.samples, seed=self.seed_generator)
             return tf.cast(drawn[0], tf.int32)
-        # The inverse of the distribution function log(w + 2) / log(V + 1) - ....
+        # The inverse of the distribution function, log(w + 2) / log(V + 1) up to w.
         uniform = keras.random.uniform([self.samples], seed=self.seed_generator)
         drawn = tf.exp(uniform * math.log(self.vocabulary_size + 1)) - 1.0
         return tf.minimum(tf.cast(drawn, tf.int32), self.vocabulary_size - 1)

@@ -37,29 +37,28 @@ def collect_columns(keys_of, contexts, labels, vocabulary_size, minimum_count=1)
     Returns:
         `Columns`.
     """
-    keys, tokens, counts = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
+    parts = []
     for begin in range(0, len(labels), CHUNK):
         found = keys_of(tf.constant(contexts[begin : begin + CHUNK])).numpy()
         followers = np.repeat(labels[begin : begin + CHUNK], found.shape[1])
         valid = found.ravel() >= 0
-        keys, tokens, counts = _joined(
-            np.concatenate([keys, found.ravel()[valid]]),
-            np.concatenate([tokens, followers[valid]]),
-            np.concatenate([counts, np.ones(np.count_nonzero(valid), np.int64)]),
-        )
+        ones = np.ones(np.count_nonzero(valid), np.int64)
+        parts.append(_joined(found.ravel()[valid], followers[valid], ones))
+    keys, tokens, counts = _joined(*map(np.concatenate, zip(*parts, strict=True)))
     kept = counts >= minimum_count
     known, sizes = np.unique(keys[kept], return_counts=True)
     if minimum_count == 0:
         sizes = np.full(len(known), vocabulary_size)
-        tokens = np.tile(np.arange(vocabulary_size, dtype=np.int32), len(known))
-    else:
-        tokens = tokens[kept]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     if offsets[-1] > np.iinfo(np.int32).max:
         raise ValueError(
             f"`features` must have fewer than 2³¹ weights together, got {offsets[-1]}. Take fewer, "
             "or a higher `minimum_count`."
         )
+    if minimum_count == 0:
+        tokens = np.tile(np.arange(vocabulary_size, dtype=np.int32), len(known))
+    else:
+        tokens = tokens[kept]
     return Columns(known, offsets.astype(np.int32), tokens)
 
 

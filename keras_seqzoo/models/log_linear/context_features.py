@@ -5,8 +5,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 
-# An odd number of 63 random bits.
+# Knuth's, of the linear congruential generator of his MMIX.
 MULTIPLIER = 0x5851F42D4C957F2D
 NONE = -1
 
@@ -193,12 +194,13 @@ def suffix_classes(tokenizer, length):
         length: int, the characters of an ending.
 
     Returns:
-        int32 array `(V,)`, the number of the ending of each token id, -1 for those that are not
-        longer than it.
+        int32 array `(V,)`, the number of the ending of each token id, -1 for special tokens and
+        those that are not longer than it.
     """
     check_integer("length", length, minimum=1)
     tokens = tokenizer.get_vocabulary()
     endings = [token[-length:] if len(token) > length else None for token in tokens]
+    endings[: len(SPECIAL_TOKENS)] = [None] * len(SPECIAL_TOKENS)
     known = sorted({ending for ending in endings if ending is not None})
     numbers = {ending: n for n, ending in enumerate(known)}
     return np.array([numbers.get(ending, NONE) for ending in endings], np.int32)

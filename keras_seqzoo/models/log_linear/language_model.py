@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.fixed_context_language_model import FixedContextLanguageModel
 from keras_seqzoo.models.log_linear.columns import Columns, add_columns, collect_columns
-from keras_seqzoo.models.log_linear.context_features import mix, previous_tokens
+from keras_seqzoo.models.log_linear.context_features import NONE, mix, previous_tokens
 from keras_seqzoo.tokenizers import WordTokenizer
 
 
@@ -35,9 +35,14 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         order: int, n, at least 2: features see n - 1 tokens.
         vocabulary_size: int, that of the tokenizer, or `None` to ask it.
         regularizer: a `keras.regularizers.Regularizer` of all weights but b, or `None`.
+        dropout: float in [0, 1), the share of the features of a context that are left out in
+            training, the weights of the others being scaled up. A frequent feature then has to
+            know what it can without a rare one that was seen once beside it (Wager, Wang and Liang
+            2013, Dropout training as adaptive regularization).
 
     Call arguments:
         contexts: int32 tensor `(rows, n - 1)`, the tokens before the one to predict, oldest first.
+        training: whether features are left out.
 
     Returns:
         Logits, a float32 tensor `(rows, vocabulary_size)`.
@@ -64,9 +69,12 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         order=5,
         vocabulary_size=None,
         regularizer=None,
+        dropout=0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        # The lengths of columns are known when it runs alone.
+        self.supports_jit = False
         self.set_context(tokenizer, order, vocabulary_size)
         self.features = list(features)
         if not self.features:
@@ -74,20 +82,35 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         self.columns = check_integer("columns", columns, minimum=0)
         self.entries = check_integer("entries", entries, minimum=0)
         self.regularizer = keras.regularizers.get(regularizer)
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"`dropout` must be in [0, 1), got {dropout}.")
+        self.dropout = dropout
+        self.seed_generator = keras.random.SeedGenerator()
 
         def table(name, size):
             dtype = "int64" if name == "keys" else "int32"
             return self.add_weight(
-                shape=(size,), initializer="zeros", dtype=dtype, trainable=False, name=name
+                shape=(size,),
+                initializer="zeros",
+                dtype=dtype,
+                trainable=False,
+                autocast=False,
+                name=name,
             )
 
         self.keys = table("keys", self.columns)
         self.offsets = table("offsets", self.columns + 1)
         self.tokens = table("tokens", self.entries)
         self.weight = self.add_weight(
-            shape=(self.entries,), initializer="zeros", regularizer=self.regularizer, name="weight"
+            shape=(self.entries,),
+            initializer="zeros",
+            regularizer=self.regularizer,
+            autocast=False,  # logits are float32
+            name="weight",
         )
-        self.bias = self.add_weight(shape=(self.vocabulary_size,), initializer="zeros", name="bias")
+        self.bias = self.add_weight(
+            shape=(self.vocabulary_size,), initializer="zeros", autocast=False, name="bias"
+        )
         self.built = True
 
     @classmethod
@@ -98,7 +121,6 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         order=5,
         tokenizer=None,
         minimum_count=1,
-        regularizer=None,
         **kwargs,
     ):
         """Makes a model with the features that a text has.
@@ -111,8 +133,7 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
             tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
             minimum_count: int, how often a token must follow a feature to have a weight in its
                 column; with 0 each token has one in each column.
-            regularizer: see the class.
-            **kwargs: those of `keras.Model`.
+            **kwargs: `regularizer` and `dropout`, see the class, and those of `keras.Model`.
 
         Returns:
             The model. Its bias is the logarithm of how often each token comes, plus one half.
@@ -138,7 +159,6 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
             len(columns.keys),
             len(columns.tokens),
             order,
-            regularizer=regularizer,
             **kwargs,
         )
         model.set_columns(columns)
@@ -166,9 +186,11 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         columns = Columns(
             *(tf.convert_to_tensor(x) for x in (self.keys, self.offsets, self.tokens))
         )
-        sums = add_columns(
-            columns, self.keys_of(contexts), tf.convert_to_tensor(self.weight), self.vocabulary_size
-        )
+        keys, weight = self.keys_of(contexts), tf.convert_to_tensor(self.weight)
+        if training and self.dropout:
+            kept = keras.random.uniform(tf.shape(keys), seed=self.seed_generator) >= self.dropout
+            keys, weight = tf.where(kept, keys, NONE), weight / (1.0 - self.dropout)
+        sums = add_columns(columns, keys, weight, self.vocabulary_size)
         return sums + tf.convert_to_tensor(self.bias)
 
     def compute_output_spec(self, contexts, training=None):
@@ -183,6 +205,7 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
             "columns": self.columns,
             "entries": self.entries,
             "regularizer": keras.regularizers.serialize(self.regularizer),
+            "dropout": self.dropout,
         }
 
     @classmethod
