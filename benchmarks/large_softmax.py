@@ -26,6 +26,7 @@ from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import RunningText
 from keras_seqzoo.models.running_text import running_tokens
 from keras_seqzoo.training import make_language_model
+from keras_seqzoo.training.recurrent_language_model import SAMPLING, SOFTMAXES
 
 TRAIN, HELD_OUT = 40_000, 300  # reviews
 STREAMS, LENGTH = 32, 35
@@ -69,7 +70,7 @@ def measure(softmax, size, samples, rate, seconds):
         dropout=0.2,
         tie_softmax=False,
         softmax=softmax,
-        samples=samples,
+        samples=samples if softmax in SAMPLING else None,
     )
     inputs, labels = running_tokens(model.sentence_ids(train), model.tokenizer.start_token_id)
     model.compile(
@@ -99,14 +100,7 @@ def main():
     parser.add_argument("--softmax", action="append", help="one of them alone")
     parser.add_argument("--one", action="store_true", help="measure here and print JSON")
     options = parser.parse_args()
-    layers = options.softmax or [
-        "full",
-        "sampled",
-        "nce",
-        "negative-sampling",
-        "class-factored",
-        "hierarchical",
-    ]
+    layers = options.softmax or SOFTMAXES
     if options.one:
         settings = options.vocabulary_size, options.samples, options.learning_rate
         print(json.dumps(measure(layers[0], *settings, 60 * options.minutes)))

@@ -95,7 +95,7 @@ def class_features(ids, vocabulary_size, classes, order):
 
 
 def log_linear(train, valid, tokenizer, options):
-    sentences = [[2, *ids] for ids in tokenizer(train).to_list()]  # each begins with [BOS]
+    sentences = [[tokenizer.start_token_id, *ids] for ids in tokenizer(train).to_list()]
     ids = np.concatenate([*sentences, [tokenizer.end_token_id]])
     features = class_features(ids, tokenizer.vocabulary_size(), options.classes, order=5)
     # A penalty for weights as if each had been seen against at least once.

@@ -103,7 +103,9 @@ def train_lm(
         Literal["full", "sampled", "nce", "negative-sampling", "class-factored", "hierarchical"],
         typer.Option(help="For large vocabularies one of the others, which are not tied."),
     ] = "full",
-    samples: Annotated[int, typer.Option(min=1, help="Tokens drawn for a batch.")] = 1024,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Tokens drawn for a batch; by default 1024.")
+    ] = None,
     dropout: Share = 0.3,
     input_dropout: OwnShare = None,
     output_dropout: OwnShare = None,
@@ -157,7 +159,7 @@ def train_lm(
     DIR becomes the preset. After each epoch the perplexity of the validation text is measured, and
     the weights with the lowest are kept. Ctrl-C stops after the step under way; the same command
     goes on from there. A batch is --batch-size parts of the text of --length tokens, each going on
-    where that of the last batch ended.
+    where that of the last batch ended; with --sentences, as many sentences.
     """
     state = RunState(out)
     state.check()  # before the files are read

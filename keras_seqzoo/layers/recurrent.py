@@ -51,8 +51,9 @@ class Recurrent(SequenceLayer):
             old value at a step; in inference the share of the old value (Krueger et al. 2017,
             Zoneout: regularizing RNNs by randomly preserving hidden activations).
         weight_drop: float in [0, 1), in training the share of the recurrent weights that are
-            dropped, the same for all rows and steps of a batch (Merity, Keskar and Socher 2018,
-            Regularizing and optimizing LSTM language models, section 2).
+            dropped, the same for all rows and steps of a call; `step` is a call of one step
+            (Merity, Keskar and Socher 2018, Regularizing and optimizing LSTM language models,
+            section 2).
         seed: int or None, the seed of all three.
         implementation: `"auto"`, `"loop"` or `"cudnn"`, see above.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given.

@@ -101,6 +101,8 @@ class LanguageModelTraining(TrainingRun):
         self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
         self.schedule = schedule
         self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
+        if self.warmup_steps and schedule != "cosine":
+            raise ValueError('`warmup_steps` needs the `schedule` "cosine".')
         self.decay = decay
         self.patience = None if patience is None else check_integer("patience", patience, 1)
         self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)

@@ -34,6 +34,7 @@ LAYERS = {
     "class-factored": ClassFactoredSoftmax,
     "hierarchical": HierarchicalSoftmax,
 }
+SAMPLING = ("sampled", "nce", "negative-sampling")
 SOFTMAXES = ("full", *LAYERS)
 
 
@@ -45,7 +46,7 @@ def make_language_model(
     sequence_length=128,
     tie_softmax=True,
     softmax="full",
-    samples=1024,
+    samples=None,
     **backbone_options,
 ):
     """Trains a tokenizer on a text and makes a recurrent language model for it.
@@ -61,7 +62,7 @@ def make_language_model(
         softmax: `"full"`, `"sampled"`, `"nce"`, `"negative-sampling"`, `"class-factored"` or
             `"hierarchical"`, see `keras_seqzoo.layers.large_softmax`. Proposals, classes and tree
             are those of the tokens' frequencies in the text.
-        samples: int, how many tokens the first three of these draw.
+        samples: int, how many tokens the first three of these draw, or `None` for 1,024.
         **backbone_options: see `RecurrentBackbone`.
 
     Returns:
@@ -77,6 +78,11 @@ def make_language_model(
     """
     check_choice("tokenizer", tokenizer, TOKENIZERS)
     check_choice("softmax", softmax, SOFTMAXES)
+    if samples is not None and softmax not in SAMPLING:
+        raise ValueError(f"`samples` needs one of {', '.join(SAMPLING)} as `softmax`.")
+    if tokenizer not in WHOLE and minimum_count > 1:
+        raise ValueError(f"`minimum_count` needs one of {', '.join(WHOLE)} as `tokenizer`.")
+    samples = 1024 if samples is None else samples
     if tokenizer in WHOLE:
         tokenizer = WHOLE[tokenizer].train(texts, vocabulary_size, minimum_count)
     else:

@@ -1,8 +1,14 @@
+import inspect
+import typing
+
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo.cli.train_lm import train_lm
+from keras_seqzoo.layers.large_softmax import SampledSoftmax
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import LanguageModelTraining
+from keras_seqzoo.training.recurrent_language_model import SOFTMAXES
 
 TEXT = "the cat sat\na dog ran\nthe dog sat on the cat\n\na cat\n" * 4
 
@@ -62,7 +68,10 @@ def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
         "recurrent-dropout": 0.25,
         "zoneout": 0.05,
         "weight-drop": 0.35,
-        "optimizer": "sgd",
+        "optimizer": "momentum",
+        "learning-rate": 0.7,
+        "weight-decay": 1e-3,
+        "average": 0.5,
         "schedule": "plateau",
         "patience": 4,
         "decay": 0.3,
@@ -82,8 +91,33 @@ def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
     assert config["residual"] and config["variational"] and not training.model.tie_softmax
     assert training.model.backbone.dtype_policy.name == "mixed_bfloat16"
     assert training.model.tokenizer.vocabulary_size() == 8
-    assert (training.optimizer, training.schedule, training.patience) == ("sgd", "plateau", 4)
+    assert (training.optimizer, training.schedule, training.patience) == ("momentum", "plateau", 4)
     assert (training.decay, training.clipnorm, training.carry) == (0.3, 0.7, False)
+    assert (training.learning_rate, training.weight_decay) == (0.7, 1e-3)
+    assert (training.average.momentum, training.length, training.batch_size) == (0.5, 5, 3)
+
+
+def test_options_of_texts_and_softmax_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
+    made = []
+
+    def run(self, train, valid, **options):
+        made.append((self, train))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(LanguageModelTraining, "run", run)
+    flags = ("--softmax", "sampled", "--samples", 7, "--minimum-count", 5, "--paragraphs")
+    result = seqzoo("train", "lm", *files, *TINY, *flags, "--out", tmp_path / "new")
+    assert "enough" in result.errors
+    [(training, texts)] = made
+    assert len(texts) == 5 and texts[0] == "the cat sat\na dog ran\nthe dog sat on the cat"
+    layer = training.model.output_layer
+    assert type(layer) is SampledSoftmax and layer.samples == 7
+    assert sorted(training.model.tokenizer.words) == ["a", "cat", "dog", "sat", "the"]
+
+
+def test_the_softmaxes_of_the_command_are_those_that_are_made():
+    kinds = inspect.signature(train_lm).parameters["softmax"].annotation
+    assert typing.get_args(typing.get_args(kinds)[0]) == SOFTMAXES
 
 
 def test_score(seqzoo, preset):

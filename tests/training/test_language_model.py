@@ -6,6 +6,7 @@ import pytest
 
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
 from keras_seqzoo.training import LanguageModelTraining, make_language_model
+from keras_seqzoo.training.recurrent_language_model import SAMPLING
 from tests.training.test_translation import Interrupt, state_of
 
 WORDS = ["red", "blue", "green", "old", "new"]
@@ -120,9 +121,10 @@ def test_make_language_model(tokenizer):
 )
 def test_softmaxes(tmp_path, softmax):
     keras.utils.set_random_seed(3)
-    model = make_language_model(TEXT, units=6, embedding_dim=4, softmax=softmax, samples=5)
+    samples = 5 if softmax in SAMPLING else None
+    model = make_language_model(TEXT, units=6, embedding_dim=4, softmax=softmax, samples=samples)
     training = LanguageModelTraining(
-        model, tmp_path, epochs=3, batch_size=4, learning_rate=0.5, report=lambda line: None
+        model, tmp_path, epochs=12, batch_size=4, length=7, report=lambda line: None
     )
     assert training.run(TEXT, VALIDATION, verbose=0)
     scores = [epoch["perplexity"] for epoch in training.state.history]
@@ -137,6 +139,7 @@ def test_softmaxes(tmp_path, softmax):
         ({"optimizer": "lbfgs"}, "`optimizer` must be one of sgd, momentum, adagrad, adam"),
         ({"schedule": "step"}, "`schedule` must be one of cosine, plateau, constant"),
         ({"decay": 1.0}, "`decay`"),
+        ({"schedule": "plateau", "warmup_steps": 5}, "`warmup_steps` needs"),
         ({"patience": 0}, "`patience`"),
         ({"batch_size": 0}, "`batch_size`"),
         ({"length": 0}, "`length`"),
@@ -155,5 +158,9 @@ def test_no_text(tmp_path):
         make_training(tmp_path).run(TEXT, [])
     with pytest.raises(ValueError, match="`softmax` must be one of full, sampled"):
         make_language_model(TEXT, softmax="half")
+    with pytest.raises(ValueError, match="`samples` needs one of sampled, nce"):
+        make_language_model(TEXT, samples=5)
+    with pytest.raises(ValueError, match="`minimum_count` needs one of word, character"):
+        make_language_model(TEXT, "bpe", 300, minimum_count=2)
     with pytest.raises(ValueError, match="`tokenizer` must be one of"):
         make_language_model(TEXT, "letters")
