@@ -1,4 +1,4 @@
-"""Checks of arguments that are numbers."""
+"""Checks of arguments: numbers and choices."""
 
 import math
 import numbers
@@ -26,3 +26,16 @@ def check_share(name, value, alternative=""):
     if value > 1:
         raise ValueError(f"`{name}` must be a number from 0 to 1{alternative}. Received {value!r}.")
     return value
+
+
+def check_rate(name, value):
+    """Returns a rate of dropout or the like, or raises a ValueError that names what is needed."""
+    if not 0 <= value < 1:
+        raise ValueError(f"`{name}` must be in [0, 1), got {value!r}.")
+    return value
+
+
+def check_choice(name, value, choices):
+    """Refuses what is not one of the choices."""
+    if value not in choices:
+        raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}.")

@@ -16,7 +16,6 @@ from keras_seqzoo.cli.train_options import (
     TextFile,
     WeightDecay,
     finite,
-    optional_share,
     report,
     report_end,
     run_options,
@@ -34,7 +33,7 @@ Example:
 """
 
 OwnShare = Annotated[
-    float | None, typer.Option(callback=optional_share, help="By default that of --dropout.")
+    float | None, typer.Option(callback=share, help="By default that of --dropout.")
 ]
 
 # What `make_language_model` hands on to the backbone as it is.

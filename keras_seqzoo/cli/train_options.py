@@ -13,8 +13,8 @@ FREE_OPTIONS = ("out", "description", "progress")
 
 
 def share(value):
-    """Refuse what is not at least 0 and below 1."""
-    if not 0.0 <= value < 1.0:
+    """Refuse what is not at least 0 and below 1, but not its absence."""
+    if value is not None and not 0.0 <= value < 1.0:
         raise typer.BadParameter(f"{value} is not in the range 0<=x<1.")
     return value
 
@@ -24,11 +24,6 @@ def finite(value):
     if value is not None and not 0.0 <= value < math.inf:
         raise typer.BadParameter(f"{value} is not in the range 0<=x<inf.")
     return value
-
-
-def optional_share(value):
-    """Refuse numbers that are no share, but not their absence."""
-    return None if value is None else share(value)
 
 
 TextFile = Annotated[

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.data.pipelines import without_autotuning
+
 BOUNDARIES = (8, 12, 16, 20, 24, 32, 48, 64)
 
 
@@ -91,11 +93,7 @@ def bucketed_batches(
 
     dataset = tf.data.Dataset.from_generator(generate, output_signature=_SIGNATURE)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
-    # There is nothing to tune, and the tuner's thread lets the end of each iteration wait for its
-    # next turn: seconds after the first epoch, up to a minute after long ones.
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return dataset.with_options(options)
+    return without_autotuning(dataset)
 
 
 def count_buckets(pairs, boundaries=BOUNDARIES):

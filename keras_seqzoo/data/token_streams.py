@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.pipelines import without_autotuning
 from keras_seqzoo.data.token_pairs import RaggedIds
 
 
@@ -107,6 +108,4 @@ def _dataset(ids, labels, weights):
     """Makes a dataset of `(steps, rows, length)`."""
     inputs = {"token_ids": ids, "padding_mask": weights > 0}
     dataset = tf.data.Dataset.from_tensor_slices((inputs, labels, weights))
-    options = tf.data.Options()
-    options.autotune.enabled = False  # see `bucketed_batches`
-    return dataset.with_options(options)
+    return without_autotuning(dataset)

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_rate
 from keras_seqzoo.layers.cell import RecurrentCell
 from keras_seqzoo.layers.cudnn_recurrence import has_cudnn_form
 from keras_seqzoo.layers.scan import run_layers, time_major
@@ -107,8 +108,7 @@ class Recurrent(SequenceLayer):
             "weight_drop": weight_drop,
         }
         for name, rate in noise.items():
-            if not 0 <= rate < 1:
-                raise ValueError(f"`{name}` must be in [0, 1), got {rate!r}.")
+            check_rate(name, rate)
             if rate and not cell.regularizes_state:
                 raise ValueError(
                     f"`{name}` needs a cell with `regularizes_state`, such as LSTMCell, "

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_rate
 from keras_seqzoo.layers.bidirectional import Bidirectional
 from keras_seqzoo.layers.recurrent import Recurrent
 from keras_seqzoo.layers.scan import time_major
@@ -90,8 +91,7 @@ class Stack(SequenceLayer):
                 )
         if len({id(layer) for layer in layers}) < len(layers):
             raise ValueError("`layers` must be different layers, got one of them twice.")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"`dropout` must be in [0, 1), got {dropout}.")
+        check_rate("dropout", dropout)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = layers[0].dtype_policy
         super().__init__(**kwargs)

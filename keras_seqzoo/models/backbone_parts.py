@@ -14,9 +14,3 @@ def token_embedding(vocabulary_size, dim, dtype, name="token_embedding"):
     """
     initializer = keras.initializers.RandomNormal(stddev=dim**-0.5)
     return keras.layers.Embedding(vocabulary_size, dim, initializer, dtype=dtype, name=name)
-
-
-def check_choice(argument, value, choices):
-    """Refuse what is not one of the choices."""
-    if value not in choices:
-        raise ValueError(f"`{argument}` must be one of {', '.join(choices)}, got {value!r}.")

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_integer, check_rate
 from keras_seqzoo.layers import TiedSoftmax
 from keras_seqzoo.models.fixed_context_language_model import FixedContextLanguageModel
 from keras_seqzoo.models.next_token_training import NextTokenTraining
@@ -71,12 +71,10 @@ class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, ker
         self.hidden_units = [check_integer("hidden_units", x, minimum=1) for x in hidden_units]
         if not self.hidden_units:
             raise ValueError("`hidden_units` must have at least one layer, got none.")
-        if not 0.0 <= dropout < 1.0:
-            raise ValueError(f"`dropout` must be in [0, 1), got {dropout}.")
         self.activation = activation
         self.tie_softmax = tie_softmax
         self.direct = direct
-        self.dropout = dropout
+        self.dropout = check_rate("dropout", dropout)
         self._make_layers()
         self(keras.KerasTensor((None, self.order - 1), "int32"))  # makes the weights
 

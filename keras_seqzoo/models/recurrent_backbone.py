@@ -3,8 +3,8 @@
 import keras
 import keras_hub
 
-from keras_seqzoo.checks import check_integer
-from keras_seqzoo.models.backbone_parts import CELLS, check_choice, token_embedding
+from keras_seqzoo.checks import check_choice, check_integer
+from keras_seqzoo.models.backbone_parts import CELLS, token_embedding
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.zoo.named_presets import NamedPresets
 

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.attention import Attention
 from keras_seqzoo.layers.attention_decoder import AttentionDecoder
 from keras_seqzoo.layers.bridge import KINDS, Bridge
@@ -75,10 +76,8 @@ class RecurrentDecoder(Decoder):
     ):
         # States go in and out in their own dtypes: the LSTM's memory stays float32.
         super().__init__(autocast=False, **kwargs)
-        if context not in CONTEXTS:
-            raise ValueError(f"`context` must be one of {', '.join(CONTEXTS)}, got {context!r}.")
-        if bridge not in KINDS:
-            raise ValueError(f"`bridge` must be one of {', '.join(KINDS)}, got {bridge!r}.")
+        check_choice("context", context, CONTEXTS)
+        check_choice("bridge", bridge, KINDS)
         if attention is not None and context != "initial":
             raise ValueError(f"`context={context!r}` is for a decoder without `attention`.")
         if attention is None and (input_feeding or attend_from != "top"):

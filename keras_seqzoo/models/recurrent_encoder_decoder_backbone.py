@@ -4,8 +4,9 @@ import keras
 import keras_hub
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
-from keras_seqzoo.models.backbone_parts import CELLS, check_choice, token_embedding
+from keras_seqzoo.models.backbone_parts import CELLS, token_embedding
 from keras_seqzoo.models.encoder_decoder import TeacherForcing
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder

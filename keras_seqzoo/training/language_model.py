@@ -5,10 +5,9 @@ import functools
 import keras
 import numpy as np
 
-from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.data import sentence_batches, stream_batches
 from keras_seqzoo.losses import SequenceCrossentropy
-from keras_seqzoo.models.backbone_parts import check_choice
 from keras_seqzoo.models.running_text import RunningText, running_tokens
 from keras_seqzoo.training.schedules import warmup_cosine
 from keras_seqzoo.training.training_run import TrainingRun
@@ -107,23 +106,24 @@ class LanguageModelTraining(TrainingRun):
         self.patience = None if patience is None else check_integer("patience", patience, 1)
         self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
         self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
-        self._sentences = None
+        self._text = None
         self._streams = _StreamStates(self)
 
     def prepare(self, train, validation):
         """Tokenize the text."""
         if not train or not validation:
             raise ValueError("`train` and `validation` must have at least one sentence each.")
-        self._sentences = self.model.sentence_ids(train)
+        sentences = self.model.sentence_ids(train)
+        begin = self.model.tokenizer.start_token_id
+        self._text = running_tokens(sentences, begin) if self.carry else (sentences, begin)
 
     def batches(self, epoch):
         """Give the batches of an epoch."""
-        begin, seed = self.model.tokenizer.start_token_id, (self.seed, epoch)
+        seed = (self.seed, epoch)
         if not self.carry:
-            return sentence_batches(self._sentences, begin, self.batch_size, self.length, seed)
-        inputs, labels = running_tokens(self._sentences, begin)
-        offset = int(np.random.default_rng(seed).integers(len(labels)))
-        return stream_batches(inputs, labels, self.batch_size, self.length, offset)
+            return sentence_batches(*self._text, self.batch_size, self.length, seed)
+        offset = int(np.random.default_rng(seed).integers(len(self._text[0])))
+        return stream_batches(*self._text, self.batch_size, self.length, offset)
 
     def compile_model(self, steps):
         """Compile the model with its optimizer and the schedule of its rate."""

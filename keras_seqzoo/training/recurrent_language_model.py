@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.large_softmax import (
     ClassFactoredSoftmax,
     HierarchicalSoftmax,
@@ -15,7 +16,6 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RecurrentLanguageModelPreprocessor,
 )
-from keras_seqzoo.models.backbone_parts import check_choice
 from keras_seqzoo.models.language_model import tokenize_sentences
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,

@@ -1,5 +1,6 @@
 """An untrained translation model for given texts."""
 
+from keras_seqzoo.checks import check_choice
 from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
@@ -45,8 +46,7 @@ def make_translation_model(
     model = make_translation_model(english, french, vocabulary_size=4000, dropout=0.2)
     ```
     """
-    if tokenizer not in TOKENIZERS:
-        raise ValueError(f"`tokenizer` must be one of {', '.join(TOKENIZERS)}, got {tokenizer!r}.")
+    check_choice("tokenizer", tokenizer, TOKENIZERS)
     backbone = RecurrentEncoderDecoderBackbone(
         vocabulary_size,
         vocabulary_size,

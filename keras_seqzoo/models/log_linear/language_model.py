@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_integer, check_rate
 from keras_seqzoo.models.fixed_context_language_model import FixedContextLanguageModel
 from keras_seqzoo.models.log_linear.columns import Columns, add_columns, collect_columns
 from keras_seqzoo.models.log_linear.context_features import NONE, mix, previous_tokens
@@ -82,9 +82,7 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         self.columns = check_integer("columns", columns, minimum=0)
         self.entries = check_integer("entries", entries, minimum=0)
         self.regularizer = keras.regularizers.get(regularizer)
-        if not 0.0 <= dropout < 1.0:
-            raise ValueError(f"`dropout` must be in [0, 1), got {dropout}.")
-        self.dropout = dropout
+        self.dropout = check_rate("dropout", dropout)
         self.seed_generator = keras.random.SeedGenerator()
 
         def table(name, size):
