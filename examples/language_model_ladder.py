@@ -9,6 +9,8 @@ is better than any. By default the text is made up:
     python examples/language_model_ladder.py --train train.txt --valid valid.txt --test test.txt \\
         --rungs feed-forward --order 6 --embedding-dim 200 --hidden-units 400 --dropout 0.4 \\
         --epochs 11
+    python examples/language_model_ladder.py --train train.txt --valid valid.txt --test test.txt \\
+        --rungs log-linear --classes 256 --batch-size 1024 --log-linear-epochs 6
 """
 
 import argparse
@@ -98,17 +100,14 @@ def log_linear(train, valid, tokenizer, options):
     sentences = [[tokenizer.start_token_id, *ids] for ids in tokenizer(train).to_list()]
     ids = np.concatenate([*sentences, [tokenizer.end_token_id]])
     features = class_features(ids, tokenizer.vocabulary_size(), options.classes, order=5)
-    # A penalty for weights as if each had been seen against at least once.
-    penalty = keras.regularizers.L1L2(0.5 / len(ids), 1 / (12 * len(ids)))
-    model = LogLinearLanguageModel.for_text(
-        train, features, order=5, tokenizer=tokenizer, regularizer=penalty
-    )
+    model = LogLinearLanguageModel.for_text(train, features, order=5, tokenizer=tokenizer)
+    # The accumulator's beginning keeps the first steps of rare features short: against overfitting.
     model.compile(
-        keras.optimizers.Adagrad(0.5, initial_accumulator_value=1e-8), SequenceCrossentropy()
+        keras.optimizers.Adagrad(1.0, initial_accumulator_value=1e-4), SequenceCrossentropy()
     )
     model.fit(
         *model.examples(train),
-        batch_size=max(options.batch_size, len(ids) // 1000),
+        batch_size=options.batch_size,
         epochs=options.log_linear_epochs,
         validation_data=model.examples(valid),
         validation_batch_size=512,
@@ -161,7 +160,7 @@ def main(arguments=None):
     else:
         train, valid, test = (list(made_up_text(n, seed)) for seed, n in enumerate((900, 90, 90)))
         options.learning_rate, options.batch_size, options.sequence_length = 0.01, 32, 6
-        options.log_linear_epochs = 12
+        options.log_linear_epochs = 40
     tokenizer = WordTokenizer.train(train)
     models = {"5-gram": NGramLanguageModel.train(train, order=5, tokenizer=tokenizer)}
     for rung in options.rungs:

@@ -3,8 +3,8 @@
 import re
 
 from keras_seqzoo.tokenizers.segmenter import UNKNOWN_SURFACE
+from keras_seqzoo.tokenizers.sentence_piece_model import ESCAPE, ESCAPES, SPACE
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
-from keras_seqzoo.tokenizers.training import ESCAPE, ESCAPES, SPACE
 
 SILENT = frozenset(SPECIAL_TOKENS) - {UNK}  # what stands for no text
 BYTE = re.compile(r"<0x([0-9A-F]{2})>")

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.tokenizers.white_space import SPACES
+from keras_seqzoo.tokenizers.words import SPACES
 
 
 class TranslationSignatures:

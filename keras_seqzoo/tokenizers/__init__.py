@@ -6,6 +6,7 @@ from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 from keras_seqzoo.tokenizers.unigram import UnigramTokenizer
 from keras_seqzoo.tokenizers.word import WordTokenizer
+from keras_seqzoo.tokenizers.word_piece import WordPieceTokenizer
 
 __all__ = [
     "BytePairTokenizer",
@@ -13,5 +14,6 @@ __all__ = [
     "SentencePieceTokenizer",
     "TextTokenizer",
     "UnigramTokenizer",
+    "WordPieceTokenizer",
     "WordTokenizer",
 ]

@@ -1,4 +1,4 @@
-"""Single characters."""
+"""Single characters or bytes."""
 
 import json
 import os
@@ -6,26 +6,34 @@ import os
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
 
 VOCABULARY_FILENAME = "characters.json"
+BYTES = [bytes([byte]) for byte in range(256)]
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class CharacterTokenizer(TableTokenizer):
-    """Gives each Unicode character of a vocabulary its id.
+    """Gives each Unicode character of a vocabulary its id, or each byte.
 
-    White space is a character as any other: `detokenize(tokenize(text))` is the text if all its
-    characters are known. Others become `[UNK]`. Bytes that are no UTF-8 are read as U+FFFD. The ids
-    of special tokens are those of `TextTokenizer`; the characters follow them, in the order given.
+    White space is a character as any other: `detokenize(tokenize(text))` is `normalize(text)` if
+    all its characters are known. Others become `[UNK]`. Bytes that are no UTF-8 are read as U+FFFD.
+    The ids of special tokens are those of `TextTokenizer`; the characters follow them, in the order
+    given.
+
+    With `byte_level` the tokens are the 256 bytes of UTF-8, in their order: nothing needs to be
+    trained, and nothing is unknown.
 
     Args:
         characters: string or list of characters, none of them twice, or `None` for a tokenizer
             whose characters come later by `load_assets`.
-        **kwargs: those of `TextTokenizer`: `sequence_length`, `add_bos`, `add_eos`, `dtype`.
+        byte_level: bool. Whether the tokens are bytes.
+        **kwargs: those of `TextTokenizer`.
 
     Raises:
-        ValueError: if a character comes twice, or one is not a single character.
+        ValueError: if a character comes twice, one is not a single character, or there are both
+            `characters` and `byte_level`.
 
     Example:
     >>> tokenizer = CharacterTokenizer.train(["noon on"], add_eos=True)
@@ -37,8 +45,11 @@ class CharacterTokenizer(TableTokenizer):
 
     kind = "character"
 
-    def __init__(self, characters=None, **kwargs):
-        super().__init__(characters, **kwargs)
+    def __init__(self, characters=None, byte_level=False, **kwargs):
+        if byte_level and characters is not None:
+            raise ValueError(f"`characters` must be None at byte level. Received: {characters!r}")
+        self.byte_level = byte_level
+        super().__init__(BYTES if byte_level else characters, **kwargs)
         self.file_assets = [VOCABULARY_FILENAME]
 
     @property
@@ -46,14 +57,29 @@ class CharacterTokenizer(TableTokenizer):
         """The characters, in the order of their ids."""
         return self.pieces
 
-    @staticmethod
-    def pieces_of(text):
-        """Lists the characters of a text."""
-        return list(text)
+    @classmethod
+    def train(cls, texts, vocabulary_size=None, minimum_count=1, **kwargs):
+        """Makes a tokenizer of the most frequent characters; see `TableTokenizer.train`.
+
+        Raises:
+            ValueError: also if `byte_level` is among the other arguments: its tokens are known.
+        """
+        if kwargs.get("byte_level"):
+            raise ValueError("`byte_level` needs no training: CharacterTokenizer(byte_level=True).")
+        return super().train(texts, vocabulary_size, minimum_count, **kwargs)
 
     def cut(self, texts):
-        """Splits texts into characters, in graph."""
+        """Splits texts into characters, or bytes, in graph."""
+        if self.byte_level:
+            return tf.strings.bytes_split(texts)
         return tf.strings.unicode_split(texts, "UTF-8", errors="replace")
+
+    def decode(self, ids):
+        """Joins characters; special tokens but `[UNK]` are left out."""
+        texts = super().decode(ids)
+        if not self.byte_level:
+            return texts
+        return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
 
     def set_pieces(self, pieces):
         """Sets the characters, a string or a list."""
@@ -62,20 +88,24 @@ class CharacterTokenizer(TableTokenizer):
             if len(character) != 1:
                 raise ValueError(f"`characters` must be single ones. Received: {character!r}")
         super().set_pieces(pieces)
+        if self.byte_level:
+            self.set_vocabulary([*SPECIAL_TOKENS, *(f"<0x{byte[0]:02X}>" for byte in pieces)])
 
     def save_assets(self, dir_path):
-        """Writes the characters to the folder `dir_path`, as a JSON list."""
+        """Writes the characters to the folder `dir_path`, as a JSON list; no bytes."""
         self._check_vocabulary()
         path = os.path.join(dir_path, VOCABULARY_FILENAME)
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(self.characters, file)
+            json.dump([] if self.byte_level else self.characters, file)
 
     def load_assets(self, dir_path):
         """Reads the characters from the folder `dir_path`."""
+        if self.byte_level:
+            return
         path = os.path.join(dir_path, VOCABULARY_FILENAME)
         with open(path, encoding="utf-8") as file:
             self.set_pieces(json.load(file))
 
     def get_config(self):
         """Returns the arguments of the constructor, `characters` as `None`: they are an asset."""
-        return {**super().get_config(), "characters": None}
+        return {**super().get_config(), "characters": None, "byte_level": self.byte_level}

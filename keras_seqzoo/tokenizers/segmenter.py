@@ -4,9 +4,11 @@ import hashlib
 
 import sentencepiece
 import tensorflow as tf
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
-from keras_seqzoo.tokenizers.training import ESCAPE, ESCAPES, SPACE
+from keras_seqzoo.tokenizers.pieces import join_surfaces
+from keras_seqzoo.tokenizers.sentence_piece_model import BYTES, ESCAPE, ESCAPES, FIRST, NUL, SPACE
 
 UNKNOWN_SURFACE = "\u2047"  # DOUBLE QUESTION MARK
 
@@ -37,6 +39,9 @@ class SegmenterResource(tf.saved_model.experimental.TrackableResource):
 class Segmenter(tf.Module):
     """The ops of a SentencePiece model: rows of text to ids, and ids to text.
 
+    A model whose first pieces are the 256 bytes is one of byte level: it reads text as if each byte
+    were the character with that number.
+
     Args:
         proto: bytes. The serialised SentencePiece model.
 
@@ -50,17 +55,30 @@ class Segmenter(tf.Module):
         model.load_from_serialized_proto(proto)
         ids = range(model.get_piece_size())
         self.pieces = tuple(model.id_to_piece(id) for id in ids)
+        self.byte_level = self.pieces[FIRST : FIRST + len(BYTES)] == BYTES
+        spec = ModelProto.FromString(proto)
+        self.space = None  # where the space that SentencePiece adds to a text stands
+        if spec.normalizer_spec.add_dummy_prefix:
+            self.space = "suffix" if spec.trainer_spec.treat_whitespace_as_suffix else "prefix"
         with tf.init_scope():
             self._resource = SegmenterResource(proto)
-            self._surfaces = tf.constant([_surface(model, id) for id in ids])
+            self._surfaces = tf.constant([_surface(model, id, self.byte_level) for id in ids])
 
-    def tokenize(self, texts):
-        """Turns texts of shape `(rows,)` into int32 ids, ragged of shape `(rows, None)`."""
+    def tokenize(self, texts, nbest_size=0, alpha=1.0):
+        """Turns texts of shape `(rows,)` into int32 ids, ragged of shape `(rows, None)`.
+
+        `nbest_size` other than 0 draws a segmentation: of a unigram model one of the so many best
+        (-1: of all), each with its probability to the power `alpha`; of byte-pair encoding one
+        with each merge left out with probability `alpha`.
+        """
+        if self.byte_level:
+            texts = tf.strings.unicode_transcode(texts, "ISO-8859-1", "UTF-8")
+            texts = tf.strings.regex_replace(texts, r"\x00", NUL)
         ids, row_splits = gen_sentencepiece_tokenizer.sentencepiece_tokenize_op(
             self._resource.resource_handle,
             texts,
-            nbest_size=0,
-            alpha=1.0,
+            nbest_size=nbest_size,
+            alpha=alpha,
             add_bos=False,
             add_eos=False,
             reverse=False,
@@ -72,31 +90,32 @@ class Segmenter(tf.Module):
     def detokenize(self, ids):
         """Turns ids of shape `(..., length)`, dense or ragged, into texts of shape `(...)`."""
         # SentencePiece's own op loses spaces at the beginning, hence the join of surfaces.
-        if isinstance(ids, tf.RaggedTensor):
-            if ids.flat_values.shape.rank > 1:
-                return ids.with_flat_values(self.detokenize(ids.flat_values))
-            if ids.ragged_rank > 1:
-                return ids.with_values(self.detokenize(ids.values))
-            surfaces = ids.with_flat_values(tf.gather(self._surfaces, ids.flat_values))
-            surfaces = surfaces.to_tensor("")
-        else:
-            surfaces = tf.gather(self._surfaces, ids)
-        text = tf.strings.reduce_join(surfaces, axis=-1)
+        texts = join_surfaces(self._surfaces, ids)
+        return tf.ragged.map_flat_values(self._read, texts)
+
+    def _read(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-        # SentencePiece reads every text with one space before it.
-        text = tf.strings.regex_replace(text, "^" + SPACE, "", replace_global=False)
+        # SentencePiece reads every text with one space more.
+        if self.space is not None:
+            space = " " if self.byte_level else SPACE
+            space = f"^{space}" if self.space == "prefix" else f"{space}$"
+            text = tf.strings.regex_replace(text, space, "", replace_global=False)
+        if self.byte_level:
+            return text
         text = tf.strings.regex_replace(text, SPACE, " ")
         for character in (SPACE, ESCAPE):  # the escape character comes last
             text = tf.strings.regex_replace(text, ESCAPES[character], character)
         return text
 
 
-def _surface(model, id):
+def _surface(model, id, byte_level):
     if model.is_control(id):
         return b""
     if model.is_unknown(id):
         return UNKNOWN_SURFACE.encode()
     piece = model.id_to_piece(id)
+    if byte_level:
+        return bytes(BYTES.index(character) for character in piece)
     if model.is_byte(id):
         return bytes([int(piece[1:-1], 16)])  # <0x41>
     return piece.encode()

@@ -5,8 +5,9 @@ import os
 import tensorflow as tf
 
 from keras_seqzoo.tokenizers.segmenter import Segmenter
+from keras_seqzoo.tokenizers.sentence_piece_model import train_proto
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, TextTokenizer
-from keras_seqzoo.tokenizers.training import train_proto
+from keras_seqzoo.tokenizers.texts import text_batches
 
 MODEL_FILENAME = "vocabulary.spm"
 
@@ -18,9 +19,9 @@ class SentencePieceTokenizer(TextTokenizer):
     them come the 256 bytes, in which characters outside the vocabulary are written. Text that
     spells a special token, such as `"[BOS]"`, is ordinary text and never gives its id.
 
-    Round trip: `detokenize(tokenize(text)) == text` for every valid UTF-8 text, with any spaces,
-    tabs, newlines, NULs and combining marks; there is no normalisation. Bytes that are no valid
-    UTF-8 come back as U+FFFD. The promise is for models made by `train`.
+    Round trip: `detokenize(tokenize(text)) == normalize(text)` for every valid UTF-8 text, with any
+    spaces, tabs, newlines, NULs and combining marks; without `normalization` that is the text.
+    Bytes that are no valid UTF-8 come back as U+FFFD. The promise is for models made by `train`.
 
     All of it runs in TensorFlow and TensorFlow Text ops on the CPU: eagerly, in `tf.data`, in a
     `tf.function`, and in a SavedModel, where several tokenizers can live side by side.
@@ -28,7 +29,7 @@ class SentencePieceTokenizer(TextTokenizer):
     Args:
         proto: bytes, a serialised SentencePiece model as made by `train`, or `None` for a tokenizer
             whose model comes later by `load_assets`.
-        **kwargs: those of `TextTokenizer`: `sequence_length`, `add_bos`, `add_eos`, `dtype`.
+        **kwargs: those of `TextTokenizer`.
 
     Raises:
         TypeError: if `proto` is not bytes.
@@ -46,28 +47,19 @@ class SentencePieceTokenizer(TextTokenizer):
             self.set_proto(proto)
 
     @classmethod
-    def train(cls, texts, vocabulary_size, *, character_coverage=0.9995, **kwargs):
-        """Trains a tokenizer on text. The same text and arguments give the same tokenizer.
+    def _trained(cls, texts, vocabulary_size, arguments, **options):
+        """Makes a tokenizer of `arguments` and trains its model on text in its normal form."""
+        tokenizer = cls(**arguments)
+        if tokenizer.normalization:
+            batches = map(tokenizer.normalize, text_batches(texts))
+            texts = (text for batch in batches for text in batch.numpy().tolist())
+        tokenizer.set_proto(train_proto(texts, vocabulary_size, cls.model_type, **options))
+        return tokenizer
 
-        Args:
-            texts: The text: the path of a text file (plain or `.gz`), a list of paths
-                (`pathlib.Path`; strings in a list are text), a list or other iterable of strings,
-                or a `tf.data.Dataset` of strings, batched or not.
-            vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
-            character_coverage: float in (0, 1]. The share of the text's characters that become
-                tokens; the rarest ones beyond it are written as bytes.
-            **kwargs: The other arguments of the constructor.
-
-        Returns:
-            A tokenizer of this class.
-
-        Raises:
-            ValueError: if the text is empty or not UTF-8, or too small or too rich for
-                `vocabulary_size`; the message gives the possible value.
-            TypeError: if `texts` holds something else, or `vocabulary_size` is not an int.
-        """
-        proto = train_proto(texts, vocabulary_size, cls.model_type, character_coverage)
-        return cls(proto=proto, **kwargs)
+    @property
+    def text_ops(self):
+        """The ops of TensorFlow Text in its graphs; see the base class."""
+        return super().text_ops | {"SentencepieceOp", "SentencepieceTokenizeOp"}
 
     def set_proto(self, proto):
         """Sets the SentencePiece model, a bytes object."""
@@ -108,6 +100,6 @@ class SentencePieceTokenizer(TextTokenizer):
         """Turns ids into text.
 
         `[PAD]`, `[BOS]`, `[EOS]` and `[SEP]` are left out, `[UNK]` gives U+2047 (⁇), and bytes that
-        are no valid UTF-8 give U+FFFD. The one space that begins most first tokens is dropped.
+        are no valid UTF-8 give U+FFFD. The one space that SentencePiece adds to a text is dropped.
         """
         return self._segmenter.detokenize(ids)

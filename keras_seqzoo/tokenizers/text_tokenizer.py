@@ -8,6 +8,14 @@ import numpy as np
 import tensorflow as tf
 from keras_hub.src.utils.preset_utils import load_json
 
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.tokenizers.normalization import (
+    check_normalization,
+    normalization_ops,
+    normalize,
+)
+from keras_seqzoo.tokenizers.packing import SIDES, keep, pad, shares_of_pairs
+
 PAD, UNK, BOS, EOS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[SEP]")
 
 
@@ -26,6 +34,11 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         add_bos: bool. Whether to put `[BOS]` before each text.
         add_eos: bool. Whether to put `[EOS]` after each text. Where `sequence_length` truncates,
             the text gives way and `[BOS]` and `[EOS]` stay.
+        normalization: string or list of strings, the steps that bring text into a normal form
+            before all else, in their order: `"nfc"`, `"nfkc"`, `"lowercase"`, `"accents"` (leaves
+            them out), `"white_space"` (single spaces, none at the ends).
+        truncation_side: `"right"` or `"left"`, the end at which `sequence_length` truncates.
+        padding_side: `"right"` or `"left"`, the end at which `[PAD]` stands.
         dtype: string. The integer type of the ids.
         **kwargs: `name` and, for several tokenizers in one preset, `config_file` (for example
             `"source_tokenizer.json"`, which puts the assets in `assets/source_tokenizer/`).
@@ -39,21 +52,37 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         shape `(..., sequence_length)`. One string gives a `tf.Tensor` of rank 1.
 
     Raises:
-        ValueError: if `dtype` is not an integer type, or `sequence_length` is below 1.
+        ValueError: if `dtype` is not an integer type, `sequence_length` is below 1, or a side or a
+            step of `normalization` is unknown.
     """
 
-    def __init__(self, sequence_length=None, add_bos=False, add_eos=False, dtype="int32", **kwargs):
+    def __init__(
+        self,
+        sequence_length=None,
+        add_bos=False,
+        add_eos=False,
+        normalization=(),
+        truncation_side="right",
+        padding_side="right",
+        dtype="int32",
+        **kwargs,
+    ):
         if not tf.as_dtype(dtype).is_integer:
             raise ValueError(f"`dtype` must be an integer type. Received: dtype={dtype!r}")
         if sequence_length is not None and sequence_length < 1:
             raise ValueError(
                 f"`sequence_length` must be at least 1 or None. Received: {sequence_length!r}"
             )
+        check_choice("truncation_side", truncation_side, SIDES)
+        check_choice("padding_side", padding_side, SIDES)
         super().__init__(dtype=dtype, **kwargs)
         self.built = True  # It has no weights: a model that holds it need not call it first.
         self.sequence_length = sequence_length
         self.add_bos = add_bos
         self.add_eos = add_eos
+        self.normalization = check_normalization(normalization)
+        self.truncation_side = truncation_side
+        self.padding_side = padding_side
         self._vocabulary = None
         self._add_special_token(PAD, "pad_token")
         self._add_special_token(UNK, "unk_token")
@@ -64,6 +93,10 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
     def encode(self, texts):
         """Turns texts of shape `(rows,)` into int32 ids, ragged of shape `(rows, None)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `encode`.")
+
+    def sample(self, texts):
+        """Turns texts into ids as `encode`, one of several ways drawn where there are several."""
+        return self.encode(texts)
 
     def decode(self, ids):
         """Turns ids of shape `(..., length)`, dense or ragged, into texts of shape `(...)`."""
@@ -115,7 +148,18 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
             "sequence_length": self.sequence_length,
             "add_bos": self.add_bos,
             "add_eos": self.add_eos,
+            "normalization": list(self.normalization),
+            "truncation_side": self.truncation_side,
+            "padding_side": self.padding_side,
         }
+
+    @property
+    def text_ops(self):
+        """The ops of TensorFlow Text in its graphs; a server must know them besides TensorFlow's.
+
+        All are in TensorFlow Text 2.12, which TensorFlow Serving links.
+        """
+        return normalization_ops(self.normalization)
 
     # The vocabulary.
 
@@ -143,21 +187,26 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
 
     # Text to ids and back.
 
-    def tokenize(self, inputs):
+    def normalize(self, texts):
+        """Brings texts of any shape into the normal form of `normalization`."""
+        return normalize(tf.convert_to_tensor(texts, tf.string), self.normalization)
+
+    def tokenize(self, inputs, training=False):
         """Turns text into ids, as a call of the layer does."""
         self._check_vocabulary()
         with tf.device("CPU"):
             if isinstance(inputs, tf.RaggedTensor):
-                return inputs.with_flat_values(self.tokenize(inputs.flat_values))
+                return inputs.with_flat_values(self.tokenize(inputs.flat_values, training))
             inputs = tf.convert_to_tensor(inputs, dtype=tf.string)
             if inputs.shape.rank is None:
                 raise ValueError("`inputs` must have a known rank. Received a tensor without one.")
             if inputs.shape.rank == 0:
-                return self.tokenize(inputs[tf.newaxis])[0]
+                return self.tokenize(inputs[tf.newaxis], training)[0]
             if inputs.shape.rank > 1 and self.sequence_length is None:
                 ragged_rank = inputs.shape.rank - 1
-                return self.tokenize(tf.RaggedTensor.from_tensor(inputs, ragged_rank=ragged_rank))
-            ids = self._pack(self.encode(tf.reshape(inputs, [-1])))
+                inputs = tf.RaggedTensor.from_tensor(inputs, ragged_rank=ragged_rank)
+                return self.tokenize(inputs, training)
+            ids = self._pack(self._encode_rows(tf.reshape(inputs, [-1]), training))
             if inputs.shape.rank > 1:
                 ids = tf.reshape(ids, tf.concat([tf.shape(inputs), [self.sequence_length]], 0))
                 ids = tf.ensure_shape(ids, [*inputs.shape, self.sequence_length])
@@ -192,26 +241,65 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         return _as_python(texts) if tf.executing_eagerly() else texts
 
     def call(self, inputs, training=None):
-        """Turns text into ids."""
-        return self.tokenize(inputs)
+        """Turns text into ids; in training, those tokenizers draw that can."""
+        return self.tokenize(inputs, bool(training))
 
     def compute_output_spec(self, inputs, training=None):
         """Returns the shape and dtype of the ids for symbolic strings."""
         return keras.KerasTensor((*inputs.shape, self.sequence_length), dtype=self.compute_dtype)
 
+    def tokenize_pairs(self, first, second):
+        """Turns pairs of texts into ids: `[BOS] first [SEP] second [EOS]`.
+
+        `[BOS]` and `[EOS]` come where `add_bos` and `add_eos` ask for them. Where `sequence_length`
+        truncates, the longer of the two texts gives way until both are equally long, then both do.
+
+        Args:
+            first: strings of shape `(rows,)`, or one string.
+            second: strings, as many.
+
+        Returns:
+            Ids as of a call: ragged of shape `(rows, None)`, or dense with `sequence_length`.
+
+        Raises:
+            ValueError: if the shapes differ, or there are more dimensions.
+        """
+        self._check_vocabulary()
+        with tf.device("CPU"):
+            texts = [tf.convert_to_tensor(text, tf.string) for text in (first, second)]
+            shapes = [text.shape for text in texts]
+            if not shapes[0].is_compatible_with(shapes[1]) or (shapes[0].rank or 0) > 1:
+                raise ValueError(
+                    "`first` and `second` must be strings, or vectors of equally many. Received "
+                    f"shapes {shapes[0]} and {shapes[1]}"
+                )
+            if shapes[0].rank == 0:
+                return self.tokenize_pairs(*(text[tf.newaxis] for text in texts))[0]
+            first, second = (self._encode_rows(text) for text in texts)
+            if self.sequence_length is not None:
+                room = max(self.sequence_length - self.add_bos - self.add_eos - 1, 0)
+                shares = shares_of_pairs(first.row_lengths(), second.row_lengths(), room)
+                first = keep(first, shares[0], self.truncation_side)
+                second = keep(second, shares[1], self.truncation_side)
+            separator = tf.fill([first.nrows(), 1], tf.cast(self.sep_token_id, first.dtype))
+            return self._pack(tf.concat([first, separator, second], axis=1))
+
+    def _encode_rows(self, texts, training=False):
+        encode = self.sample if training else self.encode
+        return tf.cast(encode(self.normalize(texts)), self.compute_dtype)
+
     def _pack(self, ids):
         # ids: ragged (rows, None)
-        ids = tf.cast(ids, self.compute_dtype)
-        if self.sequence_length is not None:
-            ids = ids[:, : max(self.sequence_length - self.add_bos - self.add_eos, 0)]
-        column = tf.ones([ids.nrows(), 1], ids.dtype)
-        bos = [column * self.start_token_id] if self.add_bos else []
-        eos = [column * self.end_token_id] if self.add_eos else []
+        length = self.sequence_length
+        if length is not None:
+            room = max(length - self.add_bos - self.add_eos, 0)
+            ids = keep(ids, tf.minimum(ids.row_lengths(), room), self.truncation_side)
+        bos = [self.start_token_id] if self.add_bos else []
+        eos = [self.end_token_id] if self.add_eos else []
         if bos or eos:
-            ids = tf.concat([*bos, ids, *eos], axis=1)
-        if self.sequence_length is not None:
-            ids = ids.to_tensor(self.pad_token_id, shape=[None, self.sequence_length])
-        return ids
+            column = tf.ones([ids.nrows(), 1], ids.dtype)
+            ids = tf.concat([column * id for id in bos] + [ids] + [column * id for id in eos], 1)
+        return ids if length is None else pad(ids, length, self.pad_token_id, self.padding_side)
 
     def _check_vocabulary(self):
         if not self.has_vocabulary:

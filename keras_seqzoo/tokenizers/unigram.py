@@ -2,7 +2,9 @@
 
 import keras
 
+from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
+from keras_seqzoo.tokenizers.sentence_piece_model import proto_of_pieces
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -16,7 +18,23 @@ class UnigramTokenizer(SentencePieceTokenizer):
     `vocabulary_size` are left. Characters outside the vocabulary become their UTF-8 bytes, so
     nothing is ever unknown.
 
-    The arguments, special tokens and the exact round trip are those of `SentencePieceTokenizer`.
+    Subword regularisation (section 3.1 of the paper): called with `training=True`, as in `fit`, a
+    tokenizer with `nbest_size` draws one of the so many best segmentations, each with a probability
+    in proportion to `P(x_1 … x_M)^alpha`. Segmentations are drawn in SentencePiece, whose generator
+    no seed of TensorFlow sets.
+
+    Special tokens and the exact round trip are those of `SentencePieceTokenizer`.
+
+    Args:
+        proto: bytes, a serialised SentencePiece model as made by `train`, or `None` for a tokenizer
+            whose model comes later by `load_assets`.
+        nbest_size: int, how many segmentations to draw from: 1, by default, always takes the best,
+            -1 draws from all.
+        alpha: float above 0: near 0 all are drawn alike often, the higher the more the best.
+        **kwargs: those of `TextTokenizer`.
+
+    Raises:
+        ValueError: if `nbest_size` or `alpha` is outside its range, or as `SentencePieceTokenizer`.
 
     Example:
     ```python
@@ -32,3 +50,71 @@ class UnigramTokenizer(SentencePieceTokenizer):
     """
 
     model_type = "unigram"
+
+    def __init__(self, proto=None, nbest_size=1, alpha=0.1, **kwargs):
+        check_integer("nbest_size", nbest_size, minimum=-1)
+        if not nbest_size:
+            raise ValueError("`nbest_size` must be -1 or at least 1. Received 0.")
+        if check_number("alpha", alpha) <= 0:
+            raise ValueError(f"`alpha` must be above 0. Received {alpha!r}.")
+        super().__init__(proto, **kwargs)
+        self.nbest_size = nbest_size
+        self.alpha = alpha
+
+    @classmethod
+    def train(cls, texts, vocabulary_size, *, character_coverage=0.9995, **kwargs):
+        """Trains a tokenizer on text. The same text and arguments give the same tokenizer.
+
+        Args:
+            texts: The text: the path of a text file (plain or `.gz`), a list of paths
+                (`pathlib.Path`; strings in a list are text), a list or other iterable of strings,
+                or a `tf.data.Dataset` of strings, batched or not.
+            vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
+            character_coverage: float in (0, 1]. The share of the text's characters that become
+                tokens; the rarest ones beyond it are written as bytes.
+            **kwargs: The other arguments of the constructor.
+
+        Returns:
+            A tokenizer of this class.
+
+        Raises:
+            ValueError: if the text is empty or not UTF-8, or too small or too rich for
+                `vocabulary_size`; the message gives the possible value.
+            TypeError: if `texts` holds something else, or `vocabulary_size` is not an int.
+        """
+        return cls._trained(texts, vocabulary_size, kwargs, character_coverage=character_coverage)
+
+    @classmethod
+    def from_pieces(cls, pieces, **kwargs):
+        """Makes a tokenizer of known pieces.
+
+        Spaces are characters between words, none is added; what the pieces cannot write becomes
+        bytes.
+
+        Args:
+            pieces: a mapping of strings to the natural logarithms of their probabilities; U+2581
+                stands for a space.
+            **kwargs: The other arguments of the constructor.
+
+        Returns:
+            A tokenizer of this class.
+
+        Example:
+        >>> import math
+        >>> frequencies = {"a": 19, "b": 16, "d": 5, "ab": 12, "da": 5}
+        >>> pieces = {piece: math.log(count / 72) for piece, count in frequencies.items()}
+        >>> tokenizer = UnigramTokenizer.from_pieces(pieces)
+        >>> [tokenizer.id_to_token(id) for id in tokenizer("dab").numpy()]
+        ['da', 'b']
+        """
+        return cls(proto_of_pieces(pieces, cls.model_type, mark=None), **kwargs)
+
+    def sample(self, texts):
+        """Draws a segmentation of each text; see the base class."""
+        if self.nbest_size == 1:
+            return self.encode(texts)
+        return self._segmenter.tokenize(texts, self.nbest_size, self.alpha)
+
+    def get_config(self):
+        """Returns the arguments of the constructor, `proto` as `None`: it is saved as an asset."""
+        return {**super().get_config(), "nbest_size": self.nbest_size, "alpha": self.alpha}

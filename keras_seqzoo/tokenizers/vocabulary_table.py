@@ -1,20 +1,19 @@
 """Tokens that are pieces of text of a known list, each with an id."""
 
-import collections
-
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.tokenizers.pieces import check_pieces, join_surfaces
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK, TextTokenizer
-from keras_seqzoo.tokenizers.training import iterate_texts
+from keras_seqzoo.tokenizers.texts import count_pieces
 
 
 class TableTokenizer(TextTokenizer):
     """Base of tokenizers that cut text into pieces and look each up in a vocabulary.
 
     Pieces that are not in the vocabulary become `[UNK]`. The ids of special tokens are those of
-    `TextTokenizer`; the pieces follow them, in the order given. A subclass implements `cut` and
-    `pieces_of`, and says by `separator` what stands between the pieces of a text.
+    `TextTokenizer`; the pieces follow them, in the order given. A subclass implements `cut`, and
+    says by `separator` what stands between the pieces of a text.
 
     Args:
         pieces: list of strings, none of them twice, or `None` for a tokenizer whose pieces come
@@ -55,20 +54,15 @@ class TableTokenizer(TextTokenizer):
                 f"Received: {vocabulary_size}"
             )
         check_integer("minimum_count", minimum_count, minimum=1)
-        counts = collections.Counter()
-        for text in iterate_texts(texts):
-            counts.update(cls.pieces_of(text))
+        tokenizer = cls(**kwargs)
+        counts = count_pieces(texts, lambda rows: tokenizer.cut(tokenizer.normalize(rows)))
         pieces = [piece for piece, count in counts.items() if count >= minimum_count]
         if not pieces:
             raise ValueError(f"`texts` must have a {cls.kind} that comes {minimum_count} times.")
         pieces.sort(key=lambda piece: (-counts[piece], piece))
         most = None if vocabulary_size is None else vocabulary_size - len(SPECIAL_TOKENS)
-        return cls(pieces[:most], **kwargs)
-
-    @staticmethod
-    def pieces_of(text):
-        """Cuts a text into a list of pieces, in Python."""
-        raise NotImplementedError("a TableTokenizer must implement `pieces_of`.")
+        tokenizer.set_pieces(pieces[:most])
+        return tokenizer
 
     def cut(self, texts):
         """Cuts texts `(rows,)` into pieces, in graph: a ragged string tensor `(rows, None)`."""
@@ -76,22 +70,19 @@ class TableTokenizer(TextTokenizer):
 
     def set_pieces(self, pieces):
         """Sets the pieces, a list of strings."""
-        pieces = list(pieces)
-        if len(set(pieces)) < len(pieces):
-            twice = next(p for p, count in collections.Counter(pieces).items() if count > 1)
-            raise ValueError(f"`{self.kind}s` must differ. Received {twice!r} twice.")
-        self.pieces = pieces
+        self.pieces = check_pieces(f"{self.kind}s", pieces)
         first = len(SPECIAL_TOKENS)
         with tf.init_scope(), tf.device("CPU"):
             self._table = tf.lookup.StaticHashTable(
                 tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(pieces, tf.string),
-                    tf.range(first, first + len(pieces), dtype=tf.int32),
+                    tf.constant(self.pieces, tf.string),
+                    tf.range(first, first + len(self.pieces), dtype=tf.int32),
                 ),
                 default_value=SPECIAL_TOKENS.index(UNK),
             )
-            self._surfaces = tf.constant(["", UNK, "", "", "", *pieces])
-        self.set_vocabulary([*SPECIAL_TOKENS, *pieces])
+            known = tf.strings.join([self.separator, [UNK, *self.pieces]])
+            self._surfaces = tf.concat([[""], known[:1], [""] * (first - 2), known[1:]], 0)
+        self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces])
 
     def encode(self, texts):
         """Turns rows of text into ids; see the base class."""
@@ -99,12 +90,8 @@ class TableTokenizer(TextTokenizer):
 
     def decode(self, ids):
         """Joins pieces; special tokens but `[UNK]` are left out."""
-        ids = tf.cast(ids, tf.int32)
-        if ids.shape.rank == 1:
-            return self.decode(ids[tf.newaxis])[0]
-        if not isinstance(ids, tf.RaggedTensor):
-            ids = tf.RaggedTensor.from_tensor(ids, ragged_rank=ids.shape.rank - 1)
-        written = (ids == SPECIAL_TOKENS.index(UNK)) | (ids >= len(SPECIAL_TOKENS))
-        ids = tf.ragged.boolean_mask(ids, written)
-        pieces = ids.with_flat_values(tf.gather(self._surfaces, ids.flat_values))
-        return tf.strings.reduce_join(pieces, axis=-1, separator=self.separator)
+        texts = join_surfaces(self._surfaces, ids)
+        if not self.separator:
+            return texts
+        first = f"^{self.separator}"
+        return tf.ragged.map_flat_values(tf.strings.regex_replace, texts, first, "")

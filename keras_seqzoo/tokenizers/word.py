@@ -4,8 +4,9 @@ import os
 
 import keras
 
+from keras_seqzoo.tokenizers.pieces import check_words, read_pieces, write_pieces
 from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
-from keras_seqzoo.tokenizers.white_space import split_words
+from keras_seqzoo.tokenizers.words import split_words
 
 VOCABULARY_FILENAME = "words.txt"
 
@@ -16,13 +17,15 @@ class WordTokenizer(TableTokenizer):
 
     Words that are not in the vocabulary become `[UNK]`. The ids of special tokens are those of
     `TextTokenizer`; the words follow them, in the order given. White space is that of
-    `str.split()`. `detokenize(tokenize(text))` is `" ".join(text.split())` if all its words are
-    known.
+    `str.split()`. `detokenize(tokenize(text))` is `" ".join(normalize(text).split())` if all its
+    words are known, and with `split_punctuation` has spaces around each mark too.
 
     Args:
         words: list of strings, none of them blank or twice or with white space in it, or `None` for
             a tokenizer whose words come later by `load_assets`.
-        **kwargs: those of `TextTokenizer`: `sequence_length`, `add_bos`, `add_eos`, `dtype`.
+        split_punctuation: bool. Whether each punctuation mark and symbol (Unicode categories P and
+            S) is a word by itself.
+        **kwargs: those of `TextTokenizer`.
 
     Raises:
         ValueError: if a word is blank, has white space or comes twice.
@@ -38,8 +41,9 @@ class WordTokenizer(TableTokenizer):
     separator = " "
     kind = "word"
 
-    def __init__(self, words=None, **kwargs):
+    def __init__(self, words=None, split_punctuation=False, **kwargs):
         super().__init__(words, **kwargs)
+        self.split_punctuation = split_punctuation
         self.file_assets = [VOCABULARY_FILENAME]
 
     @property
@@ -47,36 +51,27 @@ class WordTokenizer(TableTokenizer):
         """The words, in the order of their ids."""
         return self.pieces
 
-    @staticmethod
-    def pieces_of(text):
-        """Splits a text into words."""
-        return text.split()
-
     def cut(self, texts):
         """Splits texts into words, in graph."""
-        return split_words(texts)
+        return split_words(texts, self.split_punctuation)
 
     def set_pieces(self, pieces):
         """Sets the words, a list of strings."""
-        pieces = list(pieces)
-        for word in pieces:
-            if word.split() != [word]:
-                raise ValueError(f"`words` must have no white space. Received: {word!r}")
-        super().set_pieces(pieces)
+        super().set_pieces(check_words("words", pieces))
 
     def save_assets(self, dir_path):
         """Writes the words to the folder `dir_path`, one a line."""
         self._check_vocabulary()
-        path = os.path.join(dir_path, VOCABULARY_FILENAME)
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\n" for word in self.words)
+        write_pieces(os.path.join(dir_path, VOCABULARY_FILENAME), self.words)
 
     def load_assets(self, dir_path):
         """Reads the words from the folder `dir_path`."""
-        path = os.path.join(dir_path, VOCABULARY_FILENAME)
-        with open(path, encoding="utf-8", newline="\n") as file:
-            self.set_pieces(file.read().removesuffix("\n").split("\n"))
+        self.set_pieces(read_pieces(os.path.join(dir_path, VOCABULARY_FILENAME)))
 
     def get_config(self):
         """Returns the arguments of the constructor, `words` as `None`: they are an asset."""
-        return {**super().get_config(), "words": None}
+        return {
+            **super().get_config(),
+            "words": None,
+            "split_punctuation": self.split_punctuation,
+        }

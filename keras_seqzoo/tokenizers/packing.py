@@ -1,0 +1,48 @@
+"""Rows of ids of given lengths: truncation and padding at either end."""
+
+import tensorflow as tf
+
+SIDES = ("right", "left")
+
+
+def keep(ids, lengths, side):
+    """Keeps so many ids of each row.
+
+    Args:
+        ids: ragged ids of shape `(rows, None)`.
+        lengths: integers `(rows,)`, none above the length of its row.
+        side: the end at which ids go, `"right"` or `"left"`.
+
+    Returns:
+        Ragged ids of shape `(rows, None)`.
+    """
+    begin = ids.row_starts()
+    if side == "left":
+        begin += ids.row_lengths() - lengths
+    places = tf.ragged.range(begin, begin + lengths)
+    return places.with_values(tf.gather(ids.values, places.values))
+
+
+def shares_of_pairs(first, second, room):
+    """Shares out room between pairs of rows: the longer gives way first, then both alike.
+
+    Args:
+        first: integers `(rows,)`, lengths.
+        second: integers `(rows,)`, lengths.
+        room: int, the most that both may take together.
+
+    Returns:
+        A pair of integers `(rows,)`: what each may keep. Odd room is the first's.
+    """
+    kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
+    return kept, tf.minimum(second, room - kept)
+
+
+def pad(ids, length, value, side):
+    """Makes ragged ids dense, of shape `(rows, length)`; what is too long is cut at the right."""
+    if side == "left":
+        missing = tf.maximum(length - ids.row_lengths(), 0)
+        padding = tf.ragged.range(missing)
+        padding = padding.with_values(tf.fill(tf.shape(padding.values), tf.cast(value, ids.dtype)))
+        ids = tf.concat([padding, ids], axis=1)
+    return ids.to_tensor(value, shape=[None, length])

@@ -1,0 +1,74 @@
+"""Texts to train on: files, lists and datasets, line by line and in batches."""
+
+import collections
+import gzip
+import itertools
+import os
+
+import numpy as np
+import tensorflow as tf
+
+BATCH = 10_000
+
+
+def iterate_texts(texts):
+    """Yields strings.
+
+    Args:
+        texts: the path of a text file (plain or `.gz`), a list of paths (`pathlib.Path`; strings in
+            a list are text), a list or other iterable of strings, or a `tf.data.Dataset` of
+            strings, batched or not.
+
+    Yields:
+        Strings; of files their lines.
+
+    Raises:
+        OSError: if a file cannot be read.
+        ValueError: if text is not UTF-8.
+        TypeError: if `texts` holds something else.
+    """
+    if isinstance(texts, (str, os.PathLike)):
+        yield from _read(texts)
+        return
+    if isinstance(texts, tf.data.Dataset):
+        texts = (text for batch in texts for text in np.ravel(batch.numpy()))
+    for text in texts:
+        if isinstance(text, os.PathLike):
+            yield from _read(text)
+        elif isinstance(text, bytes):
+            yield _decode(text, "`texts`")
+        elif isinstance(text, str):
+            yield text
+        else:
+            raise TypeError(f"`texts` must hold strings or paths. Received: {text!r}")
+
+
+def text_batches(texts):
+    """Yields the strings of `iterate_texts` as string tensors `(rows,)`."""
+    lines = iterate_texts(texts)
+    while batch := list(itertools.islice(lines, BATCH)):
+        with tf.device("CPU"):
+            yield tf.constant(batch, tf.string)
+
+
+def count_pieces(texts, cut):
+    """Counts what `cut` makes of batches of texts, ragged strings `(rows, None)`: a `Counter`."""
+    counts = collections.Counter()
+    for batch in text_batches(texts):
+        counts.update(cut(batch).flat_values.numpy().tolist())
+    return collections.Counter({piece.decode(): count for piece, count in counts.items()})
+
+
+def _read(path):
+    path = os.fspath(path)
+    opener = gzip.open if path.endswith(".gz") else open
+    with opener(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            yield _decode(line.rstrip(b"\r\n"), f"Line {number} of {path!r}")
+
+
+def _decode(text, place):
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{place} must be UTF-8. Received: {text[:80]!r}") from error
