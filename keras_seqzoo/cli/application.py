@@ -26,10 +26,14 @@ from keras_seqzoo.cli.rescore import EXAMPLES as RESCORE_EXAMPLES
 from keras_seqzoo.cli.rescore import rescore
 from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
 from keras_seqzoo.cli.score import score
+from keras_seqzoo.cli.tokenize import EXAMPLES as TOKENIZE_EXAMPLES
+from keras_seqzoo.cli.tokenize import tokenize
 from keras_seqzoo.cli.train_lm import EXAMPLES as TRAIN_LM_EXAMPLES
 from keras_seqzoo.cli.train_lm import train_lm
 from keras_seqzoo.cli.train_ngram import EXAMPLES as TRAIN_NGRAM_EXAMPLES
 from keras_seqzoo.cli.train_ngram import train_ngram
+from keras_seqzoo.cli.train_tokenizer import EXAMPLES as TRAIN_TOKENIZER_EXAMPLES
+from keras_seqzoo.cli.train_tokenizer import train_tokenizer
 from keras_seqzoo.cli.train_translate import EXAMPLES as TRAIN_TRANSLATE_EXAMPLES
 from keras_seqzoo.cli.train_translate import train_translate
 from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
@@ -62,11 +66,13 @@ app.command("align", epilog=ALIGN_EXAMPLES)(align)
 app.command("lexicon", epilog=LEXICON_EXAMPLES)(lexicon)
 app.command("rescore", epilog=RESCORE_EXAMPLES)(rescore)
 app.command("generate", epilog=GENERATE_EXAMPLES)(generate)
+app.command("tokenize", epilog=TOKENIZE_EXAMPLES)(tokenize)
 app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
 train.command("translate", epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)
 train.command("lm", epilog=TRAIN_LM_EXAMPLES)(train_lm)
 train.command("ngram", epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
+train.command("tokenizer", epilog=TRAIN_TOKENIZER_EXAMPLES)(train_tokenizer)
 
 
 def _show_version(wanted):

@@ -37,6 +37,12 @@ def generate(
     max_length: Annotated[
         int, typer.Option(min=1, max=4096, help="The most tokens, those of the beginning counted.")
     ] = 64,
+    paragraphs: Annotated[
+        bool,
+        typer.Option(
+            "--paragraphs", help="Keep the ends of lines in a text, and a blank line after it."
+        ),
+    ] = False,
 ):
     """Write text by a language model.
 
@@ -54,4 +60,4 @@ def generate(
         strategy = Sampling(*options, constraints=constraints)
     for _, lines in input_chunks(prompts):
         for found in model.generate(lines, strategy=strategy, max_length=max_length):
-            write_lines(as_column(text) for text in found)
+            write_lines(f"{text}\n" if paragraphs else as_column(text) for text in found)

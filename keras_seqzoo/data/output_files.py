@@ -58,3 +58,32 @@ def replacing(path):
         draft = Path(folder, path.name)  # its ending may say the format
         yield draft
         os.replace(draft, real)
+
+
+@contextlib.contextmanager
+def new_folder(path):
+    """Gives a folder to write to; it then becomes the folder at a path.
+
+    Where the writing fails, nothing is left behind.
+
+    Args:
+        path: string or path, of a folder that does not exist or is empty.
+
+    Yields:
+        A `pathlib.Path` of a folder beside it.
+
+    Raises:
+        OSError: if there is something at the path, or no folder can be made there.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"a new or empty folder is needed, but this is a file: {path}")
+    if path.is_dir() and any(path.iterdir()):
+        raise FileExistsError(f"a new or empty folder is needed, but this one has files: {path}")
+    parent = path.resolve().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".writing-", dir=parent) as folder:
+        draft = Path(folder, path.name)
+        draft.mkdir()
+        yield draft
+        os.replace(draft, path.resolve())

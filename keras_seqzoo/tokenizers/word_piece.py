@@ -16,7 +16,9 @@ from keras_seqzoo.tokenizers.words import split_words
 VOCABULARY_FILENAME = "vocabulary.txt"
 INSIDE = "##"
 LONGEST = 100  # bytes of a word; longer ones are unknown
-NUL = "\u2028"  # what the matcher reads for U+0000, which it cannot: a space, which no word has
+# Words have no white space, so the matcher may read it for what it cannot (U+0000), and for what
+# words must not spell: the mark inside a word, special tokens.
+NUL, MATCHER_INSIDE, MATCHER_SPECIAL = "\u2028", "\u2029", "\u3000"
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -116,15 +118,18 @@ class WordPieceTokenizer(TextTokenizer):
     def set_pieces(self, pieces):
         """Sets the pieces, a list of strings."""
         self.pieces = check_words("pieces", pieces)
-        # No word has a space in it, so none is taken for a special token.
-        special = [f" {token}" for token in SPECIAL_TOKENS]
+        tokens = [MATCHER_SPECIAL + token for token in SPECIAL_TOKENS]
+        for piece in self.pieces:
+            inside = piece.startswith(INSIDE)
+            piece = MATCHER_INSIDE + piece.removeprefix(INSIDE) if inside else piece
+            tokens.append(piece.replace("\x00", NUL))
         with tf.init_scope(), tf.device("CPU"):
             self._matcher = tensorflow_text.FastWordpieceTokenizer(
-                [*special, *(piece.replace("\x00", NUL) for piece in self.pieces)],
-                suffix_indicator=INSIDE,
+                tokens,
+                suffix_indicator=MATCHER_INSIDE,
                 max_bytes_per_word=LONGEST,
                 token_out_type=tf.int32,
-                unknown_token=f" {UNK}",
+                unknown_token=MATCHER_SPECIAL + UNK,
                 no_pretokenization=True,
             )
             surfaces = [

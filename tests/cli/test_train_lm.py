@@ -6,7 +6,12 @@ import tensorflow as tf
 
 from keras_seqzoo.cli.train_lm import train_lm
 from keras_seqzoo.layers.large_softmax import SampledSoftmax
-from keras_seqzoo.models import RecurrentLanguageModel
+from keras_seqzoo.models import (
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+)
+from keras_seqzoo.tokenizers import CharacterTokenizer
 from keras_seqzoo.training import LanguageModelTraining
 from keras_seqzoo.training.recurrent_language_model import SOFTMAXES
 
@@ -141,6 +146,26 @@ def test_generate(seqzoo, preset):
     assert [line.startswith("the") for line in lines] == [True] * 3 + [False] * 3
     assert all(line.startswith("a dog") for line in lines[3:])
     assert not any("[UNK]" in line for line in lines)
+
+
+def test_generate_paragraphs(seqzoo, tmp_path):
+    tokenizer = CharacterTokenizer("ab\n")
+    backbone = RecurrentBackbone(tokenizer.vocabulary_size(), embedding_dim=4, units=4)
+    preprocessor = RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=16)
+    RecurrentLanguageModel(backbone, preprocessor).save_to_preset(str(tmp_path))
+    arguments = ("generate", "--preset", tmp_path, "--seed", 1, "--samples", 20, "a")
+    lines = seqzoo(*arguments).output.split("\n")
+    assert len(lines) == 21
+    paragraphs = seqzoo(*arguments, "--paragraphs").output
+    assert [text.replace("\n", " ") for text in _texts_of(paragraphs, lines)] == lines[:-1]
+
+
+def _texts_of(output, lines):
+    """Takes texts of known lengths, each with a blank line after it."""
+    for line in lines[:-1]:
+        yield output[: len(line)]
+        assert output[len(line) : len(line) + 2] == "\n\n"
+        output = output[len(line) + 2 :]
 
 
 def test_export(seqzoo, preset, tmp_path):

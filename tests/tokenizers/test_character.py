@@ -77,3 +77,16 @@ def test_export():
 def test_bad_arguments(call, match):
     with pytest.raises(ValueError, match=match):
         call()
+
+
+def test_bytes():
+    tokenizer = CharacterTokenizer(byte_level=True)
+    assert tokenizer.vocabulary_size() == 261
+    assert tokenizer("é\x00").numpy().tolist() == [5 + 0xC3, 5 + 0xA9, 5]
+    assert tokenizer.id_to_token(5 + 0xC3) == "<0xC3>"
+    assert tokenizer.token_to_id("<0x00>") == 5
+    assert tokenizer.detokenize([5 + 0xC3, 5 + 0xA9, 3]) == "é"
+    with pytest.raises(ValueError, match="`characters` must be None.*'abc'"):
+        CharacterTokenizer("abc", byte_level=True)
+    with pytest.raises(ValueError, match="`byte_level` needs no training"):
+        CharacterTokenizer.train(["a"], byte_level=True)

@@ -131,8 +131,9 @@ def test_normal_form_of_100_000_texts(kind):
     check_round_trip(kind, ["".join(generator.choices(alphabet, k=length)) for length in lengths])
 
 
+@pytest.mark.parametrize("step", [20, pytest.param(1, marks=pytest.mark.slow)])
 @every
-def test_normal_form_of_real_lines(kind, data_directory):
+def test_normal_form_of_real_lines(kind, step, data_directory):
     lines = []
     for language in ("en", "ja"):
         path = data_directory / f"small_parallel_enja/train.{language}.gz"
@@ -142,7 +143,7 @@ def test_normal_form_of_real_lines(kind, data_directory):
         path = data_directory / f"tatoeba/{pair}.tsv.gz"
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
             lines += file.read().replace("\t", "\n").split("\n")
-    check_round_trip(kind, lines)
+    check_round_trip(kind, lines[::step])
 
 
 @every

@@ -46,6 +46,21 @@ def test_white_space_is_that_of_python():
     assert len(tokenizer(text)) == len(text.split())
 
 
+def test_worked_example():
+    text = "I bought a product called FD543C"
+    words = text.split()[:-1]
+    tokenizer = WordTokenizer(words, add_bos=True, add_eos=True, sequence_length=10)
+    tokens = [tokenizer.id_to_token(id) for id in tokenizer(text).numpy()]
+    assert tokens == ["[BOS]", *words, "[UNK]", "[EOS]", "[PAD]", "[PAD]"]
+
+
+def test_punctuation_as_words():
+    tokenizer = WordTokenizer.train(["It's 5 €, isn't it?"], split_punctuation=True)
+    assert tokenizer.detokenize(tokenizer("It's it?")) == "It ' s it ?"
+    assert "€" in tokenizer.words
+    assert WordTokenizer.from_config(tokenizer.get_config()).split_punctuation
+
+
 def test_detokenize():
     tokenizer = make()
     assert tokenizer.detokenize([[2, 5, 1, 6, 3, 0], [0]]) == ["the [UNK] cat", ""]

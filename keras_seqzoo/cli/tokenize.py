@@ -1,0 +1,70 @@
+"""`seqzoo tokenize`."""
+
+import pathlib
+from typing import Annotated
+
+import tensorflow as tf
+import typer
+
+from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
+from keras_seqzoo.tokenizers import TextTokenizer
+from keras_seqzoo.zoo import preset_path
+
+EXAMPLES = """\b
+Examples:
+  seqzoo tokenize --preset gru_attention_multi30k_en_fr "Two dogs run."
+  seqzoo tokenize --preset my-tokenizer --ids < some.txt > ids.txt
+  seqzoo tokenize --preset my-tokenizer --join < ids.txt
+"""
+
+TOKENIZER_FILE = "tokenizer.json"
+SPACES = str.maketrans({" ": "▁", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+def tokenize(
+    preset: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Name of a preset, or folder of one or of a tokenizer."),
+    ],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT", help="By default lines of the input.")
+    ] = None,
+    ids: Annotated[bool, typer.Option("--ids", help="Write ids, not tokens.")] = False,
+    join: Annotated[
+        bool, typer.Option("--join", help="Read ids, and write the text they stand for.")
+    ] = False,
+):
+    """Cut text into the tokens that a model reads.
+
+    One line for each line, with spaces between the tokens. A space in a token is written as "▁".
+    """
+    if ids and join:
+        raise ValueError("--ids and --join exclude each other")
+    tokenizer = _load(preset)
+    for first, lines in input_chunks(texts):
+        if join:
+            rows = [_ids(line, first + row, tokenizer) for row, line in enumerate(lines)]
+            rows = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
+            write_lines(as_column(text) for text in tokenizer.detokenize(rows))
+            continue
+        for row in tokenizer(lines).to_list():
+            if not ids:
+                row = [tokenizer.id_to_token(id).translate(SPACES) for id in row]
+            write_lines([" ".join(map(str, row))])
+
+
+def _load(preset):
+    folder = pathlib.Path(preset)
+    if not (folder / TOKENIZER_FILE).is_file():
+        folder = preset_path(preset)
+    if not (folder / TOKENIZER_FILE).is_file():
+        raise ValueError(f"--preset {preset} has no {TOKENIZER_FILE}")
+    return TextTokenizer.from_preset(folder, sequence_length=None)
+
+
+def _ids(line, number, tokenizer):
+    size = tokenizer.vocabulary_size()
+    for word in line.split():
+        if not word.isdecimal() or int(word) >= size:
+            raise ValueError(f"line {number}: ids from 0 to {size - 1} are needed, got {word!r}")
+    return [int(word) for word in line.split()]
