@@ -1,12 +1,13 @@
 """The language models that commands take."""
 
+import json
 from typing import Annotated
 
+import keras
 import typer
 
 from keras_seqzoo.models import NGramLanguageModel, RecurrentLanguageModel
 from keras_seqzoo.zoo import preset_path
-from keras_seqzoo.zoo.names import read_metadata
 
 ENDINGS = (".arpa", ".arpa.gz")
 
@@ -22,7 +23,7 @@ LanguageModelPreset = Annotated[
 
 def is_language_model(preset):
     """Whether a preset is a language model, and not one that translates."""
-    return preset.endswith(ENDINGS) or "CausalLM" in _tasks(preset)
+    return preset.endswith(ENDINGS) or _is_recurrent(preset)
 
 
 def load_language_model(preset):
@@ -34,7 +35,7 @@ def load_language_model(preset):
     """
     if preset.endswith(ENDINGS):
         return NGramLanguageModel.from_arpa(preset)
-    if "CausalLM" not in _tasks(preset):
+    if not _is_recurrent(preset):
         raise ValueError(
             f"--preset must be a language model or a file that ends with .arpa or .arpa.gz, "
             f"got {preset}"
@@ -42,5 +43,11 @@ def load_language_model(preset):
     return RecurrentLanguageModel.from_preset(preset)
 
 
-def _tasks(preset):
-    return read_metadata(preset_path(preset)).get("tasks", [])
+def _is_recurrent(preset):
+    # By the class of the task: the metadata that KerasHub itself writes do not name it.
+    path = preset_path(preset) / "task.json"
+    if not path.is_file():
+        return False
+    name = json.loads(path.read_text(encoding="utf-8")).get("registered_name")
+    task = keras.saving.get_registered_object(name)
+    return isinstance(task, type) and issubclass(task, RecurrentLanguageModel)
