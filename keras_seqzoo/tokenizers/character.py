@@ -4,9 +4,10 @@ import json
 import os
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
 from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
 
 VOCABULARY_FILENAME = "characters.json"
@@ -74,6 +75,14 @@ class CharacterTokenizer(TableTokenizer):
             return tf.strings.bytes_split(texts)
         return tf.strings.unicode_split(texts, "UTF-8", errors="replace")
 
+    def encode(self, texts):
+        """Turns rows of text into ids; see the base class."""
+        if self.byte_level:
+            return super().encode(texts)
+        points = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
+        last = tf.size(self._ids_of_points) - 1
+        return points.with_values(tf.gather(self._ids_of_points, tf.minimum(points.values, last)))
+
     def decode(self, ids):
         """Joins characters; special tokens but `[UNK]` are left out."""
         texts = super().decode(ids)
@@ -90,6 +99,13 @@ class CharacterTokenizer(TableTokenizer):
         super().set_pieces(pieces)
         if self.byte_level:
             self.set_vocabulary([*SPECIAL_TOKENS, *(f"<0x{byte[0]:02X}>" for byte in pieces)])
+            return
+        # The id of each code point up to the highest that is known, and of all above it.
+        points = [ord(character) for character in pieces]
+        ids = np.full(max(points, default=0) + 2, SPECIAL_TOKENS.index(UNK), np.int32)
+        ids[points] = range(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + len(points))
+        with tf.init_scope(), tf.device("CPU"):
+            self._ids_of_points = tf.constant(ids)
 
     def save_assets(self, dir_path):
         """Writes the characters to the folder `dir_path`, as a JSON list; no bytes."""

@@ -7,8 +7,10 @@ import tensorflow as tf
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
+from keras_seqzoo.tokenizers.packing import keep
 from keras_seqzoo.tokenizers.pieces import join_surfaces
 from keras_seqzoo.tokenizers.sentence_piece_model import BYTES, ESCAPE, ESCAPES, FIRST, NUL, SPACE
+from keras_seqzoo.tokenizers.words import encode_by_words
 
 UNKNOWN_SURFACE = "\u2047"  # DOUBLE QUESTION MARK
 
@@ -57,11 +59,13 @@ class Segmenter(tf.Module):
         self.pieces = tuple(model.id_to_piece(id) for id in ids)
         self.byte_level = self.pieces[FIRST : FIRST + len(BYTES)] == BYTES
         spec = ModelProto.FromString(proto)
-        self.space = None  # where the space that SentencePiece adds to a text stands
+        self.space = None  # where the space that is added to a text stands
         if spec.normalizer_spec.add_dummy_prefix:
             self.space = "suffix" if spec.trainer_spec.treat_whitespace_as_suffix else "prefix"
+        self._word_by_word = self.space is not None and _keeps_words_apart(model, self.space)
+        spec.normalizer_spec.add_dummy_prefix = False  # it is added here, to each word or text
         with tf.init_scope():
-            self._resource = SegmenterResource(proto)
+            self._resource = SegmenterResource(spec.SerializeToString(deterministic=True))
             self._surfaces = tf.constant([_surface(model, id, self.byte_level) for id in ids])
 
     def tokenize(self, texts, nbest_size=0, alpha=1.0):
@@ -71,6 +75,13 @@ class Segmenter(tf.Module):
         (-1: of all), each with its probability to the power `alpha`; of byte-pair encoding one
         with each merge left out with probability `alpha`.
         """
+        if self._word_by_word and not nbest_size:
+            return self._without_empty_texts(encode_by_words(texts, self._segment), texts)
+        return self._without_empty_texts(self._segment(texts, nbest_size, alpha), texts)
+
+    def _segment(self, texts, nbest_size=0, alpha=1.0):
+        if self.space is not None:
+            texts = tf.strings.join([" ", texts] if self.space == "prefix" else [texts, " "])
         if self.byte_level:
             texts = tf.strings.unicode_transcode(texts, "ISO-8859-1", "UTF-8")
             texts = tf.strings.regex_replace(texts, r"\x00", NUL)
@@ -86,6 +97,12 @@ class Segmenter(tf.Module):
             return_nbest=False,
         )
         return tf.RaggedTensor.from_row_splits(ids, row_splits, validate=False)
+
+    def _without_empty_texts(self, ids, texts):
+        """Takes the added space away where there is nothing but it."""
+        empty = tf.equal(texts, "")
+        lengths = tf.where(empty, tf.zeros_like(ids.row_lengths()), ids.row_lengths())
+        return tf.cond(tf.reduce_any(empty), lambda: keep(ids, lengths, "right"), lambda: ids)
 
     def detokenize(self, ids):
         """Turns ids of shape `(..., length)`, dense or ragged, into texts of shape `(...)`."""
@@ -106,6 +123,16 @@ class Segmenter(tf.Module):
         for character in (SPACE, ESCAPE):  # the escape character comes last
             text = tf.strings.regex_replace(text, ESCAPES[character], character)
         return text
+
+
+def _keeps_words_apart(model, space):
+    """Whether a model cuts the words between spaces each by itself, and keeps all spaces."""
+    for piece in model.id_to_piece(list(range(model.get_piece_size()))):
+        if SPACE in (piece[1:] if space == "prefix" else piece[:-1]):
+            return False
+    text = "  a \u3000b\u00a0 c\td\u2003e   f "
+    words = [model.encode(word, out_type=str) or [SPACE] for word in text.split(" ")]
+    return model.encode(text, out_type=str) == sum(words, [])
 
 
 def _surface(model, id, byte_level):

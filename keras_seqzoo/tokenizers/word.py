@@ -6,7 +6,7 @@ import keras
 
 from keras_seqzoo.tokenizers.pieces import check_words, read_pieces, write_pieces
 from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
-from keras_seqzoo.tokenizers.words import split_words
+from keras_seqzoo.tokenizers.words import encode_by_words, split_words
 
 VOCABULARY_FILENAME = "words.txt"
 
@@ -54,6 +54,10 @@ class WordTokenizer(TableTokenizer):
     def cut(self, texts):
         """Splits texts into words, in graph."""
         return split_words(texts, self.split_punctuation)
+
+    def encode(self, texts):
+        """Turns rows of text into ids; see the base class."""
+        return encode_by_words(texts, super().encode)
 
     def set_pieces(self, pieces):
         """Sets the words, a list of strings."""

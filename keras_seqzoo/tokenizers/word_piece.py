@@ -11,7 +11,7 @@ from keras_seqzoo.tokenizers.merges import learn_merges
 from keras_seqzoo.tokenizers.pieces import check_words, join_surfaces, read_pieces, write_pieces
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK, TextTokenizer
 from keras_seqzoo.tokenizers.texts import count_pieces
-from keras_seqzoo.tokenizers.words import split_words
+from keras_seqzoo.tokenizers.words import encode_by_words, split_words
 
 VOCABULARY_FILENAME = "vocabulary.txt"
 INSIDE = "##"
@@ -141,6 +141,9 @@ class WordPieceTokenizer(TextTokenizer):
 
     def encode(self, texts):
         """Turns rows of text into ids; see the base class."""
+        return encode_by_words(texts, self._match)
+
+    def _match(self, texts):
         words = split_words(texts, self.split_punctuation)
         words = words.with_values(tf.strings.regex_replace(words.values, r"\x00", NUL))
         return self._matcher.tokenize(words).merge_dims(-2, -1)

@@ -13,9 +13,24 @@ def split_words(texts, split_punctuation=False):
     """Splits texts `(rows,)` at white space, as `str.split()`: ragged `(rows, None)`.
 
     With `split_punctuation` each character of the Unicode categories P (punctuation) and S
-    (symbols) is a word by itself. Bytes that are no UTF-8 are read as U+FFFD.
+    (symbols) is a word by itself.
     """
-    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
     if split_punctuation:
         texts = tf.strings.regex_replace(texts, r"([\pP\pS])", r" \1 ")
     return tf.strings.split(tf.strings.regex_replace(texts, f"[{SPACES}]+", " "))
+
+
+def encode_by_words(texts, encode):
+    """Encodes texts word by word, each different word of the batch once.
+
+    Args:
+        texts: strings `(rows,)`, split at U+0020; two of them in a row have an empty word between.
+        encode: callable of strings `(words,)` that gives a ragged tensor `(words, None)`.
+
+    Returns:
+        A ragged tensor `(rows, None)`.
+    """
+    words = tf.strings.split(texts, sep=" ")
+    different, place = tf.unique(words.values)
+    encoded = tf.gather(encode(different), place)
+    return words.with_values(encoded).merge_dims(1, 2)  # (rows, words, None)
