@@ -8,10 +8,13 @@ import keras_hub
 import pytest
 
 from keras_seqzoo import list_presets
-from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.decoding import Sampling
+from keras_seqzoo.models import RecurrentLanguageModel, RecurrentSeq2SeqLM
 from keras_seqzoo.zoo.names import preset_folders, presets_folder
 
-SHIPPED = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}
+TRANSLATORS = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}
+LANGUAGE_MODELS = {"lstm_char_shakespeare"}
+SHIPPED = TRANSLATORS | LANGUAGE_MODELS
 NAMES = sorted(SHIPPED | set(preset_folders()))
 SENTENCE = "A small brown dog is running through the tall grass."
 
@@ -39,10 +42,11 @@ def test_metadata(name):
     metadata = list_presets()[name]
     assert metadata["description"]
     assert "\n" not in metadata["description"]
-    assert name in RecurrentSeq2SeqLM.presets
+    task = RecurrentSeq2SeqLM if name in TRANSLATORS else RecurrentLanguageModel
+    assert name in task.presets
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(TRANSLATORS))
 def test_translates_offline(name, offline):
     model = RecurrentSeq2SeqLM.from_preset(name)
     [[best]] = model.translate([SENTENCE])
@@ -51,8 +55,25 @@ def test_translates_offline(name, offline):
     assert "\u2047" not in best.text  # the unknown token
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_keras_hub_loads_the_folder(name, offline):
+@pytest.mark.parametrize("name", sorted(LANGUAGE_MODELS))
+def test_writes_offline(name, offline):
+    model = RecurrentLanguageModel.from_preset(name)
+    [[text]] = model.generate(["KING"], strategy=Sampling(temperature=0.5, seed=1), max_length=80)
+    assert text.startswith("KING")
+    assert len(set(text.split())) >= 8
+    likely, other = model.score(["The king is dead.", "eTh ingk si dade."])
+    assert likely[0] > other[0] + 20
+
+
+@pytest.mark.parametrize("name", sorted(LANGUAGE_MODELS))
+def test_keras_hub_loads_a_language_model(name, offline):
+    model = keras_hub.models.CausalLM.from_preset(str(preset_folders()[name]))
+    assert isinstance(model, RecurrentLanguageModel)
+    assert model.generate("KING", max_length=20).startswith("KING")
+
+
+@pytest.mark.parametrize("name", sorted(TRANSLATORS))
+def test_keras_hub_loads_a_translator(name, offline):
     model = keras_hub.models.Seq2SeqLM.from_preset(str(preset_folders()[name]))
     assert isinstance(model, RecurrentSeq2SeqLM)
     assert model.generate(SENTENCE)
@@ -62,7 +83,7 @@ def test_keras_hub_loads_the_folder(name, offline):
 def test_size_and_files(name):
     files = [path for path in preset_folders()[name].rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 40e6
-    assert {path.suffix for path in files} == {".h5", ".json", ".md", ".spm"}
+    assert {path.suffix for path in files} - {".spm"} == {".h5", ".json", ".md"}
     for path in files:
         if path.suffix == ".h5":
             with h5py.File(path) as weights:
@@ -76,5 +97,6 @@ def test_model_card(name):
         text = re.search(rf"^##+ {section}\n(.*?)(?=^##+ |\Z)", card, re.MULTILINE | re.DOTALL)
         assert text, f"the model card of {name} has no section {section}"
         assert len(text[1].split()) >= 5
-    assert "seqzoo train translate" in card
-    assert re.search(r"BLEU", card)
+    command, measure = ("translate", "BLEU") if name in TRANSLATORS else ("lm", "Perplexity")
+    assert f"seqzoo train {command} " in card
+    assert measure in card
