@@ -1,0 +1,74 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.tokenizers import WordTokenizer
+
+WORDS = ["king", "queen", "man", "woman", "éclair"]
+MATRIX = np.array([[3, 1, 0], [3, 2, 0], [1, 1, 0], [1, 2, 0.5], [-1, 0, 2]], np.float32)
+
+
+@pytest.fixture
+def vectors():
+    return WordVectors(WORDS, MATRIX)
+
+
+def cosine(one, other):
+    return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+
+
+def test_a_word_and_its_vector(vectors):
+    assert len(vectors) == 5 and "man" in vectors and "boy" not in vectors
+    np.testing.assert_array_equal(vectors["queen"], MATRIX[1])
+    assert vectors.similarity("man", "woman") == pytest.approx(cosine(MATRIX[2], MATRIX[3]))
+    with pytest.raises(KeyError, match="'womans'; did you mean woman"):
+        vectors["womans"]
+
+
+def test_most_similar(vectors):
+    cosines = [cosine(row, MATRIX[0]) for row in MATRIX]
+    order = sorted(range(1, 5), key=lambda row: -cosines[row])
+    found = vectors.most_similar("king", 3)
+    assert [word for word, _ in found] == [WORDS[row] for row in order[:3]]
+    np.testing.assert_allclose([c for _, c in found], [cosines[row] for row in order[:3]], 1e-5)
+    assert len(vectors.most_similar("king", 100)) == 4
+    assert vectors.most_similar(2 * MATRIX[4], 1)[0] == ("éclair", pytest.approx(1))
+    with pytest.raises(ValueError, match="`number`"):
+        vectors.most_similar("king", 0)
+
+
+def test_analogy(vectors):
+    unit = MATRIX / np.linalg.norm(MATRIX, axis=1, keepdims=True)
+    wanted = unit[0] - unit[2] + unit[3]
+    expected = {WORDS[row]: cosine(unit[row], wanted) for row in (1, 4)}
+    assert dict(vectors.analogy("man", "king", "woman")) == pytest.approx(expected, abs=1e-6)
+    assert vectors.analogy("man", "king", "woman", 1)[0][0] == "queen"
+    with pytest.raises(KeyError, match="boy"):
+        vectors.analogy("man", "king", "boy")
+
+
+def test_embedding_layer(vectors):
+    layer = vectors.embedding_layer()
+    np.testing.assert_array_equal(layer(np.array([[4, 0]])), MATRIX[None, [4, 0]])
+    assert not layer.trainable_weights
+    tokenizer = WordTokenizer(["woman", "child", "king"])
+    layer = vectors.embedding_layer(tokenizer, trainable=True, mask_zero=True)
+    found = layer(tokenizer(["woman child king"]).to_tensor())[0]
+    np.testing.assert_array_equal(found, [MATRIX[3], [0, 0, 0], MATRIX[0]])
+    assert len(layer.trainable_weights) == 1 and layer.mask_zero
+    model = keras.Sequential([layer, keras.layers.GlobalAveragePooling1D()])
+    assert model(tokenizer(["king"]).to_tensor()).shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "matrix", "match"),
+    [
+        (["a"], [[1.0], [2.0]], r"each of the 1 words.*\(2, 1\)"),
+        (["a"], [1.0], r"\(1,\)"),
+        (["a", "a"], [[1.0], [2.0]], "`words` must differ"),
+    ],
+)
+def test_bad_arguments(words, matrix, match):
+    with pytest.raises(ValueError, match=match):
+        WordVectors(words, matrix)
