@@ -48,7 +48,9 @@ class HierarchicalSoftmax(LargeSoftmax):
                 f"shape {used.shape}."
             )
         parents, is_right = huffman_tree(used)
-        self._nodes, self._turns, self.lengths = _paths(parents, is_right, self.vocabulary_size)
+        self._nodes, self._turns, self.lengths = huffman_paths(
+            parents, is_right, self.vocabulary_size
+        )
         self._levels = _levels(parents, is_right, self.vocabulary_size)
 
     def build(self, hidden_shape):
@@ -121,8 +123,18 @@ def huffman_tree(counts):
     return parents, is_right
 
 
-def _paths(parents, is_right, size):
-    """The inner nodes on the way to each token, padded: nodes, turns and lengths."""
+def huffman_paths(parents, is_right, size):
+    """Lists the inner nodes on the way to each token.
+
+    Args:
+        parents: int32 `(2 V - 1,)`, see `huffman_tree`.
+        is_right: bool `(2 V - 1,)`.
+        size: int, V.
+
+    Returns:
+        A tuple of `nodes`, int32 `(V, longest)`, numbered from 0; `turns`, float32 of that shape, 1
+        for left, -1 for right, 0 after the end; and `lengths`, int32 `(V,)`.
+    """
     depths = _depths(parents)
     lengths = depths[:size]
     nodes = np.zeros((size, lengths.max()), np.int32)

@@ -1,0 +1,167 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.models.word_vectors import RowAdagrad, Word2Vec
+from keras_seqzoo.models.word_vectors.windows import neighbours
+
+WORDS = ["a", "b", "c", "d", "e", "f"]
+COUNTS = [10, 8, 5, 3, 2, 1]
+
+
+def make(**kwargs):
+    model = Word2Vec(WORDS, COUNTS, dimensions=4, window=2, subsample=0, **kwargs)
+    generator = np.random.default_rng(0)
+    model.set_weights([generator.normal(size=weight.shape) for weight in model.weights])
+    return model
+
+
+def batch(seed=0):
+    generator = np.random.default_rng(seed)
+    sentences = np.array([[-1, -1, 0, 0, 0, 1, 1], [0, 1, 1, 2, 2, -1, -1]], np.int32)
+    return {
+        "words": tf.constant(generator.integers(0, 6, (2, 7)), tf.int32),
+        "sentences": tf.constant(sentences),
+        "reach": tf.constant([[1, 2, 2], [2, 1, 2]], tf.int32),
+    }
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def predictions(model, x):
+    """The hidden vectors and the words that they are to predict, one by one."""
+    vectors = model.get_weights()[0]
+    near = neighbours(x["sentences"], x["reach"], 2).numpy()
+    words = x["words"].numpy()
+    for row in range(2):
+        for place in range(3):
+            around = np.flatnonzero(near[row, place])
+            centre = words[row, place + 2]
+            if model.architecture == "skip-gram":
+                for other in around:
+                    yield vectors[centre], words[row, other]
+            elif len(around):
+                yield vectors[words[row, around]].mean(axis=0), centre
+
+
+@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+def test_full_softmax(architecture):
+    model, x = make(architecture=architecture, objective="full"), batch()
+    outputs = model.get_weights()[1]
+    losses = []
+    for hidden, word in predictions(model, x):
+        scores = outputs @ hidden
+        losses.append(np.log(np.exp(scores).sum()) - scores[word])
+    assert len(losses) >= 4
+    assert float(model.compute_loss(x, y_pred=model(x))) == pytest.approx(np.mean(losses), 1e-5)
+
+
+@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+def test_hierarchical_softmax(architecture):
+    model, x = make(architecture=architecture, objective="hierarchical"), batch()
+    outputs = model.get_weights()[1]
+
+    def log_probability(word, hidden):
+        turns, nodes = model._turns[word], model._nodes[word]
+        return sum(
+            np.log(sigmoid(turn * outputs[node] @ hidden))
+            for node, turn in zip(nodes, turns, strict=True)
+            if turn
+        )
+
+    losses = []
+    for hidden, word in predictions(model, x):
+        losses.append(-log_probability(word, hidden))
+        total = sum(np.exp(log_probability(other, hidden)) for other in range(6))
+        assert total == pytest.approx(1, 1e-5)
+    assert float(model.compute_loss(x, y_pred=model(x))) == pytest.approx(np.mean(losses), 1e-5)
+
+
+@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+def test_negative_sampling_in_expectation(architecture):
+    model, x = make(architecture=architecture, noise_words=4096, negatives=3), batch()
+    outputs = model.get_weights()[1]
+    noise = np.array(COUNTS) ** 0.75
+    noise /= noise.sum()
+    losses = [
+        -np.log(sigmoid(outputs[word] @ hidden))
+        - 3 * (noise * np.log(sigmoid(-outputs @ hidden))).sum()
+        for hidden, word in predictions(model, x)
+    ]
+    found = float(model.compute_loss(x, y_pred=model(x)))
+    assert found == pytest.approx(np.mean(losses), rel=0.05)
+
+
+def test_row_adagrad():
+    generator = np.random.default_rng(0)
+    weights, sums = generator.normal(size=(6, 3)).astype(np.float32), np.zeros(6)
+    variable = keras.Variable(weights)
+    optimizer = RowAdagrad(0.5)
+    for _ in range(3):
+        rows = generator.integers(0, 6, 8)
+        values = generator.normal(size=(8, 3)).astype(np.float32)
+        optimizer.apply([tf.IndexedSlices(tf.constant(values), tf.constant(rows))], [variable])
+        gradient = np.zeros((6, 3))
+        np.add.at(gradient, rows, values)
+        sums += (gradient**2).mean(axis=1)
+        seen = np.unique(rows)
+        weights[seen] -= 0.5 * gradient[seen] / np.sqrt(sums[seen] + 1e-12)[:, None]
+    np.testing.assert_allclose(variable, weights, rtol=1e-4, atol=1e-5)
+    dense = keras.Variable(np.ones((2, 3), np.float32))
+    other = RowAdagrad(0.5)
+    other.apply([tf.constant([[1.0, 1, 1], [2, 0, 0]])], [dense])
+    expected = [[0.5] * 3, [1 - 0.5 * 2 / np.sqrt(4 / 3), 1, 1]]
+    np.testing.assert_allclose(dense, expected, rtol=1e-5)
+    assert RowAdagrad.from_config(optimizer.get_config()).epsilon == 1e-12
+
+
+TEXT = ["king rules land", "queen rules land", "dog eats bone", "cat eats bone"] * 60
+
+
+@pytest.mark.parametrize("objective", ["negative-sampling", "hierarchical", "full"])
+@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+def test_words_that_stand_alike_become_alike(architecture, objective, tmp_path):
+    keras.utils.set_random_seed(1)
+    model = Word2Vec.for_text(
+        TEXT, dimensions=8, architecture=architecture, objective=objective, window=2, subsample=0
+    )
+    assert model.words[:2] == ["bone", "eats"] and model.counts.tolist() == [120] * 4 + [60] * 4
+    model.compile()
+    history = model.fit(model.batches(TEXT, words=90, row_length=16), epochs=12, verbose=0)
+    assert history.history["loss"][-1] < history.history["loss"][0]
+    vectors = model.vectors()
+    for one, alike, other in (("king", "queen", "dog"), ("cat", "dog", "king")):
+        assert vectors.similarity(one, alike) > vectors.similarity(one, other) + 0.1
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    np.testing.assert_array_equal(loaded.vectors().matrix, vectors.matrix)
+    assert loaded.get_config() == model.get_config()
+    np.testing.assert_array_equal(loaded(np.array([[0, 3]]))[0, 1], vectors[model.words[3]])
+
+
+def test_words_that_are_not_known_are_left_out():
+    model = Word2Vec.for_text(["a b", "a b c"], minimum_count=2, window=1, subsample=0)
+    assert model.words == ["a", "b"]
+    [part] = model.batches(["c a c b", "x", "b"])
+    words, sentences = part["words"].numpy()[0], part["sentences"].numpy()[0]
+    assert words[1:4].tolist() == [0, 1, 1] and sentences[1:5].tolist() == [0, 0, 2, -1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"architecture": "glove"}, "`architecture`.*skip-gram, cbow.*'glove'"),
+        ({"objective": "nce"}, "`objective`"),
+        ({"window": 0}, "`window`"),
+        ({"dimensions": 0}, "`dimensions`"),
+        ({"negatives": 0}, "`negatives`"),
+        ({"subsample": -1}, "`subsample`"),
+        ({"counts": [1]}, "`counts` must be 2 integers"),
+    ],
+)
+def test_bad_arguments(arguments, match):
+    with pytest.raises(ValueError, match=match):
+        Word2Vec(**{"words": ["a", "b"], "counts": [2, 1], **arguments})
