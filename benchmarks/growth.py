@@ -20,7 +20,7 @@ from peer_model import full_pairs
 from keras_seqzoo.data import bucketed_batches
 from keras_seqzoo.layers import GRU, LSTM
 from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
-from keras_seqzoo.plots.alignment import check_figure_path
+from keras_seqzoo.plots import check_figure_path
 
 BATCH, UNITS = 64, 256
 MEAN_WIDTH, SPREAD = 24, 16

@@ -26,6 +26,8 @@ from keras_seqzoo.cli.rescore import EXAMPLES as RESCORE_EXAMPLES
 from keras_seqzoo.cli.rescore import rescore
 from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
 from keras_seqzoo.cli.score import score
+from keras_seqzoo.cli.similar import EXAMPLES as SIMILAR_EXAMPLES
+from keras_seqzoo.cli.similar import similar
 from keras_seqzoo.cli.tokenize import EXAMPLES as TOKENIZE_EXAMPLES
 from keras_seqzoo.cli.tokenize import tokenize
 from keras_seqzoo.cli.train_lm import EXAMPLES as TRAIN_LM_EXAMPLES
@@ -36,6 +38,8 @@ from keras_seqzoo.cli.train_tokenizer import EXAMPLES as TRAIN_TOKENIZER_EXAMPLE
 from keras_seqzoo.cli.train_tokenizer import train_tokenizer
 from keras_seqzoo.cli.train_translate import EXAMPLES as TRAIN_TRANSLATE_EXAMPLES
 from keras_seqzoo.cli.train_translate import train_translate
+from keras_seqzoo.cli.train_vectors import EXAMPLES as TRAIN_VECTORS_EXAMPLES
+from keras_seqzoo.cli.train_vectors import train_vectors
 from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
 from keras_seqzoo.cli.translate import translate
 
@@ -67,12 +71,14 @@ app.command("lexicon", epilog=LEXICON_EXAMPLES)(lexicon)
 app.command("rescore", epilog=RESCORE_EXAMPLES)(rescore)
 app.command("generate", epilog=GENERATE_EXAMPLES)(generate)
 app.command("tokenize", epilog=TOKENIZE_EXAMPLES)(tokenize)
+app.command("similar", epilog=SIMILAR_EXAMPLES)(similar)
 app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
 train.command("translate", epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)
 train.command("lm", epilog=TRAIN_LM_EXAMPLES)(train_lm)
 train.command("ngram", epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
 train.command("tokenizer", epilog=TRAIN_TOKENIZER_EXAMPLES)(train_tokenizer)
+train.command("vectors", epilog=TRAIN_VECTORS_EXAMPLES)(train_vectors)
 
 
 def _show_version(wanted):

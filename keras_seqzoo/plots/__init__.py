@@ -1,5 +1,7 @@
-"""Figures. They need matplotlib, the extra `plot`."""
+"""Figures. They need matplotlib and scikit-learn, the extra `plot`."""
 
-from keras_seqzoo.plots.alignment import check_figure_path, plot_alignment
+from keras_seqzoo.plots.alignment import plot_alignment
+from keras_seqzoo.plots.figures import check_figure_path
+from keras_seqzoo.plots.word_vectors import plot_neighbours
 
-__all__ = ["check_figure_path", "plot_alignment"]
+__all__ = ["check_figure_path", "plot_alignment", "plot_neighbours"]

@@ -6,16 +6,20 @@ from keras_seqzoo.models.word_vectors.evaluation import (
     evaluate_analogies,
     evaluate_similarities,
 )
+from keras_seqzoo.models.word_vectors.phrases import Phrases
+from keras_seqzoo.models.word_vectors.projector import save_projector
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.word2vec import Word2Vec
 
 __all__ = [
     "AnalogyReport",
+    "Phrases",
     "RowAdagrad",
     "SimilarityReport",
     "Word2Vec",
     "WordVectors",
     "evaluate_analogies",
     "evaluate_similarities",
+    "save_projector",
 ]

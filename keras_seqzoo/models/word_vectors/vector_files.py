@@ -1,5 +1,7 @@
 """Files of word vectors: word2vec's two formats and GloVe's."""
 
+import re
+
 import numpy as np
 
 from keras_seqzoo.checks import check_choice
@@ -67,6 +69,8 @@ def read_vectors(path, format="word2vec"):
         first = 2
         if len(lines) != number:
             raise ValueError(f"{path}: line 1 says {number} words, but there are {len(lines)}")
+    elif lines and re.fullmatch(r"\d+ \d+", lines[0]):
+        raise ValueError(f"{path}: {lines[0]!r} is the first line of a file in word2vec's format")
     words, rows = [], []
     for place, line in enumerate(lines, first):
         # From the right: GloVe has words with a space in them.

@@ -64,12 +64,15 @@ class WordVectors:
 
     def row_of(self, word):
         """Gives the row of a word; raises `KeyError`, with words that are near, without one."""
-        try:
-            return self._row[word]
-        except KeyError:
-            near = difflib.get_close_matches(word, self.words[:50_000], n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise KeyError(f"there is no vector of {word!r}{hint}") from None
+        if word not in self._row:
+            raise KeyError(self.why_not(word))
+        return self._row[word]
+
+    def why_not(self, word):
+        """Says that a word has no vector, and which ones are spelled like it."""
+        near = difflib.get_close_matches(word, self.words[:50_000], n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        return f"there is no vector of {word!r}{hint}"
 
     def similarity(self, one, other):
         """Gives the cosine of the angle between the vectors of two words."""

@@ -112,11 +112,14 @@ class Word2Vec(keras.Model):
     def _make_weights(self):
         size, half = len(self.words), 0.5 / self.dimensions
         rows = size - 1 if self.objective == "hierarchical" else size
-        initial = keras.initializers.RandomUniform(-half, half)
-        shape = (size, self.dimensions)
-        self.embeddings = self.add_weight(shape=shape, initializer=initial, name="embeddings")
-        shape = (rows, self.dimensions)
-        self.outputs_ = self.add_weight(shape=shape, initializer="zeros", name="outputs")
+        self.embeddings = self.add_weight(
+            shape=(size, self.dimensions),
+            initializer=keras.initializers.RandomUniform(-half, half),
+            name="embeddings",
+        )
+        self.output_vectors = self.add_weight(
+            shape=(rows, self.dimensions), initializer="zeros", name="output_vectors"
+        )
         if self.objective == "hierarchical":
             tree = huffman_tree(self.counts.astype(np.float64))
             self._nodes, self._turns, _ = huffman_paths(*tree, size)
@@ -192,26 +195,26 @@ class Word2Vec(keras.Model):
     # hidden: (rows, length, dimensions); words: (rows, width); wanted: (rows, length, width)
 
     def _negative_sampling(self, hidden, words, wanted):
-        scores = tf.matmul(hidden, tf.gather(self.outputs_, words), transpose_b=True)
+        scores = tf.matmul(hidden, tf.gather(self.output_vectors, words), transpose_b=True)
         losses = tf.reduce_sum(wanted * tf.nn.softplus(-scores), axis=2)
         drawn = tf.random.uniform([tf.shape(words)[0], self.noise_words])
         noise = tf.searchsorted(self._noise, tf.reshape(drawn, [-1]))
         noise = tf.reshape(tf.minimum(noise, len(self.words) - 1), tf.shape(drawn))
-        scores = tf.matmul(hidden, tf.gather(self.outputs_, noise), transpose_b=True)
+        scores = tf.matmul(hidden, tf.gather(self.output_vectors, noise), transpose_b=True)
         weight = tf.reduce_sum(wanted, axis=2) * (self.negatives / self.noise_words)
         return losses + weight * tf.reduce_sum(tf.nn.softplus(scores), axis=2)
 
     def _hierarchical(self, hidden, words, wanted):
         nodes, turns = tf.gather(self._nodes, words), tf.gather(self._turns, words)
-        rows = tf.gather(self.outputs_, nodes)  # (rows, width, longest path, dimensions)
+        rows = tf.gather(self.output_vectors, nodes)  # (rows, width, longest path, dimensions)
         scores = tf.einsum("rld,rwpd->rlwp", hidden, rows)
         turns = turns[:, tf.newaxis]
         turned = tf.where(turns == 0, 0.0, tf.nn.softplus(-turns * scores))
         return tf.reduce_sum(wanted * tf.reduce_sum(turned, axis=3), axis=2)
 
     def _full(self, hidden, words, wanted):
-        scores = tf.matmul(hidden, tf.gather(self.outputs_, words), transpose_b=True)
-        everything = tf.einsum("rld,vd->rlv", hidden, tf.convert_to_tensor(self.outputs_))
+        scores = tf.matmul(hidden, tf.gather(self.output_vectors, words), transpose_b=True)
+        everything = tf.einsum("rld,vd->rlv", hidden, tf.convert_to_tensor(self.output_vectors))
         total = tf.reduce_logsumexp(everything, axis=2)
         return tf.reduce_sum(wanted, axis=2) * total - tf.reduce_sum(wanted * scores, axis=2)
 

@@ -72,6 +72,7 @@ def test_glove_as_it_is_published(tmp_path):
         ("word2vec", b"1 1\n\xff 1\n", "line 2: not UTF-8"),
         ("glove", b"a 1 2\nb 1\n", "line 2: a word and 2 numbers"),
         ("glove", b"a\n", "line 1"),
+        ("glove", b"1 2\na 1 2\n", "'1 2' is the first line of a file in word2vec's format"),
         ("word2vec-binary", b"2 1\na \x00\x00\x00\x00\n", "2 words are promised.*after 1"),
         ("word2vec-binary", b"1 2\na \x00\x00", "ends after 0"),
         ("gensim", b"", "`format`.*word2vec, word2vec-binary, glove"),

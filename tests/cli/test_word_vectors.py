@@ -1,0 +1,67 @@
+"""`seqzoo train vectors` and `seqzoo similar`."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from keras_seqzoo.models.word_vectors import WordVectors
+
+TEXT = "King rules land.\nQueen rules land.\n\nDog eats bone\nCat eats bone\n" * 30
+OPTIONS = ("--dimensions", 8, "--window", 2, "--subsample", 0, "--epochs", 2, "--minimum-count", 2)
+
+
+def test_there_and_back(seqzoo, tmp_path):
+    out, text = tmp_path / "vectors", tmp_path / "text.gz"
+    text.write_bytes(gzip.compress(TEXT.encode()))
+    flags = ("--normalization", "lowercase", "--split-punctuation", "--phrases", 1)
+    result = seqzoo("train", "vectors", *OPTIONS, *flags, "--text", text, "--out", out)
+    assert result.status == 0, result.errors
+    first, *epochs = result.errors.splitlines()
+    assert first == "150 lines, 420 words of 9 kinds"
+    assert [line.split("  loss ")[0] for line in epochs] == ["epoch 1", "epoch 2"]
+    vectors = WordVectors.load(out)
+    assert vectors.matrix.shape == (9, 8) and "king" in vectors and "." in vectors
+    again = tmp_path / "again"
+    seqzoo("train", "vectors", *OPTIONS, *flags, "--out", again, stdin=TEXT.encode())
+    np.testing.assert_allclose(WordVectors.load(again).matrix, vectors.matrix, atol=1e-5)
+    found = seqzoo("similar", "--vectors", out, "--number", 2, "king", "dog")
+    rows = [line.split("\t") for line in found.output.splitlines()]
+    expected = [(word, *near) for word in ("king", "dog") for near in vectors.most_similar(word, 2)]
+    assert [tuple(row[:2]) for row in rows] == [row[:2] for row in expected]
+    assert [float(row[2]) for row in rows] == pytest.approx([row[2] for row in expected], abs=1e-3)
+    found = seqzoo("similar", "--vectors", out, "--analogy", "--number", 1, "dog", "eats", "king")
+    assert found.output.split("\t")[1] == vectors.analogy("dog", "eats", "king", 1)[0][0]
+
+
+def test_other_kinds(seqzoo, tmp_path):
+    out = tmp_path / "vectors"
+    kinds = ("--architecture", "cbow", "--objective", "hierarchical", "--format", "word2vec-binary")
+    result = seqzoo("train", "vectors", *OPTIONS, *kinds, "--out", out, stdin=TEXT.encode())
+    assert result.status == 0
+    result = seqzoo("similar", "--vectors", out, "--format", "word2vec-binary", "King")
+    assert len(result.output.splitlines()) == len(WordVectors.load(out, "word2vec-binary")) - 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("train", "vectors"), "'--out'"),
+        (("train", "vectors", "--out", "none/file"), "no such folder: none"),
+        (("train", "vectors", "--out", "new", "--text", "none"), "no such file: none"),
+        (("train", "vectors", "--out", "new"), "must have a word that comes 5 times"),
+        (("train", "vectors", "--out", "new", "--normalization", "x"), "`normalization`"),
+        (("similar", "--vectors", "none", "king"), "no such file: none"),
+        (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
+        (("similar", "--vectors", "good", "--analogy", "king"), "needs three words, got 1"),
+        (("similar", "--vectors", "good", "--format", "glove", "king"), "word2vec's format"),
+        (("similar", "--vectors", "good"), "WORD"),
+    ],
+)
+def test_errors(seqzoo, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good").write_text("2 2\nking 1 2\nqueen 1 3\n")
+    result = seqzoo(*arguments)
+    assert result.status == 2
+    assert message in result.errors and result.errors.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["good"]
