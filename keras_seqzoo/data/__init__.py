@@ -1,28 +1,53 @@
 """Text files to batches."""
 
+from keras_seqzoo.data.columns import read_columns, write_columns
+from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
+from keras_seqzoo.data.labelled_texts import labelled_batches, read_labelled_texts
 from keras_seqzoo.data.length_buckets import (
     bucketed_batches,
     count_buckets,
     length_sorted_batches,
 )
 from keras_seqzoo.data.multi30k import load_multi30k
+from keras_seqzoo.data.tagged_sentences import (
+    TaggedSentences,
+    read_tagged_sentences,
+    tagged_batches,
+)
 from keras_seqzoo.data.text_files import read_lines, read_paragraphs, read_parallel
 from keras_seqzoo.data.token_pairs import RaggedIds, TokenPairs, tokenize_pairs
 from keras_seqzoo.data.token_streams import sentence_batches, stream_batches
 from keras_seqzoo.data.translation import translation_batches
+from keras_seqzoo.data.tree_batches import tree_batch, tree_signature
+from keras_seqzoo.data.trees import Tree, dependency_tree, read_bracketed_trees
 
 __all__ = [
+    "ConlluSentence",
     "RaggedIds",
+    "TaggedSentences",
     "TokenPairs",
+    "Tree",
     "bucketed_batches",
     "count_buckets",
+    "dependency_tree",
+    "labelled_batches",
     "length_sorted_batches",
     "load_multi30k",
+    "read_bracketed_trees",
+    "read_columns",
+    "read_conllu",
+    "read_labelled_texts",
     "read_lines",
     "read_paragraphs",
     "read_parallel",
+    "read_tagged_sentences",
     "sentence_batches",
     "stream_batches",
+    "tagged_batches",
     "tokenize_pairs",
     "translation_batches",
+    "tree_batch",
+    "tree_signature",
+    "write_columns",
+    "write_conllu",
 ]

@@ -75,23 +75,57 @@ def bucketed_batches(
 
     def generate():
         nonlocal iterations
-        generator = np.random.default_rng(_seed_words(seed, iterations))
+        words = _seed_words(seed, iterations)
         iterations += reshuffle_each_epoch
-        batches = [
-            (rows[begin : begin + batch_size], width)
-            for rows, width in zip(
-                [generator.permutation(rows) for rows in buckets] if shuffle else buckets,
-                boundaries,
-                strict=True,
-            )
-            for begin in range(0, len(rows), batch_size)
-            if not drop_remainder or begin + batch_size <= len(rows)
-        ]
-        order = generator.permutation(len(batches)) if shuffle else range(len(batches))
-        for index in order:
-            yield _padded_batch(pairs, *batches[index], batch_size, pad_token_id)
+        order = bucket_order(buckets, batch_size, shuffle, words, drop_remainder)
+        for rows, bucket in order:
+            yield _padded_batch(pairs, rows, boundaries[bucket], batch_size, pad_token_id)
 
-    dataset = tf.data.Dataset.from_generator(generate, output_signature=_SIGNATURE)
+    return generated(generate, _SIGNATURE, steps)
+
+
+def bucket_order(buckets, batch_size, shuffle, seed, drop_remainder=False):
+    """Orders the batches of an epoch over buckets.
+
+    Args:
+        buckets: list of integer arrays, the rows of each bucket.
+        batch_size: int.
+        shuffle: bool, whether rows within buckets, and then batches, come in random order.
+        seed: integer or sequence of them.
+        drop_remainder: bool, whether to leave out what is no full batch.
+
+    Returns:
+        A list of pairs of the rows of a batch and the number of its bucket.
+    """
+    generator = np.random.default_rng(seed)
+    buckets = [generator.permutation(rows) for rows in buckets] if shuffle else buckets
+    batches = [
+        (rows[begin : begin + batch_size], bucket)
+        for bucket, rows in enumerate(buckets)
+        for begin in range(0, len(rows), batch_size)
+        if not drop_remainder or begin + batch_size <= len(rows)
+    ]
+    order = generator.permutation(len(batches)) if shuffle else range(len(batches))
+    return [batches[index] for index in order]
+
+
+def bucket_rows(lengths, boundaries):
+    """Gives the rows of each boundary: those that it is the first not to be exceeded by.
+
+    Args:
+        lengths: integers `(rows,)`. What is longer than the last boundary counts as that long.
+        boundaries: list of increasing ints.
+
+    Returns:
+        A list of integer arrays.
+    """
+    bucket = np.searchsorted(boundaries, np.minimum(lengths, boundaries[-1]))
+    return [np.flatnonzero(bucket == number) for number in range(len(boundaries))]
+
+
+def generated(generate, signature, steps):
+    """Makes a dataset of what a generator function gives in so many steps."""
+    dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
     return without_autotuning(dataset)
 

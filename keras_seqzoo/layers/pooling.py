@@ -3,7 +3,10 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.masks import valid_steps
+
+MODES = ("last", "ends", "mean", "max")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -11,13 +14,15 @@ class SequencePooling(keras.layers.Layer):
     """Pools the valid steps of a sequence into one vector.
 
     - "last": the vector of the last valid step, wherever padding stands;
+    - "ends": the first half of the last valid step's vector and the second half of the first
+      one's: where the outputs of a `Bidirectional` have read everything, each in its direction;
     - "mean": the mean over the valid steps, computed in float32;
     - "max": the maximum over the valid steps, feature by feature.
 
     Rows that are all padding give zeros.
 
     Args:
-        mode: "last", "mean" or "max".
+        mode: "last", "ends", "mean" or "max".
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments:
@@ -29,7 +34,7 @@ class SequencePooling(keras.layers.Layer):
         A float tensor `(batch, features)` in the compute dtype.
 
     Raises:
-        ValueError: if `mode` is none of the above, or shapes do not fit.
+        ValueError: if `mode` is none of the above, shapes do not fit, or there are no two halves.
 
     Example:
     >>> sequence = keras.ops.array([[[1.0], [3.0], [100.0]]])
@@ -39,8 +44,7 @@ class SequencePooling(keras.layers.Layer):
     """
 
     def __init__(self, mode="last", **kwargs):
-        if mode not in ("last", "mean", "max"):
-            raise ValueError(f'`mode` needs "last", "mean" or "max", but is {mode!r}')
+        check_choice("mode", mode, MODES)
         super().__init__(**kwargs)
         self.mode = mode
         self.supports_masking = True
@@ -52,6 +56,8 @@ class SequencePooling(keras.layers.Layer):
                 "`sequence` needs the shape (batch, time, features), "
                 f"but has the shape {tuple(sequence.shape)}"
             )
+        if self.mode == "ends" and sequence.shape[2] % 2:
+            raise ValueError(f'"ends" needs an even number of features, got {sequence.shape[2]}')
         valid = valid_steps(mask, sequence)
         kept = valid[:, :, tf.newaxis]  # (batch, time, 1)
         if self.mode == "mean":
@@ -64,6 +70,11 @@ class SequencePooling(keras.layers.Layer):
             steps = tf.range(tf.shape(valid)[1])
             last = tf.reduce_max(tf.where(valid, steps, 0), axis=1)  # (batch,)
             pooled = tf.gather(sequence, last, batch_dims=1)
+        if self.mode == "ends":
+            first = tf.argmax(valid, axis=1, output_type=tf.int32)
+            other = tf.gather(sequence, first, batch_dims=1)
+            half = sequence.shape[2] // 2
+            pooled = tf.concat([pooled[:, :half], other[:, half:]], axis=1)
         return tf.where(tf.reduce_any(kept, axis=1), pooled, tf.zeros_like(pooled))
 
     def compute_mask(self, sequence, previous_mask=None):

@@ -1,5 +1,9 @@
 """Measures of quality."""
 
+from keras_seqzoo.metrics.class_report import ClassReport, class_report, confusion_matrix
+from keras_seqzoo.metrics.entity_scores import EntityScores, entities, entity_scores
+from keras_seqzoo.metrics.label_metrics import SentenceAccuracy, TokenAccuracy
+from keras_seqzoo.metrics.label_score import LabelScore
 from keras_seqzoo.metrics.perplexity import Perplexity
 from keras_seqzoo.metrics.sentence_bleu import ngram_precisions, sentence_bleu
 from keras_seqzoo.metrics.text_metrics import BLEU, ChrF
@@ -8,8 +12,17 @@ from keras_seqzoo.metrics.translation_scores import TranslationScores, score_tra
 __all__ = [
     "BLEU",
     "ChrF",
+    "ClassReport",
+    "EntityScores",
+    "LabelScore",
     "Perplexity",
+    "SentenceAccuracy",
+    "TokenAccuracy",
     "TranslationScores",
+    "class_report",
+    "confusion_matrix",
+    "entities",
+    "entity_scores",
     "ngram_precisions",
     "score_translations",
     "sentence_bleu",

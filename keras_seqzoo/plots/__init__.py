@@ -1,7 +1,13 @@
 """Figures. They need matplotlib and scikit-learn, the extra `plot`."""
 
 from keras_seqzoo.plots.alignment import plot_alignment
+from keras_seqzoo.plots.confusion import plot_confusion
 from keras_seqzoo.plots.figures import check_figure_path
 from keras_seqzoo.plots.word_vectors import plot_neighbours
 
-__all__ = ["check_figure_path", "plot_alignment", "plot_neighbours"]
+__all__ = [
+    "check_figure_path",
+    "plot_alignment",
+    "plot_confusion",
+    "plot_neighbours",
+]

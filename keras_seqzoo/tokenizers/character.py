@@ -77,9 +77,9 @@ class CharacterTokenizer(TableTokenizer):
 
     def encode(self, texts):
         """Turns rows of text into ids; see the base class."""
-        if self.byte_level:
-            return super().encode(texts)
-        points = tf.strings.unicode_decode(texts, "UTF-8", errors="replace")
+        # ISO 8859-1 reads byte b as code point b.
+        encoding = "ISO-8859-1" if self.byte_level else "UTF-8"
+        points = tf.strings.unicode_decode(texts, encoding, errors="replace")
         last = tf.size(self._ids_of_points) - 1
         return points.with_values(tf.gather(self._ids_of_points, tf.minimum(points.values, last)))
 
@@ -99,7 +99,6 @@ class CharacterTokenizer(TableTokenizer):
         super().set_pieces(pieces)
         if self.byte_level:
             self.set_vocabulary([*SPECIAL_TOKENS, *(f"<0x{byte[0]:02X}>" for byte in pieces)])
-            return
         # The id of each code point up to the highest that is known, and of all above it.
         points = [ord(character) for character in pieces]
         ids = np.full(max(points, default=0) + 2, SPECIAL_TOKENS.index(UNK), np.int32)

@@ -35,12 +35,13 @@ def read_pieces(path):
         return file.read().removesuffix("\n").split("\n")
 
 
-def join_surfaces(surfaces, ids):
+def join_surfaces(surfaces, ids, first=""):
     """Joins what ids stand for.
 
     Args:
         surfaces: strings `(vocabulary,)`.
         ids: integers `(..., length)`, dense or ragged.
+        first: string that is dropped where a text begins with it.
 
     Returns:
         Strings `(...)`.
@@ -50,10 +51,11 @@ def join_surfaces(surfaces, ids):
     """
     if isinstance(ids, tf.RaggedTensor):
         if ids.flat_values.shape.rank > 1:
-            return ids.with_flat_values(join_surfaces(surfaces, ids.flat_values))
+            return ids.with_flat_values(join_surfaces(surfaces, ids.flat_values, first))
         if ids.ragged_rank > 1:
-            return ids.with_values(join_surfaces(surfaces, ids.values))
+            return ids.with_values(join_surfaces(surfaces, ids.values, first))
         pieces = ids.with_flat_values(tf.gather(surfaces, ids.flat_values)).to_tensor("")
     else:
         pieces = tf.gather(surfaces, ids)
-    return tf.strings.reduce_join(pieces, axis=-1)
+    texts = tf.strings.reduce_join(pieces, axis=-1)
+    return tf.strings.regex_replace(texts, f"^{first}", "") if first else texts

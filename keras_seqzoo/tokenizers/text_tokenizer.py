@@ -15,6 +15,7 @@ from keras_seqzoo.tokenizers.normalization import (
     normalize,
 )
 from keras_seqzoo.tokenizers.packing import SIDES, keep, pad, shares_of_pairs
+from keras_seqzoo.zoo.names import preset_path
 
 PAD, UNK, BOS, EOS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[SEP]")
 
@@ -118,7 +119,8 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         """Loads a tokenizer that `save_to_preset` wrote, alone or with the rest of a model.
 
         Args:
-            preset: string or path. A folder or any other preset handle of KerasHub.
+            preset: string or path. A name (see `keras_seqzoo.list_presets`), a folder or any
+                other preset handle of KerasHub.
             config_file: string. The tokenizer's file in the preset.
             **kwargs: Arguments of the constructor that replace the saved ones.
 
@@ -126,10 +128,14 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
             The tokenizer, of the class that was saved.
 
         Raises:
-            ValueError: if the preset holds a tokenizer that is not of this class.
+            ValueError: if there is no such preset, or it holds no tokenizer of this class.
         """
         # KerasHub's own way finds the class by the backbone; these serve any backbone, or none.
         preset = os.fspath(preset)
+        if "://" not in preset and not os.path.isfile(os.path.join(preset, config_file)):
+            preset = os.fspath(preset_path(preset))
+            if not os.path.isfile(os.path.join(preset, config_file)):
+                raise ValueError(f"`preset` must hold a {config_file}. Received: {preset!r}")
         config = load_json(preset, config_file)
         config["config"].update(kwargs)
         tokenizer = keras.saving.deserialize_keras_object(config)

@@ -8,6 +8,8 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
+
 BATCH = 10_000
 
 
@@ -57,6 +59,29 @@ def count_pieces(texts, cut):
     for batch in text_batches(texts):
         counts.update(cut(batch).flat_values.numpy().tolist())
     return collections.Counter({piece.decode(): count for piece, count in counts.items()})
+
+
+def frequent_pieces(counts, most=None, minimum_count=1, kind="piece"):
+    """Lists the most frequent pieces, those equally frequent by the alphabet.
+
+    Args:
+        counts: dict from pieces to their counts.
+        most: int, the most pieces, or `None` for all.
+        minimum_count: int, how often a piece must come.
+        kind: string, what the message calls a piece.
+
+    Returns:
+        A list of pieces.
+
+    Raises:
+        ValueError: if no piece is left.
+    """
+    check_integer("minimum_count", minimum_count, minimum=1)
+    pieces = [piece for piece, count in counts.items() if count >= minimum_count]
+    if not pieces:
+        raise ValueError(f"`texts` must have a {kind} that comes {minimum_count} times.")
+    pieces.sort(key=lambda piece: (-counts[piece], piece))
+    return pieces[:most]
 
 
 def _read(path):

@@ -2,18 +2,17 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
 from keras_seqzoo.tokenizers.pieces import check_pieces, join_surfaces
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK, TextTokenizer
-from keras_seqzoo.tokenizers.texts import count_pieces
+from keras_seqzoo.tokenizers.texts import count_pieces, frequent_pieces
 
 
 class TableTokenizer(TextTokenizer):
     """Base of tokenizers that cut text into pieces and look each up in a vocabulary.
 
     Pieces that are not in the vocabulary become `[UNK]`. The ids of special tokens are those of
-    `TextTokenizer`; the pieces follow them, in the order given. A subclass implements `cut`, and
-    says by `separator` what stands between the pieces of a text.
+    `TextTokenizer`; the pieces follow them, in the order given. A subclass implements `cut` and
+    `encode`, and says by `separator` what stands between the pieces of a text.
 
     Args:
         pieces: list of strings, none of them twice, or `None` for a tokenizer whose pieces come
@@ -48,20 +47,15 @@ class TableTokenizer(TextTokenizer):
         Raises:
             ValueError: if `vocabulary_size` is below 6 or no piece is left.
         """
-        if vocabulary_size is not None and vocabulary_size <= len(SPECIAL_TOKENS):
+        most = None if vocabulary_size is None else vocabulary_size - len(SPECIAL_TOKENS)
+        if most is not None and most < 1:
             raise ValueError(
                 f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens. "
                 f"Received: {vocabulary_size}"
             )
-        check_integer("minimum_count", minimum_count, minimum=1)
         tokenizer = cls(**kwargs)
         counts = count_pieces(texts, lambda rows: tokenizer.cut(tokenizer.normalize(rows)))
-        pieces = [piece for piece, count in counts.items() if count >= minimum_count]
-        if not pieces:
-            raise ValueError(f"`texts` must have a {cls.kind} that comes {minimum_count} times.")
-        pieces.sort(key=lambda piece: (-counts[piece], piece))
-        most = None if vocabulary_size is None else vocabulary_size - len(SPECIAL_TOKENS)
-        tokenizer.set_pieces(pieces[:most])
+        tokenizer.set_pieces(frequent_pieces(counts, most, minimum_count, cls.kind))
         return tokenizer
 
     def cut(self, texts):
@@ -73,25 +67,10 @@ class TableTokenizer(TextTokenizer):
         self.pieces = check_pieces(f"{self.kind}s", pieces)
         first = len(SPECIAL_TOKENS)
         with tf.init_scope(), tf.device("CPU"):
-            self._table = tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(self.pieces, tf.string),
-                    tf.range(first, first + len(self.pieces), dtype=tf.int32),
-                ),
-                default_value=SPECIAL_TOKENS.index(UNK),
-            )
             known = tf.strings.join([self.separator, [UNK, *self.pieces]])
             self._surfaces = tf.concat([[""], known[:1], [""] * (first - 2), known[1:]], 0)
         self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces])
 
-    def encode(self, texts):
-        """Turns rows of text into ids; see the base class."""
-        return self._table.lookup(self.cut(texts))
-
     def decode(self, ids):
         """Joins pieces; special tokens but `[UNK]` are left out."""
-        texts = join_surfaces(self._surfaces, ids)
-        if not self.separator:
-            return texts
-        first = f"^{self.separator}"
-        return tf.ragged.map_flat_values(tf.strings.regex_replace, texts, first, "")
+        return join_surfaces(self._surfaces, ids, first=self.separator)

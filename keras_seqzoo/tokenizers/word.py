@@ -3,8 +3,10 @@
 import os
 
 import keras
+import tensorflow as tf
 
 from keras_seqzoo.tokenizers.pieces import check_words, read_pieces, write_pieces
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
 from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
 from keras_seqzoo.tokenizers.words import encode_by_words, split_words
 
@@ -57,11 +59,28 @@ class WordTokenizer(TableTokenizer):
 
     def encode(self, texts):
         """Turns rows of text into ids; see the base class."""
-        return encode_by_words(texts, super().encode)
+        return encode_by_words(texts, lambda words: self._table.lookup(self.cut(words)))
+
+    def word_ids(self, words):
+        """Gives the ids of words, strings of any shape, dense or ragged, taken as they are."""
+        self._check_vocabulary()
+        if isinstance(words, tf.RaggedTensor):
+            return words.with_flat_values(self.word_ids(words.flat_values))
+        with tf.device("CPU"):
+            return self._table.lookup(self.normalize(words))
 
     def set_pieces(self, pieces):
         """Sets the words, a list of strings."""
         super().set_pieces(check_words("words", pieces))
+        first = len(SPECIAL_TOKENS)
+        with tf.init_scope(), tf.device("CPU"):
+            self._table = tf.lookup.StaticHashTable(
+                tf.lookup.KeyValueTensorInitializer(
+                    tf.constant(self.words, tf.string),
+                    tf.range(first, first + len(self.words), dtype=tf.int32),
+                ),
+                default_value=SPECIAL_TOKENS.index(UNK),
+            )
 
     def save_assets(self, dir_path):
         """Writes the words to the folder `dir_path`, one a line."""

@@ -150,8 +150,7 @@ class WordPieceTokenizer(TextTokenizer):
 
     def decode(self, ids):
         """Joins pieces, a space between words; special tokens but `[UNK]` are left out."""
-        texts = join_surfaces(self._surfaces, ids)
-        return tf.ragged.map_flat_values(tf.strings.regex_replace, texts, "^ ", "")
+        return join_surfaces(self._surfaces, ids, first=" ")
 
     def save_assets(self, dir_path):
         """Writes the pieces to the folder `dir_path`, one a line."""

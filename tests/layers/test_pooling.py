@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 
+from keras_seqzoo.layers import LSTM, Bidirectional
 from keras_seqzoo.layers.pooling import SequencePooling
 from tests.layer_checks import (
     assert_close,
@@ -17,10 +18,11 @@ from tests.layer_checks import (
     check_xla_equals_eager,
 )
 
-SEQUENCE = np.random.default_rng(1).normal(size=(4, 5, 3)).astype("float32")
+SEQUENCE = np.random.default_rng(1).normal(size=(4, 5, 4)).astype("float32")
 MASK = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
 NUMPY = {
     "last": lambda steps: steps[-1],
+    "ends": lambda steps: np.concatenate([steps[-1, :2], steps[0, 2:]]),
     "mean": lambda steps: steps.mean(0),
     "max": lambda steps: steps.max(0),
 }
@@ -29,7 +31,7 @@ every_mode = pytest.mark.parametrize("mode", NUMPY)
 
 def numpy_pooling(mode, sequence, mask):
     rows = [row[valid] for row, valid in zip(sequence, mask, strict=True)]
-    return np.stack([NUMPY[mode](row) if len(row) else np.zeros(3) for row in rows])
+    return np.stack([NUMPY[mode](row) if len(row) else np.zeros(4) for row in rows])
 
 
 @every_mode
@@ -64,7 +66,18 @@ def test_keras_mask_of_the_sequence_is_used():
     assert_close(model(ids), expected)
 
 
+@pytest.mark.parametrize("mask", [[[1, 1, 1, 0]], [[0, 0, 1, 1]], None])
+def test_ends_are_the_last_states_of_both_directions(mask):
+    both = Bidirectional(LSTM(3, return_sequences=True, return_state=True))
+    mask = None if mask is None else np.array(mask, bool)
+    outputs, states = both(SEQUENCE[:1, :4], mask=mask)
+    expected = np.concatenate([states["forward"][0], states["backward"][0]], axis=1)
+    assert_close(SequencePooling("ends")(outputs, mask=mask), expected)
+
+
 def test_errors_name_the_argument():
+    with pytest.raises(ValueError, match='"ends" needs an even number'):
+        SequencePooling("ends")(SEQUENCE[..., :3])
     with pytest.raises(ValueError, match="`mode`.*'median'"):
         SequencePooling("median")
     with pytest.raises(ValueError, match="`mask`.*`sequence`"):

@@ -122,12 +122,13 @@ def test_normal_form_of_any_texts(kind, texts):
     check_round_trip(kind, [*texts, "word"])
 
 
+@pytest.mark.parametrize("number", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
 @every
-def test_normal_form_of_100_000_texts(kind):
+def test_normal_form_of_random_texts(kind, number):
     generator = random.Random(0)
     points = [c for c in map(chr, range(0x110000)) if unicodedata.category(c) not in ("Cn", "Cs")]
     alphabet = generator.sample(points, 1500) + list(" \n\tabc.,") * 40
-    lengths = generator.choices(range(12), k=100_000)
+    lengths = generator.choices(range(12), k=number)
     check_round_trip(kind, ["".join(generator.choices(alphabet, k=length)) for length in lengths])
 
 

@@ -1,0 +1,202 @@
+"""CoNLL-U: annotated sentences of Universal Dependencies."""
+
+import dataclasses
+import os
+import re
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.data.sentence_files import read_blocks, write_text
+
+COLUMNS = ("ids", "words", "lemmas", "upos", "xpos", "feats", "heads", "deprels", "deps", "misc")
+HEAD = COLUMNS.index("heads")
+NUMBER = re.compile("0|[1-9][0-9]{0,8}")
+
+
+def _column(name, what):
+    return property(lambda sentence: sentence.column(name), doc=what)
+
+
+@dataclasses.dataclass(frozen=True)
+class ConlluSentence:
+    r"""A sentence of a CoNLL-U file: comments, and ten columns for each word.
+
+    Rows of multi-word tokens (`3-4`) and empty nodes (`5.1`) are kept to be written again, but are
+    no words: the columns do not have them. See universaldependencies.org/format.html.
+
+    Attributes:
+        comments: tuple of strings, the lines that begin with `#`.
+        rows: tuple of tuples of ten strings.
+
+    Raises:
+        ValueError: if the lines are no sentence; the message says which line and why.
+
+    Example:
+        >>> rows = "1 Dogs dog NOUN _ _ 2 nsubj _ _", "2 run run VERB _ _ 0 root _ _"
+        >>> sentence = ConlluSentence(["# text = Dogs run"], map(str.split, rows))
+        >>> sentence.text, sentence.words, sentence.upos, sentence.heads
+        ('Dogs run', ['Dogs', 'run'], ['NOUN', 'VERB'], [2, 0])
+        >>> sentence.with_column("upos", ["X", "Y"]).upos
+        ['X', 'Y']
+    """
+
+    comments: tuple
+    rows: tuple
+
+    words = _column("words", "list of strings, the forms.")
+    lemmas = _column("lemmas", "list of strings.")
+    upos = _column("upos", "list of strings, the universal parts of speech.")
+    xpos = _column("xpos", "list of strings, the parts of speech of the language.")
+    feats = _column("feats", "list of strings, features as `Case=Nom|Number=Sing`.")
+    heads = _column("heads", "list of ints, the number of each word's head, 0 for the root.")
+    deprels = _column("deprels", "list of strings, the relations to the heads.")
+    deps = _column("deps", "list of strings, heads and relations of the enhanced graph.")
+    misc = _column("misc", "list of strings, the last column.")
+
+    def __post_init__(self):
+        """Check the lines."""
+        object.__setattr__(self, "comments", tuple(self.comments))
+        object.__setattr__(self, "rows", tuple(map(tuple, self.rows)))
+        _check_sentence(self.comments, self.rows)
+
+    @property
+    def text(self):
+        """String, what the comment `# text = …` says, or `None` without one."""
+        for comment in self.comments:
+            if found := re.match(r"#\s*text\s*=\s*(.*)", comment, re.DOTALL):
+                return found[1]
+        return None
+
+    def column(self, name):
+        """Gives a column of the words.
+
+        Args:
+            name: one of `COLUMNS`.
+
+        Returns:
+            A list of strings, `"_"` where nothing is said; of ints for `"heads"`.
+
+        Raises:
+            ValueError: if there is no such column, or heads are asked for and a word has none.
+        """
+        check_choice("name", name, COLUMNS)
+        cells = [row[COLUMNS.index(name)] for row in self.rows if row[0].isdigit()]
+        if name != "heads":
+            return cells
+        if "_" in cells:
+            word = cells.index("_")
+            raise ValueError(f"word {word + 1}, {self.words[word]!r}, has no head: {self.text!r}")
+        return [int(head) for head in cells]
+
+    def with_column(self, name, values):
+        """Gives the sentence with another column; rows that are no words stay as they are.
+
+        Args:
+            name: one of `COLUMNS` but not `"ids"`.
+            values: list of strings, or of ints for `"heads"`, one for each word.
+
+        Returns:
+            A `ConlluSentence`.
+
+        Raises:
+            ValueError: if there is no such column, or the values do not fit.
+        """
+        check_choice("name", name, COLUMNS[1:])
+        place, words = COLUMNS.index(name), len(self.words)
+        if len(values) != words:
+            raise ValueError(f"`values` must be {words}, one for each word, got {len(values)}.")
+        left = iter(values)
+        rows = (
+            (*row[:place], str(next(left)), *row[place + 1 :]) if row[0].isdigit() else row
+            for row in self.rows
+        )
+        return dataclasses.replace(self, rows=rows)
+
+    def __str__(self):
+        """The lines of the file, the blank one at the end with them."""
+        return "\n".join([*self.comments, *map("\t".join, self.rows), "", ""])
+
+
+def read_conllu(path):
+    r"""Reads the sentences of a CoNLL-U file.
+
+    Args:
+        path: string or path of a UTF-8 file, plain or compressed (`.gz`). Lines may end in
+            `"\r\n"`.
+
+    Returns:
+        A list of `ConlluSentence`.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it has no sentence, or a line is wrong: not ten columns, a word out of order,
+            a head that is no word of the sentence; the message names the file and the line.
+    """
+    sentences = []
+    for first, lines in read_blocks(path):
+        count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
+        rows = (line.split("\t") for line in lines[count:])
+        try:
+            sentences.append(ConlluSentence(lines[:count], rows))
+        except _LineError as error:
+            line = first + error.line - 1
+            raise ValueError(f"{os.fspath(path)}, line {line}: {error.problem}") from None
+    return sentences
+
+
+def write_conllu(path, sentences):
+    """Writes sentences to a CoNLL-U file; what `read_conllu` read becomes what it was.
+
+    Args:
+        path: string or path, of a plain or compressed (`.gz`) file.
+        sentences: iterable of `ConlluSentence`.
+
+    Raises:
+        OSError: if the file cannot be written. An old one is then left as it is.
+    """
+    write_text(path, "".join(map(str, sentences)))
+
+
+class _LineError(ValueError):
+    def __init__(self, line, problem):
+        super().__init__(f"line {line} of the sentence: {problem}")
+        self.line, self.problem = line, problem
+
+
+def _check_sentence(comments, rows):
+    for line, comment in enumerate(comments, 1):
+        if not re.fullmatch("#[^\r\n]*", comment):
+            raise _LineError(line, f"a comment is needed, # and text in one line, got {comment!r}")
+    for line, row in enumerate(rows, len(comments) + 1):
+        if len(row) != len(COLUMNS) or not all(row):
+            raise _LineError(
+                line,
+                f"ten columns with a tab between and none empty are needed, got {len(row)}: {row}",
+            )
+        if re.search("[\t\r\n]", "".join(row)):
+            raise _LineError(line, f"columns without tabs and line ends are needed, got {row}")
+    words = sum(row[0].isdigit() for row in rows)
+    if not words:
+        raise _LineError(1, "a sentence needs words, and this one has none")
+    word = empty = covered = 0  # the last word and empty node, and the end of the last range
+    for line, row in enumerate(rows, len(comments) + 1):
+        begin, _, end = row[0].partition("-")
+        if row[0] == f"{word + 1}":
+            word, empty = word + 1, 0
+            if row[HEAD] != "_" and not _is_number(row[HEAD], 0, words):
+                raise _LineError(
+                    line, f"a head from 0 to {words}, or _ for none, is needed, got {row[HEAD]!r}"
+                )
+        elif row[0] == f"{word}.{empty + 1}":
+            empty += 1
+        elif covered <= word and begin == f"{word + 1}" and _is_number(end, word + 1, words):
+            covered = int(end)
+        else:
+            raise _LineError(
+                line,
+                f"word {word + 1}, a token of words from it on, or empty node {word}.{empty + 1} "
+                f"is needed, got {row[0]!r}",
+            )
+
+
+def _is_number(text, least, most):
+    return NUMBER.fullmatch(text) is not None and least <= int(text) <= most

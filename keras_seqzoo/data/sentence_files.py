@@ -1,0 +1,70 @@
+"""Files of sentences in columns: a word a line, and blank lines between the sentences."""
+
+import gzip
+import os
+from pathlib import Path
+
+from keras_seqzoo.data.output_files import replacing
+from keras_seqzoo.data.text_files import read_lines
+
+
+def is_blank(line):
+    """Whether a line has nothing, or spaces and tabs only."""
+    return not line.strip(" \t")
+
+
+def read_blocks(path, is_border=is_blank):
+    r"""Reads the runs of lines between borders from a UTF-8 file, plain or compressed (`.gz`).
+
+    Lines may end in `"\r\n"`, and the file may begin with a byte order mark; both are dropped.
+
+    Args:
+        path: string or path.
+        is_border: function from a line to a bool, whether it stands between sentences.
+
+    Returns:
+        A list of pairs: the number of the first line, from 1, and the list of the lines.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if the file is not UTF-8 or has borders only.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp(), "two.txt")
+        >>> _ = path.write_text("a\nb\n\nc\n")
+        >>> read_blocks(path)
+        [(1, ['a', 'b']), (4, ['c'])]
+    """
+    blocks, inside = [], False
+    for number, line in enumerate(read_lines(path), 1):
+        line = line.removesuffix("\r")
+        if number == 1:
+            line = line.removeprefix("\ufeff")
+        if is_border(line):
+            inside = False
+        elif inside:
+            blocks[-1][1].append(line)
+        else:
+            blocks.append((number, [line]))
+            inside = True
+    if not blocks:
+        raise ValueError(f"{os.fspath(path)}, line 1: sentences are needed, but the file has none")
+    return blocks
+
+
+def write_text(path, text):
+    """Writes a UTF-8 file, compressed where its name ends in `.gz`; an old file stays on failure.
+
+    Args:
+        path: string or path.
+        text: string.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    content = text.encode("utf-8")
+    if Path(path).suffix == ".gz":
+        content = gzip.compress(content, mtime=0)  # the same text, the same bytes
+    with replacing(path) as draft:
+        draft.write_bytes(content)

@@ -1,0 +1,96 @@
+"""Batches of trees of any shapes, as arrays."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.data.trees import Tree, climb
+from keras_seqzoo.layers.tree_encoder import TREE_ARRAYS
+
+
+def tree_batch(trees, max_children=None):
+    """Puts trees of any shapes into the arrays that a `TreeEncoder` computes level by level.
+
+    A level is all nodes of the batch that are equally deep below their roots. The deepest comes
+    first, so all children of a level are in the level before. In a level, nodes with children come
+    first.
+
+    Args:
+        trees: A list of `Tree`s, in the order of the sentences of the batch.
+        max_children: The most children that a node may have (2 for a binary cell), or None.
+
+    Returns:
+        A dictionary of int32 arrays. Over nodes, in the order of levels: `words`, the position of
+        the node's word in its sentence or -1; `rows`, the number of its tree; `parents`, the
+        place of its parent in that one's level, and of a root the number of its tree; `siblings`,
+        its place among its siblings. Over levels: `levels`, the number of nodes, and `inner`, of
+        nodes with children. `places`, over the nodes of all trees one after the other, where each
+        is in the order of levels.
+
+    Raises:
+        TypeError: When `trees` holds anything but `Tree`s.
+        ValueError: When a node has more than `max_children` children.
+
+    Example:
+        >>> from keras_seqzoo.data import dependency_tree
+        >>> batch = tree_batch([dependency_tree([2, 0, 2]), dependency_tree([0])])
+        >>> [batch[name].tolist() for name in ("levels", "rows", "words")]  # leaves, then roots
+        [[2, 2], [0, 0, 0, 1], [0, 2, 1, 0]]
+    """
+    for number, tree in enumerate(trees):
+        if not isinstance(tree, Tree):
+            raise TypeError(f"trees must hold Trees, got {type(tree).__name__} at {number}")
+    sizes = np.array([len(tree.parents) for tree in trees], np.int32)
+    rows = np.repeat(np.arange(len(trees)), sizes)
+    offsets = (np.cumsum(sizes) - sizes)[rows]
+    none = np.zeros(0, np.int32)
+    words = np.concatenate([none, *(tree.positions for tree in trees)])
+    parents = np.concatenate([none, *(tree.parents for tree in trees)])
+    below = parents >= 0
+    parents = np.where(below, parents + offsets, -1)  # numbers in the whole batch
+    counts = np.bincount(parents[below], minlength=len(rows))  # of children
+    if max_children is not None and (counts > max_children).any():
+        node = np.argmax(counts > max_children)
+        raise ValueError(
+            f"trees must have at most {max_children} children a node, but node "
+            f"{node - offsets[node]} of tree {rows[node]} has {counts[node]}"
+        )
+    depths, _ = climb(parents)
+    order = np.lexsort((counts == 0, -depths))
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    levels = np.bincount(depths, minlength=1)  # by depth; a batch without nodes has one level
+    starts = np.cumsum(levels[::-1])[::-1] - levels
+    families = np.argsort(parents, kind="stable")
+    siblings = np.empty_like(order)
+    siblings[families] = np.arange(len(order)) - np.searchsorted(
+        parents[families], parents[families]
+    )
+    upward = np.where(below, places[parents] - starts[depths - 1], rows)
+    arrays = {
+        "words": words[order],
+        "rows": rows[order],
+        "parents": upward[order],
+        "siblings": np.where(below, siblings, 0)[order],
+        "levels": levels[::-1],
+        "inner": np.bincount(depths[counts > 0], minlength=len(levels))[::-1],
+        "places": places,
+    }
+    return {name: array.astype(np.int32) for name, array in arrays.items()}
+
+
+def tree_signature():
+    """Gives the `tf.TensorSpec` of each array of `tree_batch`, as `tf.data` needs them.
+
+    The inputs of a functional model are, for each,
+    `keras.Input(batch_shape=(None,), dtype="int32", name=name)`.
+
+    Example:
+        >>> from keras_seqzoo.data import dependency_tree
+        >>> batches = [tree_batch([dependency_tree([2, 0])]), tree_batch([])]
+        >>> data = tf.data.Dataset.from_generator(
+        ...     lambda: iter(batches), output_signature=tree_signature()
+        ... )
+        >>> [len(batch["words"]) for batch in data]
+        [2, 0]
+    """
+    return {name: tf.TensorSpec((None,), tf.int32, name) for name in TREE_ARRAYS}

@@ -1,0 +1,132 @@
+"""From a sequence to the scores of classes."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_choice, check_integer, check_rate
+from keras_seqzoo.layers import pooling
+from keras_seqzoo.layers.attention_pooling import AttentionPooling
+from keras_seqzoo.layers.k_max_pooling import KMaxPooling
+from keras_seqzoo.layers.masks import valid_steps
+
+POOLINGS = (*pooling.MODES, "attention", "k-max")
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class ClassifierHead(keras.layers.Layer):
+    """Pools a sequence and scores classes with a feed-forward network.
+
+        pooled = [pool_1(h_1 .. h_n); pool_2(h_1 .. h_n); ...]
+        scores = U f(W pooled + b) + c
+
+    with f = ReLU, or `scores = U pooled + c` without hidden units. A sequence without a valid step
+    has the scores of the classes' prior, see `set_prior`. Scores are float32.
+
+    Args:
+        num_classes: int.
+        pooling: a name, or a list of names whose vectors are joined: "last", "ends", "mean" or
+            "max", see `SequencePooling`; "attention", see `AttentionPooling`; "k-max", see
+            `KMaxPooling`. The three of Howard and Ruder 2018, "Universal language model
+            fine-tuning", section 3.3, are `["last", "max", "mean"]`.
+        k: int, how many "k-max" keeps.
+        hidden_units: int, rows of W, or `None` for no hidden layer.
+        dropout: float in [0, 1), on the pooled vector and on the hidden layer.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Call arguments:
+        sequence: float tensor `(batch, time, features)`.
+        mask: bool tensor `(batch, time)`, true at valid steps, or `None` where all are.
+        training: bool, whether there is dropout.
+
+    Returns:
+        A float32 tensor `(batch, num_classes)`: logits.
+
+    Raises:
+        ValueError: if an argument is out of its range or unknown.
+
+    Example:
+    >>> head = ClassifierHead(3, pooling=["max", "mean"], hidden_units=8)
+    >>> head(keras.ops.ones((2, 5, 4))).shape
+    TensorShape([2, 3])
+    """
+
+    def __init__(self, num_classes, pooling="last", k=3, hidden_units=None, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.num_classes = check_integer("num_classes", num_classes, minimum=1)
+        self.pooling = pooling
+        names = [pooling] if isinstance(pooling, str) else list(pooling)
+        if not names:
+            raise ValueError("`pooling` needs at least one name, got none.")
+        for name in names:
+            check_choice("pooling", name, POOLINGS)
+        self.k = check_integer("k", k, minimum=1)
+        if hidden_units is not None:
+            check_integer("hidden_units", hidden_units, minimum=1)
+        self.hidden_units = hidden_units
+        self.dropout = check_rate("dropout", dropout)
+        self.pools = [self._pool(name) for name in names]
+        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.hidden = None
+        if hidden_units is not None:
+            self.hidden = keras.layers.Dense(
+                hidden_units, "relu", dtype=self.dtype_policy, name="hidden"
+            )
+        self.scores = keras.layers.Dense(num_classes, dtype="float32", name="scores")
+
+    def _pool(self, name):
+        if name == "attention":
+            return AttentionPooling(dtype=self.dtype_policy, name=name)
+        if name == "k-max":
+            return KMaxPooling(self.k, dtype=self.dtype_policy, name=name)
+        return pooling.SequencePooling(name, dtype=self.dtype_policy, name=name)
+
+    def build(self, sequence_shape):
+        """Makes the weights of pooling and network, and the prior: all classes alike."""
+        size = 0
+        for pool in self.pools:
+            pool.build(sequence_shape)
+            size += sequence_shape[-1] * (self.k if isinstance(pool, KMaxPooling) else 1)
+        if self.hidden is not None:
+            self.hidden.build((None, size))
+            size = self.hidden_units
+        self.scores.build((None, size))
+        self.prior_scores = self.add_weight(
+            name="prior_scores", shape=(self.num_classes,), initializer="zeros", trainable=False
+        )
+
+    def call(self, sequence, mask=None, training=None):
+        """Scores; see the class."""
+        valid = valid_steps(mask, sequence)
+        batch = tf.shape(sequence)[0]
+        pooled = [pool(sequence, mask=valid) for pool in self.pools]
+        pooled = tf.concat([tf.reshape(p, (batch, np.prod(p.shape[1:]))) for p in pooled], axis=1)
+        features = self.drop(pooled, training=training)
+        if self.hidden is not None:
+            features = self.drop(self.hidden(features), training=training)
+        empty = ~tf.reduce_any(valid, axis=1, keepdims=True)
+        prior = tf.cast(self.prior_scores, tf.float32)
+        return tf.where(empty, prior, self.scores(features))
+
+    def set_prior(self, scores):
+        """Sets the scores of an empty sequence, such as the logarithms of the classes' shares."""
+        self.prior_scores.assign(scores)
+
+    def compute_mask(self, sequence, previous_mask=None):
+        """Gives no mask: the time dimension is gone."""
+        return None
+
+    def compute_output_shape(self, sequence_shape):
+        """Gives a score for each class."""
+        return (sequence_shape[0], self.num_classes)
+
+    def get_config(self):
+        """Gives the constructor arguments."""
+        return {
+            **super().get_config(),
+            "num_classes": self.num_classes,
+            "pooling": self.pooling,
+            "k": self.k,
+            "hidden_units": self.hidden_units,
+            "dropout": self.dropout,
+        }

@@ -1,0 +1,106 @@
+"""Which classes were taken for which, and how often rightly."""
+
+import collections
+import dataclasses
+
+import numpy as np
+
+from keras_seqzoo.metrics.label_score import LabelScore, score_row, score_table
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassReport:
+    """Scores of a classifier or tagger; `str` gives a table.
+
+    Attributes:
+        classes: dict from a label to its `LabelScore`, in the order of the labels.
+        accuracy: float, the share of right answers.
+    """
+
+    classes: dict
+    accuracy: float
+
+    @property
+    def macro(self):
+        """The means of precision, recall and F1 over the classes, three floats."""
+        scores = self.classes.values()
+        table = [(score.precision, score.recall, score.f1) for score in scores]
+        return tuple(np.mean(table, axis=0).tolist())
+
+    def __str__(self):
+        """A row for each class, then the macro average and the accuracy."""
+        number = sum(score.expected for score in self.classes.values())
+        rows = [score_row(str(label), score) for label, score in self.classes.items()]
+        rows += [("macro average", *self.macro, number)]
+        rows += [("accuracy", None, None, self.accuracy, number)]
+        return score_table("class", rows)
+
+
+def class_report(expected, found, labels):
+    """Scores each class.
+
+    Args:
+        expected: list or one-dimensional array of labels, strings or ints.
+        found: as many labels, the answers.
+        labels: list of all the labels, each once.
+
+    Returns:
+        A `ClassReport`.
+
+    Raises:
+        ValueError: as `confusion_matrix` does.
+
+    Example:
+    >>> report = class_report(["a", "a", "b", "a"], ["a", "b", "b", "a"], ["a", "b"])
+    >>> report.accuracy, report.classes["b"].precision
+    (0.75, 0.5)
+    >>> print(report)
+    class          precision  recall      F1  number
+    a                 1.0000  0.6667  0.8000       3
+    b                 0.5000  1.0000  0.6667       1
+    macro average     0.7500  0.8333  0.7333       4
+    accuracy                          0.7500       4
+    """
+    matrix = confusion_matrix(expected, found, labels)
+    counts = zip(matrix.diagonal(), matrix.sum(axis=0), matrix.sum(axis=1), strict=True)
+    scores = [LabelScore(*map(int, count)) for count in counts]
+    accuracy = float(matrix.trace() / matrix.sum())
+    return ClassReport(dict(zip(labels, scores, strict=True)), accuracy)
+
+
+def confusion_matrix(expected, found, labels):
+    """Counts which labels were taken for which.
+
+    Args:
+        expected: list or one-dimensional array of labels, strings or ints.
+        found: as many labels, the answers.
+        labels: list of all the labels, each once.
+
+    Returns:
+        int64 `(labels, labels)`: rows are what is expected, columns what was found.
+
+    Raises:
+        ValueError: if there are no labels to compare, their numbers differ, one is not in
+            `labels`, or one is in it twice.
+
+    Example:
+    >>> confusion_matrix(["a", "a", "b"], ["a", "b", "b"], ["a", "b"])
+    array([[1, 1],
+           [0, 1]])
+    """
+    if len(expected) != len(found) or not len(expected):
+        raise ValueError(
+            "`expected` and `found` need the same, positive length, "
+            f"got {len(expected)} and {len(found)}."
+        )
+    rows = {label: row for row, label in enumerate(labels)}
+    if len(rows) != len(labels):
+        raise ValueError(f"`labels` must have each label once, got {list(labels)}.")
+    for name, values in (("expected", expected), ("found", found)):
+        for place, label in enumerate(values):
+            if label not in rows:
+                raise ValueError(f"`{name}[{place}]` must be one of `labels`, got {label!r}.")
+    matrix = np.zeros((len(rows), len(rows)), np.int64)
+    for (one, other), count in collections.Counter(zip(expected, found, strict=True)).items():
+        matrix[rows[one], rows[other]] = count
+    return matrix

@@ -1,0 +1,204 @@
+"""The layer and its algorithms beside the enumeration of all label sequences."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keras_seqzoo.layers.conditional_random_field import ConditionalRandomField, iob2_transitions
+from tests.layer_checks import (
+    assert_close,
+    check_keras_saving,
+    check_mixed_precision,
+    check_padding_changes_nothing,
+    check_saved_model_in_fresh_process,
+    check_serialisation,
+    check_xla_equals_eager,
+)
+
+LABELS = ["O", "B-x", "I-x"]
+generator = np.random.default_rng(3)
+SCORES = generator.normal(size=(5, 4, 3)).astype("float32")
+MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 0]], bool)
+
+
+def make(allowed=None, seed=0):
+    layer = ConditionalRandomField(3, allowed)
+    layer.build((None, None, 3))
+    generator = np.random.default_rng(seed)
+    layer.set_weights([generator.normal(size=weight.shape) for weight in layer.weights])
+    return layer
+
+
+def enumerate_all(layer, scores):
+    """All label sequences of one sentence without padding, and their scores."""
+    transitions, first, last = (weight.astype(np.float64) for weight in layer.get_weights())
+    allowed = np.ones((4, 4), bool) if layer.allowed is None else np.array(layer.allowed)
+    sequences, found = [], []
+    for labels in itertools.product(range(3), repeat=len(scores)):
+        pairs = list(itertools.pairwise(labels))
+        ends = [(3, labels[0]), (labels[-1], 3)] if labels else []
+        total = sum(scores[step, label] for step, label in enumerate(labels))
+        total += sum(transitions[pair] for pair in pairs)
+        total += first[labels[0]] + last[labels[-1]] if labels else 0.0
+        sequences.append(labels)
+        found.append(total if all(allowed[pair] for pair in pairs + ends) else -np.inf)
+    return sequences, np.array(found)
+
+
+masks = st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=5, max_size=5)
+
+
+@pytest.mark.parametrize("allowed", [None, iob2_transitions(LABELS)])
+@settings(max_examples=12, deadline=None)
+@given(mask=masks, seed=st.integers(0, 9))
+def test_equal_to_enumeration(allowed, mask, seed):
+    layer, mask = make(allowed, seed), np.array(mask)
+    potentials = layer(SCORES, mask=mask)
+    best, best_logs = layer.best_labels(potentials, mask)
+    marginals = layer.marginals(potentials, mask).numpy()
+    labels = np.where(mask, best, -1)
+    losses = layer.loss(labels, potentials)
+    for row in range(5):
+        valid = mask[row]
+        sequences, scores = enumerate_all(layer, SCORES[row][valid])
+        logs = scores - np.logaddexp.reduce(scores)
+        place = logs.argmax()
+        assert best[row].numpy()[valid].tolist() == list(sequences[place])
+        assert not best[row].numpy()[~valid].any()
+        np.testing.assert_allclose(best_logs[row], logs[place], atol=2e-3)
+        np.testing.assert_allclose(losses[row], -logs[place], atol=2e-3)
+        expected = np.zeros((4, 3))
+        for sequence, log in zip(sequences, logs, strict=True):
+            expected[np.flatnonzero(valid), list(sequence)] += np.exp(log)
+        np.testing.assert_allclose(marginals[row], expected, atol=2e-3)
+
+
+def test_the_loss_of_any_labels():
+    layer = make()
+    potentials = layer(SCORES[:1])
+    sequences, scores = enumerate_all(layer, SCORES[0])
+    losses = layer.loss(np.array(sequences), tf.repeat(potentials, len(sequences), axis=0))
+    np.testing.assert_allclose(losses, np.logaddexp.reduce(scores) - scores, atol=1e-4)
+    np.testing.assert_allclose(tf.reduce_sum(tf.exp(-losses)), 1.0, atol=1e-5)
+
+
+def test_gradients_equal_those_of_differences():
+    layer = make(iob2_transitions(LABELS))
+    labels = np.where(MASK, [[0, 1, 2, 0]], -1)
+
+    def loss(scores):
+        weights = tf.constant([1.0, 2.0, 0.5, 1.0, 3.0])
+        return tf.reduce_sum(layer.loss(labels, layer(scores, mask=MASK)) * weights)
+
+    variables = [layer.transition_weights, layer.first_weights, layer.last_weights]
+    scores = tf.Variable(SCORES)
+    with tf.GradientTape() as tape:
+        value = loss(scores)
+    gradients = tape.gradient(value, [scores, *(variable.value for variable in variables)])
+    for variable, gradient in zip([scores, *variables], gradients, strict=True):
+        start = keras.ops.convert_to_numpy(variable).copy()
+        numeric = np.zeros_like(start)
+        for place in np.ndindex(start.shape):
+            ends = []
+            for step in (0.05, -0.05):
+                moved = start.copy()
+                moved[place] += step
+                variable.assign(moved)
+                ends.append(float(loss(scores)))
+            numeric[place] = (ends[0] - ends[1]) / 0.1
+        variable.assign(start)
+        np.testing.assert_allclose(gradient, numeric, atol=0.02)
+
+
+def test_general_checks():
+    layer = make(iob2_transitions(LABELS))
+    check_serialisation(layer, SCORES, mask=MASK)
+    check_xla_equals_eager(layer, SCORES, mask=MASK)
+    check_mixed_precision(lambda **options: ConditionalRandomField(3, **options), SCORES, mask=MASK)
+    check_keras_saving(layer, SCORES, mask=MASK)
+    check_saved_model_in_fresh_process(layer, SCORES, mask=MASK)
+    for method in ("marginals", "best_labels"):
+        find = getattr(layer, method)
+        check_padding_changes_nothing(lambda s, m, f=find: f(layer(s, mask=m), m), SCORES, MASK)
+
+
+def test_xla_and_graph_equal_eager():
+    layer = make()
+    labels = np.where(MASK, [[0, 1, 2, 0]], -1)
+
+    def run(scores, labels):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            losses = layer.loss(labels, layer(scores, mask=MASK))
+        potentials = layer(scores, mask=MASK)
+        best = layer.best_labels(potentials, MASK)
+        return losses, tape.gradient(losses, scores), layer.marginals(potentials, MASK), *best
+
+    expected = run(tf.constant(SCORES), labels)
+    for compiled in (False, True):
+        found = tf.function(run, jit_compile=compiled)(tf.constant(SCORES), tf.constant(labels))
+        assert_close(found, expected)
+
+
+def test_long_sentences_stay_exact():
+    layer = make()
+    scores = 30.0 * generator.normal(size=(2, 500, 3)).astype("float32")
+    potentials = layer(scores)
+    best, logs = layer.best_labels(potentials)
+    assert np.isfinite(logs).all() and (logs.numpy() <= 0.05).all()
+    np.testing.assert_allclose(tf.reduce_sum(layer.marginals(potentials), 2), 1.0, atol=1e-5)
+    np.testing.assert_allclose(layer.loss(best, potentials), -logs, atol=0.05)
+
+
+def test_no_steps_at_all():
+    layer = make()
+    empty = np.zeros((2, 0, 3), "float32")
+    assert layer.best_labels(layer(empty))[0].shape == (2, 0)
+    assert layer.marginals(layer(empty)).shape == (2, 0, 3)
+    assert_close(layer.loss(np.zeros((2, 0), int), layer(empty)), np.zeros(2))
+
+
+def test_learns_in_a_model_that_labels_follow_each_other():
+    words = np.tile([[1, 1, 1, 1]], (32, 1))
+    labels = np.tile([[0, 1, 2, 0]], (32, 1))
+    labels[:16, 3] = -1
+    inputs = keras.Input((None,), dtype="int32")
+    crf = ConditionalRandomField(3)
+    # All words are alike, so that only the order of the labels can be learned.
+    outputs = crf(keras.layers.Embedding(2, 3)(inputs))
+    model = keras.Model(inputs, outputs)
+    model.compile(keras.optimizers.Adam(0.2), loss=crf.loss)
+    history = model.fit(words, labels, epochs=40, verbose=0).history["loss"]
+    assert history[-1] < 0.2 * history[0]
+    found, logs = crf.best_labels(model(words[:1]))
+    assert found.numpy().tolist() == [[0, 1, 2, 0]] and logs[0] > np.log(0.4)
+
+
+def test_iob2():
+    labels = ["O", "B-a", "I-a", "B-b", "I-b"]
+    allowed = iob2_transitions(labels)
+    forbidden = {
+        (labels + ["start"])[row] + " " + labels[column]
+        for row, column in zip(*np.nonzero(~allowed[:, :-1]), strict=True)
+    }
+    assert forbidden == {
+        *("O I-a", "O I-b", "start I-a", "start I-b"),
+        *("B-a I-b", "I-a I-b", "B-b I-a", "I-b I-a"),
+    }
+    assert allowed[:, -1].all()
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"`allowed` needs the shape \(4, 4\)"):
+        ConditionalRandomField(3, np.ones((3, 3)))
+    with pytest.raises(ValueError, match="`num_labels` must be an int of at least 1"):
+        ConditionalRandomField(0)
+    with pytest.raises(ValueError, match="`scores` needs 3 labels"):
+        ConditionalRandomField(3)(np.zeros((1, 2, 4), "float32"))
+    with pytest.raises(ValueError, match="`mask` needs the shape"):
+        make()(SCORES, mask=np.ones((5, 3), bool))
