@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--reviews", type=int, default=75_000)
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--architecture", action="append", choices=["skip-gram", "cbow"])
-    parser.add_argument("--learning-rate", type=float, default=0.1, help="ours")
+    parser.add_argument("--learning-rate", type=float, default=0.25, help="ours")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--one", choices=["ours", "gensim"], help="measure here and print JSON")
     options = parser.parse_args()

@@ -1,13 +1,11 @@
 """The language models that commands take."""
 
-import json
 from typing import Annotated
 
-import keras
 import typer
 
+from keras_seqzoo.cli.preset_tasks import is_task, load_task
 from keras_seqzoo.models import NGramLanguageModel, RecurrentLanguageModel
-from keras_seqzoo.zoo import preset_path
 
 ENDINGS = (".arpa", ".arpa.gz")
 
@@ -23,7 +21,7 @@ LanguageModelPreset = Annotated[
 
 def is_language_model(preset):
     """Whether a preset is a language model, and not one that translates."""
-    return preset.endswith(ENDINGS) or _is_recurrent(preset)
+    return preset.endswith(ENDINGS) or is_task(preset, RecurrentLanguageModel)
 
 
 def load_language_model(preset):
@@ -35,19 +33,16 @@ def load_language_model(preset):
     """
     if preset.endswith(ENDINGS):
         return NGramLanguageModel.from_arpa(preset)
-    if not _is_recurrent(preset):
-        raise ValueError(
-            f"--preset must be a language model or a file that ends with .arpa or .arpa.gz, "
-            f"got {preset}"
-        )
-    return RecurrentLanguageModel.from_preset(preset)
+    return load_recurrent_language_model(preset)
 
 
-def _is_recurrent(preset):
-    # By the class of the task: the metadata that KerasHub itself writes do not name it.
-    path = preset_path(preset) / "task.json"
-    if not path.is_file():
-        return False
-    name = json.loads(path.read_text(encoding="utf-8")).get("registered_name")
-    task = keras.saving.get_registered_object(name)
-    return isinstance(task, type) and issubclass(task, RecurrentLanguageModel)
+def load_recurrent_language_model(preset, dtype=None):
+    """Load the language model of a preset, to compute in a dtype or policy.
+
+    Raises:
+        ValueError: if it is none.
+        OSError: if it cannot be read.
+    """
+    options = {} if dtype is None else {"dtype": dtype}
+    what = f"a language model or a file that ends with {' or '.join(ENDINGS)}"
+    return load_task(preset, RecurrentLanguageModel, what, **options)

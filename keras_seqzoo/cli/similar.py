@@ -5,19 +5,26 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import write_lines
+from keras_seqzoo.cli.options import Preset
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 
+DEFAULT_VECTORS = "skipgram_imdb_100d"
+
 EXAMPLES = """\b
 Examples:
-  seqzoo similar --vectors vectors.txt film actor
+  seqzoo similar film actor
   seqzoo similar --vectors vectors.txt --analogy man king woman
 """
 
 
 def similar(
-    vectors: Annotated[str, typer.Option(metavar="FILE", help="File of vectors, or .gz of it.")],
     words: Annotated[list[str], typer.Argument(metavar="WORD")],
+    preset: Preset = DEFAULT_VECTORS,
+    vectors: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="File of vectors, or .gz of it, in place of a preset."),
+    ] = None,
     format: Annotated[Literal[FORMATS], typer.Option(help="Of the file.")] = "word2vec",
     number: Annotated[int, typer.Option(min=1, help="How many for each.")] = 10,
     analogy: Annotated[
@@ -30,7 +37,10 @@ def similar(
     """
     if analogy and len(words) != 3:
         raise ValueError(f"--analogy needs three words, got {len(words)}")
-    loaded = WordVectors.load(vectors, format)
+    if vectors is None:
+        loaded = WordVectors.from_preset(preset)
+    else:
+        loaded = WordVectors.load(vectors, format)
     for word in words:
         if word not in loaded:
             raise ValueError(loaded.why_not(word))

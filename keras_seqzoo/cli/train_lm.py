@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import keras
 import typer
 
+from keras_seqzoo.cli.language_models import load_recurrent_language_model
 from keras_seqzoo.cli.options import Progress
 from keras_seqzoo.cli.train_options import (
     MixedBfloat16,
@@ -51,6 +52,12 @@ BACKBONE_OPTIONS = (
     "recurrent_dropout",
     "zoneout",
     "weight_drop",
+    "scale_embedding",
+)
+# What makes a model.
+MODEL_OPTIONS = (
+    *("tokenizer", "vocabulary_size", "minimum_count", "layers", "untied", "softmax", "samples"),
+    *BACKBONE_OPTIONS,
 )
 # What `LanguageModelTraining` takes as it is.
 TRAINING_OPTIONS = (
@@ -78,6 +85,14 @@ def train_lm(
     description: Annotated[
         str, typer.Option(help="One line about the preset, kept with it.")
     ] = "Language model.",
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Preset of a language model to go on from, in place of a new model; options that "
+            "make a model then cannot be given.",
+        ),
+    ] = None,
     tokenizer: Literal["word", "character", "bpe", "unigram"] = "word",
     vocabulary_size: Annotated[
         int | None, typer.Option(min=6, help="By default all, or 8000 subwords.")
@@ -117,6 +132,9 @@ def train_lm(
     recurrent_dropout: Share = 0.0,
     zoneout: Share = 0.0,
     weight_drop: Share = 0.0,
+    scale_embedding: Annotated[
+        bool, typer.Option("--scale-embedding", help="Multiply it with the root of its size.")
+    ] = False,
     paragraphs: Annotated[
         bool,
         typer.Option("--paragraphs", help="A text is a paragraph, up to a blank line, not a line."),
@@ -160,6 +178,10 @@ def train_lm(
     goes on from there. A batch is --batch-size parts of the text of --length tokens, each going on
     where that of the last batch ended; with --sentences, as many sentences.
     """
+    if start is not None:
+        for name in MODEL_OPTIONS:
+            if context.get_parameter_source(name).name == "COMMANDLINE":
+                raise ValueError(f"--{name.replace('_', '-')} cannot be given with --start")
     state = RunState(out)
     state.check()  # before the files are read
     read = read_paragraphs if paragraphs else read_lines
@@ -183,6 +205,9 @@ def train_lm(
 
 
 def _make_model(texts, options):
+    dtype = "mixed_bfloat16" if options["mixed_bfloat16"] else None
+    if options["start"] is not None:
+        return load_recurrent_language_model(options["start"], dtype)
     return make_language_model(
         texts,
         tokenizer=options["tokenizer"],
@@ -192,6 +217,6 @@ def _make_model(texts, options):
         softmax=options["softmax"],
         samples=options["samples"],
         num_layers=options["layers"],
-        dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
+        dtype=dtype,
         **{name: options[name] for name in BACKBONE_OPTIONS},
     )

@@ -6,9 +6,8 @@ import keras
 import tensorflow as tf
 import typer
 
-from keras_seqzoo.cli.lines import input_chunks
+from keras_seqzoo.cli.lines import text_lines
 from keras_seqzoo.cli.train_options import Seed, report
-from keras_seqzoo.data import read_lines
 from keras_seqzoo.data.output_files import check_output_path
 from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
@@ -63,10 +62,7 @@ def train_vectors(
     """
     check_output_path(out)
     normalization = check_normalization(normalization or [])
-    if text is not None:
-        lines = read_lines(text)
-    else:
-        lines = [line for _, chunk in input_chunks(None) for line in chunk]
+    lines = text_lines(text)
     if normalization or split_punctuation:
         lines = _normal_lines(lines, normalization, split_punctuation)
     if phrases:

@@ -7,10 +7,11 @@ from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
 from keras_seqzoo.models.label_scores import label_log_probabilities
+from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.overriding import defines_first
 
 
-class NextTokenTraining:
+class NextTokenTraining(Recompilation):
     """Lets `fit` and `evaluate` of a `keras.Model` compute the loss from its features.
 
     Logits of all tokens of a batch are the largest tensors of a training step. Where nothing but
@@ -63,13 +64,6 @@ class NextTokenTraining:
             self._compile_metrics = None
         # The third argument and all after it are loss weights and metrics.
         self._has_plain_loss = len(args) < 3 and kwargs.get("loss_weights") is None
-
-    def compile_from_config(self, config):
-        """Configure a loaded model as the saved one was; see `keras.Model.compile_from_config`."""
-        # Keras' own gives up where `compile` is not its own.
-        self.compile(**keras.saving.deserialize_keras_object(config))
-        if self.built and self.optimizer is not None:
-            self.optimizer.build(self.trainable_variables)
 
     def train_step(self, data):
         """Train on a batch; see `keras.Model.train_step`."""

@@ -1,9 +1,10 @@
-"""The backbone of recurrent language models: an embedding and layers that run forward."""
+"""The backbone of recurrent language models and classifiers: an embedding and layers."""
 
 import keras
 import keras_hub
 
 from keras_seqzoo.checks import check_choice, check_integer
+from keras_seqzoo.layers import Bidirectional
 from keras_seqzoo.models.backbone_parts import CELLS, token_embedding
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.zoo.named_presets import NamedPresets
@@ -11,9 +12,9 @@ from keras_seqzoo.zoo.named_presets import NamedPresets
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
-    """Reads tokens from left to right with a stack of recurrent layers.
+    """Reads tokens with a stack of recurrent layers, from left to right or in both directions.
 
-    `h_t = layers(x_1 .. x_t)` with `x_t = sqrt(d) E[w_t]`: Elman's network (Elman 1990, Finding
+    `h_t = layers(x_1 .. x_t)` with `x_t = E[w_t]`: Elman's network (Elman 1990, Finding
     structure in time; as a language model Mikolov et al. 2010), LSTM or GRU, of any depth.
     `RecurrentEncoder` holds the equations. Sizes and kinds of dropout make the known models:
     Zaremba et al. 2014 (`dropout` alone), Gal and Ghahramani 2016 (`variational`,
@@ -27,6 +28,9 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
         num_layers: int, how many there are.
         last_units: int, size of the last layer, or `None` for `units`.
         cell: `"lstm"`, `"gru"` or `"elman"`.
+        bidirectional: bool, whether each layer runs in both directions, with `units` for each
+            (Schuster and Paliwal 1997, Bidirectional recurrent neural networks); for classifiers,
+            not for language models.
         residual: bool, whether each layer's input is added to its output.
         dropout: float, dropout between layers and, where they have none of their own, on the
             embedded tokens and the last outputs.
@@ -40,6 +44,7 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
         zoneout: float, see `keras_seqzoo.layers.Recurrent`.
         weight_drop: float, the share of dropped recurrent weights, see
             `keras_seqzoo.layers.Recurrent`.
+        scale_embedding: bool, whether there is the factor sqrt(d), see `RecurrentEncoder`.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -47,7 +52,8 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
             `(batch, length)`.
 
     Returns:
-        The last layer's outputs, a float tensor `(batch, length, last_units)`, zero at padding.
+        The last layer's outputs, a float tensor `(batch, length, last_units)`, twice as wide if
+        bidirectional, zero at padding.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -67,6 +73,7 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
         num_layers=1,
         last_units=None,
         cell="lstm",
+        bidirectional=False,
         residual=False,
         dropout=0.0,
         input_dropout=None,
@@ -76,6 +83,7 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
         recurrent_dropout=0.0,
         zoneout=0.0,
         weight_drop=0.0,
+        scale_embedding=False,
         dtype=None,
         **kwargs,
     ):
@@ -87,27 +95,29 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
             check_integer("last_units", last_units, minimum=1)
         check_choice("cell", cell, CELLS)
 
+        def layer(depth, size):
+            directed = CELLS[cell](
+                size,
+                recurrent_dropout=recurrent_dropout,
+                zoneout=zoneout,
+                weight_drop=weight_drop,
+                dtype=dtype,
+                name=f"layer_{depth}",
+            )
+            return Bidirectional(directed, name=f"both_{depth}") if bidirectional else directed
+
         # === Layers ===
         sizes = [units] * (num_layers - 1) + [last_units or units]
         encoder = RecurrentEncoder(
             token_embedding(vocabulary_size, embedding_dim, dtype),
-            [
-                CELLS[cell](
-                    size,
-                    recurrent_dropout=recurrent_dropout,
-                    zoneout=zoneout,
-                    weight_drop=weight_drop,
-                    dtype=dtype,
-                    name=f"layer_{depth}",
-                )
-                for depth, size in enumerate(sizes)
-            ],
+            [layer(depth, size) for depth, size in enumerate(sizes)],
             residual=residual,
             dropout=dropout,
             input_dropout=input_dropout,
             output_dropout=output_dropout,
             word_dropout=word_dropout,
             variational=variational,
+            scale_embedding=scale_embedding,
             dtype=dtype,
             name="encoder",
         )
@@ -129,6 +139,7 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
         self.num_layers = num_layers
         self.last_units = last_units
         self.cell = cell
+        self.bidirectional = bidirectional
         self.residual = residual
         self.dropout = dropout
         self.input_dropout = input_dropout
@@ -138,6 +149,7 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
         self.recurrent_dropout = recurrent_dropout
         self.zoneout = zoneout
         self.weight_drop = weight_drop
+        self.scale_embedding = scale_embedding
 
     def get_config(self):
         """Return every constructor argument."""
@@ -149,6 +161,7 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
             "num_layers": self.num_layers,
             "last_units": self.last_units,
             "cell": self.cell,
+            "bidirectional": self.bidirectional,
             "residual": self.residual,
             "dropout": self.dropout,
             "input_dropout": self.input_dropout,
@@ -158,4 +171,5 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
             "recurrent_dropout": self.recurrent_dropout,
             "zoneout": self.zoneout,
             "weight_drop": self.weight_drop,
+            "scale_embedding": self.scale_embedding,
         }

@@ -17,7 +17,9 @@ class RecurrentEncoder(Encoder):
     It reads the source of a translation model, and, with layers that run forward, it is the body
     of a language model: the memory at t then knows the tokens up to t alone. The factor sqrt(d)
     (Vaswani et al., 2017, section 3.4) gives inputs of unit size where the embedding of size d is
-    also a softmax matrix and therefore small.
+    also a softmax matrix and therefore small; `scale_embedding=False` leaves it out. Under an
+    adaptive optimizer it helps; under plain gradient descent it makes the gradient of a tied
+    embedding d times as large as the others', and the inputs grow until the gates are shut.
 
     Args:
         embedding: a `keras.layers.Embedding` of the source vocabulary.
@@ -32,6 +34,7 @@ class RecurrentEncoder(Encoder):
             section 4.3).
         variational: bool, whether one dropout mask serves all steps of a sequence (Gal and
             Ghahramani, 2016) instead of a new one for each.
+        scale_embedding: bool, whether there is the factor sqrt(d).
 
     Call arguments:
         token_ids: int32 tensor `(batch, source_length)`.
@@ -61,6 +64,7 @@ class RecurrentEncoder(Encoder):
         output_dropout=None,
         word_dropout=0.0,
         variational=True,
+        scale_embedding=True,
         **kwargs,
     ):
         # States go in and out in their own dtypes: the LSTM's memory stays float32.
@@ -72,6 +76,7 @@ class RecurrentEncoder(Encoder):
         self.output_dropout = output_dropout
         self.word_dropout = word_dropout
         self.variational = variational
+        self.scale_embedding = scale_embedding
         self.stack = Stack(
             layers,
             residual=residual,
@@ -121,7 +126,8 @@ class RecurrentEncoder(Encoder):
         return self.stack.get_initial_state(batch_size)
 
     def _embed(self, token_ids):
-        return self.embedding(token_ids) * self.embedding.output_dim**0.5
+        embedded = self.embedding(token_ids)
+        return embedded * self.embedding.output_dim**0.5 if self.scale_embedding else embedded
 
     def get_build_config(self):
         """Leave it to the first call to build the parts, when loading too."""
@@ -139,6 +145,7 @@ class RecurrentEncoder(Encoder):
             output_dropout=self.output_dropout,
             word_dropout=self.word_dropout,
             variational=self.variational,
+            scale_embedding=self.scale_embedding,
         )
         return config
 

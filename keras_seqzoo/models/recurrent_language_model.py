@@ -33,7 +33,7 @@ class RecurrentLanguageModel(
 ):
     """Predicts each token from all before it, by a recurrent network.
 
-        h_t, s_t = layers(sqrt(d) E[w_t], s_{t-1}),    P(w_{t+1} | w_0 .. w_t) = softmax(W h_t + b)
+        h_t, s_t = layers(E[w_t], s_{t-1}),    P(w_{t+1} | w_0 .. w_t) = softmax(W h_t + b)
 
     (Mikolov et al. 2010, Recurrent neural network based language model). With `tie_softmax` W is
     E (Press and Wolf 2017), after a projection to its size.
@@ -79,6 +79,8 @@ class RecurrentLanguageModel(
     _scoring = None
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
+        if backbone.bidirectional:
+            raise ValueError("`backbone` must not be bidirectional: it would see what it predicts.")
         if softmax is not None:
             if not isinstance(softmax, LargeSoftmax):
                 raise ValueError(f"`softmax` must be a LargeSoftmax or None, got {softmax!r}.")

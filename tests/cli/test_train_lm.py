@@ -1,6 +1,7 @@
 import inspect
 import typing
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -85,6 +86,7 @@ def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
     }
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     flags += ["--residual", "--untied", "--variational", "--sentences", "--mixed-bfloat16"]
+    flags += ["--scale-embedding"]
     result = seqzoo("train", "lm", *files, *TINY, *flags, "--out", tmp_path / "new")
     assert "enough" in result.errors
     [training] = made
@@ -93,6 +95,7 @@ def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
         assert config[name.replace("-", "_")] == options[name]
     assert config["recurrent_dropout"] == 0.25 and config["weight_drop"] == 0.35
     assert (config["num_layers"], config["last_units"]) == (2, 3)
+    assert config["scale_embedding"]
     assert config["residual"] and config["variational"] and not training.model.tie_softmax
     assert training.model.backbone.dtype_policy.name == "mixed_bfloat16"
     assert training.model.tokenizer.vocabulary_size() == 8
@@ -100,6 +103,22 @@ def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
     assert (training.decay, training.clipnorm, training.carry) == (0.3, 0.7, False)
     assert (training.learning_rate, training.weight_decay) == (0.7, 1e-3)
     assert (training.average.momentum, training.length, training.batch_size) == (0.5, 5, 3)
+
+
+def test_a_run_goes_on_from_a_preset(seqzoo, files, preset, tmp_path):
+    small = ("--epochs", 1, "--batch-size", 3, "--length", 5, "--learning-rate", 0)
+    out = tmp_path / "new"
+    result = seqzoo("train", "lm", *files, *small, "--start", preset, "--out", out)
+    assert result.status == 0, result.errors
+    expected, found = (RecurrentLanguageModel.from_preset(str(path)) for path in (preset, out))
+    for one, other in zip(expected.get_weights(), found.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)
+    for option in (("--units", 512), ("--vocabulary-size", 9), ("--untied",)):
+        result = seqzoo("train", "lm", *files, *option, "--start", preset, "--out", tmp_path / "x")
+        assert result.status == 2 and f"{option[0]} cannot be given with --start" in result.errors
+    result = seqzoo("train", "lm", *files, "--start", "none", "--out", tmp_path / "x")
+    assert result.status == 2 and "There is no preset 'none'" in result.errors
+    assert not (tmp_path / "x").exists()
 
 
 def test_options_of_texts_and_softmax_reach_the_model(seqzoo, files, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.word_vectors.vector_files import read_vectors, write_vectors
+from keras_seqzoo.models.word_vectors.vector_presets import read_preset, write_preset
 
 
 class WordVectors:
@@ -49,6 +50,18 @@ class WordVectors:
     def save(self, path, format="word2vec"):
         """Writes a file of vectors; see `write_vectors`."""
         write_vectors(path, self.words, self.matrix, format)
+
+    @classmethod
+    def from_preset(cls, preset):
+        """Reads a preset, given by name or folder, such as `"skipgram_imdb_100d"`.
+
+        `keras_seqzoo.tokenizers.TextTokenizer.from_preset` reads the tokenizer that goes with it.
+        """
+        return cls(*read_preset(preset))
+
+    def save_to_preset(self, directory, tokenizer=None, metadata=None):
+        """Writes a preset, float16; see `write_preset`."""
+        write_preset(directory, self.words, self.matrix, tokenizer, metadata)
 
     def __len__(self):
         """Gives the number of words."""
@@ -120,6 +133,33 @@ class WordVectors:
         one, other, third = self._directions[rows]
         return self._nearest(_direction(other - one + third), number, rows)
 
+    def fill(self, embedding, tokenizer, scale=1.0):
+        """Sets the rows of an embedding whose tokens have vectors; the others stay.
+
+        Args:
+            embedding: a built `keras.layers.Embedding` as wide as the vectors.
+            tokenizer: the tokenizer whose ids the layer takes.
+            scale: float, what the vectors are multiplied with.
+
+        Returns:
+            int, how many rows were set.
+
+        Raises:
+            ValueError: if the sizes differ.
+        """
+        tokens = tokenizer.get_vocabulary()
+        shape = (len(tokens), self.matrix.shape[1])
+        if tuple(embedding.embeddings.shape) != shape:
+            raise ValueError(
+                f"`embedding` must have the shape {shape} of the tokenizer and the vectors. "
+                f"Received: {tuple(embedding.embeddings.shape)}"
+            )
+        known = [id for id, token in enumerate(tokens) if token in self._row]
+        weights = keras.ops.convert_to_numpy(embedding.embeddings).copy()
+        weights[known] = scale * self.matrix[[self._row[tokens[id]] for id in known]]
+        embedding.embeddings.assign(weights)
+        return len(known)
+
     def embedding_layer(self, tokenizer=None, trainable=False, **kwargs):
         """Makes a `keras.layers.Embedding` with these vectors.
 
@@ -132,16 +172,15 @@ class WordVectors:
         Returns:
             The layer, built: `(vocabulary, dimensions)`.
         """
-        weights = self.matrix
-        if tokenizer is not None:
-            tokens = tokenizer.get_vocabulary()
-            weights = np.zeros((len(tokens), self.matrix.shape[1]), np.float32)
-            for id, token in enumerate(tokens):
-                if token in self._row:
-                    weights[id] = self.matrix[self._row[token]]
-        layer = keras.layers.Embedding(*weights.shape, trainable=trainable, **kwargs)
+        rows = len(self) if tokenizer is None else tokenizer.vocabulary_size()
+        layer = keras.layers.Embedding(
+            rows, self.matrix.shape[1], "zeros", trainable=trainable, **kwargs
+        )
         layer.build()
-        layer.set_weights([weights])
+        if tokenizer is None:
+            layer.set_weights([self.matrix])
+        else:
+            self.fill(layer, tokenizer)
         return layer
 
     def directions(self, words=None):

@@ -45,7 +45,7 @@ def windows(ids, sentences, keep, window, row_length=64, words=16_384, seed=0):
     Returns:
         A `tf.data.Dataset` of dicts of `words` int32 `(rows, row_length + 2 window)`; `sentences`
         of that shape, -1 where there is no word; `reach` int32 `(rows, row_length)`, how far each
-        word looks. The rows of the last row may hold fewer words.
+        word looks. The last row may hold fewer words.
     """
     ids, sentences, keep = (tf.constant(array) for array in (ids, sentences, keep))
     parts = -(-ids.shape[0] // words)

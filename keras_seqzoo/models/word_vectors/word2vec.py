@@ -6,12 +6,14 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.layers.large_softmax.hierarchical import huffman_paths, huffman_tree
+from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.windows import keep_probabilities, neighbours, windows
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
-from keras_seqzoo.tokenizers.texts import text_batches
+from keras_seqzoo.tokenizers.texts import count_pieces, frequent_pieces, text_batches
+from keras_seqzoo.tokenizers.words import split_words
 
 ARCHITECTURES = ("skip-gram", "cbow")
 OBJECTIVES = ("negative-sampling", "hierarchical", "full")
@@ -19,7 +21,7 @@ FIRST = len(SPECIAL_TOKENS)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class Word2Vec(keras.Model):
+class Word2Vec(Recompilation, keras.Model):
     """Word2vec (Mikolov et al., 2013): vectors that predict which words stand near each other.
 
     In a text of words w_1 … w_N with vectors v_w and output vectors u_w, the skip-gram model
@@ -139,11 +141,9 @@ class Word2Vec(keras.Model):
         Returns:
             A `Word2Vec` model, not trained.
         """
-        texts = texts if isinstance(texts, (list, tuple)) else list(texts)
-        most = None if vocabulary_size is None else vocabulary_size + FIRST
-        tokenizer = WordTokenizer.train(texts, most, minimum_count)
-        ids, _ = _numbers_of(tokenizer, texts)
-        return cls(tokenizer.words, np.bincount(ids, minlength=len(tokenizer.words)), **kwargs)
+        counts = count_pieces(texts, split_words)
+        words = frequent_pieces(counts, vocabulary_size, minimum_count, "word")
+        return cls(words, [counts[word] for word in words], **kwargs)
 
     def batches(self, texts, words=16_384, row_length=64, seed=0):
         """Makes the dataset for `fit`: the windows of a text, drawn anew in each epoch.
@@ -151,7 +151,7 @@ class Word2Vec(keras.Model):
         Words without a vector are left out before windows are made, as in word2vec's program.
 
         Args:
-            texts: list of strings; windows do not leave one.
+            texts: as for `for_text`; windows do not leave a line.
             words: int, words of the text that a batch is made of.
             row_length: int, words that share their noise words.
             seed: int.
@@ -164,9 +164,9 @@ class Word2Vec(keras.Model):
         return windows(ids, sentences, keep, self.window, row_length, words, seed)
 
     def compile(self, optimizer=None, **kwargs):
-        """Configures training: the optimizer is by default `RowAdagrad(0.1)`; see `keras.Model`."""
+        """Configures training, by default with `RowAdagrad(0.25)`; see `keras.Model.compile`."""
         kwargs.setdefault("jit_compile", False)
-        super().compile(RowAdagrad(0.1) if optimizer is None else optimizer, **kwargs)
+        super().compile(RowAdagrad(0.25) if optimizer is None else optimizer, **kwargs)
 
     def call(self, words):
         """Gives the vectors of words, or of the words of a batch of windows."""
@@ -176,26 +176,31 @@ class Word2Vec(keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Computes the mean loss of a pair (of a word with CBOW) over a batch of windows."""
         near = neighbours(x["sentences"], x["reach"], self.window)
+        inside = slice(self.window, -self.window)
         if self.architecture == "skip-gram":
-            hidden, wanted = y_pred[:, self.window : -self.window], near
+            hidden, words, wanted = y_pred[:, inside], x["words"], near
         else:
             number = tf.reduce_sum(near, axis=2, keepdims=True)
             hidden = tf.matmul(near, y_pred) / tf.maximum(number, 1.0)
-            length = tf.shape(near)[1]
-            wanted = tf.eye(length, length + 2 * self.window)[tf.newaxis]
-            # The word itself stands `window` places further in the row of all words.
-            wanted = tf.roll(wanted, self.window, axis=2) * tf.minimum(number, 1.0)
+            words, wanted = x["words"][:, inside], tf.minimum(number, 1.0)
         losses = {
             "negative-sampling": self._negative_sampling,
             "hierarchical": self._hierarchical,
             "full": self._full,
-        }[self.objective](hidden, x["words"], wanted)
+        }[self.objective](hidden, words, wanted)
         return tf.reduce_sum(losses) / tf.maximum(tf.reduce_sum(wanted), 1.0)
 
-    # hidden: (rows, length, dimensions); words: (rows, width); wanted: (rows, length, width)
+    # hidden: (rows, length, dimensions). Each is to predict all words of its row that are wanted:
+    # words (rows, width), wanted (rows, length, width). With CBOW it predicts the word in its place
+    # alone: words (rows, length), wanted (rows, length, 1).
+
+    def _products(self, hidden, vectors):
+        if self.architecture == "skip-gram":
+            return tf.matmul(hidden, vectors, transpose_b=True)
+        return tf.reduce_sum(hidden * vectors, axis=2, keepdims=True)
 
     def _negative_sampling(self, hidden, words, wanted):
-        scores = tf.matmul(hidden, tf.gather(self.output_vectors, words), transpose_b=True)
+        scores = self._products(hidden, tf.gather(self.output_vectors, words))
         losses = tf.reduce_sum(wanted * tf.nn.softplus(-scores), axis=2)
         drawn = tf.random.uniform([tf.shape(words)[0], self.noise_words])
         noise = tf.searchsorted(self._noise, tf.reshape(drawn, [-1]))
@@ -207,13 +212,16 @@ class Word2Vec(keras.Model):
     def _hierarchical(self, hidden, words, wanted):
         nodes, turns = tf.gather(self._nodes, words), tf.gather(self._turns, words)
         rows = tf.gather(self.output_vectors, nodes)  # (rows, width, longest path, dimensions)
-        scores = tf.einsum("rld,rwpd->rlwp", hidden, rows)
-        turns = turns[:, tf.newaxis]
+        if self.architecture == "skip-gram":
+            scores, turns = tf.einsum("rld,rwpd->rlwp", hidden, rows), turns[:, tf.newaxis]
+        else:
+            scores = tf.einsum("rld,rlpd->rlp", hidden, rows)[:, :, tf.newaxis]
+            turns = turns[:, :, tf.newaxis]
         turned = tf.where(turns == 0, 0.0, tf.nn.softplus(-turns * scores))
         return tf.reduce_sum(wanted * tf.reduce_sum(turned, axis=3), axis=2)
 
     def _full(self, hidden, words, wanted):
-        scores = tf.matmul(hidden, tf.gather(self.output_vectors, words), transpose_b=True)
+        scores = self._products(hidden, tf.gather(self.output_vectors, words))
         everything = tf.einsum("rld,vd->rlv", hidden, tf.convert_to_tensor(self.output_vectors))
         total = tf.reduce_logsumexp(everything, axis=2)
         return tf.reduce_sum(wanted, axis=2) * total - tf.reduce_sum(wanted * scores, axis=2)

@@ -61,6 +61,21 @@ def test_embedding_layer(vectors):
     assert model(tokenizer(["king"]).to_tensor()).shape == (1, 3)
 
 
+def test_fill(vectors):
+    tokenizer = WordTokenizer(["woman", "child", "king"])
+    embedding = keras.layers.Embedding(8, 3)
+    embedding.build()
+    before = embedding.get_weights()[0]
+    assert vectors.fill(embedding, tokenizer, scale=2.0) == 2
+    expected = before.copy()
+    expected[[5, 7]] = 2 * np.array(MATRIX)[[3, 0]]
+    np.testing.assert_allclose(embedding.get_weights()[0], expected)
+    narrow = keras.layers.Embedding(8, 2)
+    narrow.build()
+    with pytest.raises(ValueError, match=r"`embedding` must have the shape \(8, 3\)"):
+        vectors.fill(narrow, tokenizer)
+
+
 @pytest.mark.parametrize(
     ("words", "matrix", "match"),
     [

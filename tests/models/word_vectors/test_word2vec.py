@@ -139,6 +139,8 @@ def test_words_that_stand_alike_become_alike(architecture, objective, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_array_equal(loaded.vectors().matrix, vectors.matrix)
     assert loaded.get_config() == model.get_config()
+    for got, wanted in zip(loaded.optimizer.variables, model.optimizer.variables, strict=True):
+        np.testing.assert_array_equal(got, wanted)
     np.testing.assert_array_equal(loaded(np.array([[0, 3]]))[0, 1], vectors[model.words[3]])
 
 
