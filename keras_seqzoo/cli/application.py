@@ -13,6 +13,9 @@ import typer
 import keras_seqzoo
 from keras_seqzoo.cli.align import EXAMPLES as ALIGN_EXAMPLES
 from keras_seqzoo.cli.align import align
+from keras_seqzoo.cli.classify import EXAMPLES as CLASSIFY_EXAMPLES
+from keras_seqzoo.cli.classify import classify
+from keras_seqzoo.cli.evaluate import EXAMPLES as EVALUATE_EXAMPLES
 from keras_seqzoo.cli.evaluate import evaluate
 from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
 from keras_seqzoo.cli.export import export
@@ -28,12 +31,18 @@ from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
 from keras_seqzoo.cli.score import score
 from keras_seqzoo.cli.similar import EXAMPLES as SIMILAR_EXAMPLES
 from keras_seqzoo.cli.similar import similar
+from keras_seqzoo.cli.tag import EXAMPLES as TAG_EXAMPLES
+from keras_seqzoo.cli.tag import tag
 from keras_seqzoo.cli.tokenize import EXAMPLES as TOKENIZE_EXAMPLES
 from keras_seqzoo.cli.tokenize import tokenize
+from keras_seqzoo.cli.train_classify import EXAMPLES as TRAIN_CLASSIFY_EXAMPLES
+from keras_seqzoo.cli.train_classify import train_classify
 from keras_seqzoo.cli.train_lm import EXAMPLES as TRAIN_LM_EXAMPLES
 from keras_seqzoo.cli.train_lm import train_lm
 from keras_seqzoo.cli.train_ngram import EXAMPLES as TRAIN_NGRAM_EXAMPLES
 from keras_seqzoo.cli.train_ngram import train_ngram
+from keras_seqzoo.cli.train_tag import EXAMPLES as TRAIN_TAG_EXAMPLES
+from keras_seqzoo.cli.train_tag import train_tag
 from keras_seqzoo.cli.train_tokenizer import EXAMPLES as TRAIN_TOKENIZER_EXAMPLES
 from keras_seqzoo.cli.train_tokenizer import train_tokenizer
 from keras_seqzoo.cli.train_translate import EXAMPLES as TRAIN_TRANSLATE_EXAMPLES
@@ -64,7 +73,9 @@ train = typer.Typer(help="Train a model; Ctrl-C stops it, the same command goes 
 
 app.command("list")(list_names)
 app.command("translate", cls=SectionedCommand, epilog=TRANSLATE_EXAMPLES)(translate)
-app.command("evaluate")(evaluate)
+app.command("classify", epilog=CLASSIFY_EXAMPLES)(classify)
+app.command("tag", epilog=TAG_EXAMPLES)(tag)
+app.command("evaluate", epilog=EVALUATE_EXAMPLES)(evaluate)
 app.command("score", epilog=SCORE_EXAMPLES)(score)
 app.command("align", epilog=ALIGN_EXAMPLES)(align)
 app.command("lexicon", epilog=LEXICON_EXAMPLES)(lexicon)
@@ -76,6 +87,8 @@ app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
 train.command("translate", epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)
 train.command("lm", epilog=TRAIN_LM_EXAMPLES)(train_lm)
+train.command("classify", epilog=TRAIN_CLASSIFY_EXAMPLES)(train_classify)
+train.command("tag", epilog=TRAIN_TAG_EXAMPLES)(train_tag)
 train.command("ngram", epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
 train.command("tokenizer", epilog=TRAIN_TOKENIZER_EXAMPLES)(train_tokenizer)
 train.command("vectors", epilog=TRAIN_VECTORS_EXAMPLES)(train_vectors)

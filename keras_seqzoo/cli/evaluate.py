@@ -1,9 +1,12 @@
 """`seqzoo evaluate`."""
 
+import functools
+import itertools
 from typing import Annotated
 
 import typer
 
+from keras_seqzoo.cli.classify import load_text_classifier
 from keras_seqzoo.cli.lines import check_lengths
 from keras_seqzoo.cli.options import (
     BatchSize,
@@ -16,18 +19,44 @@ from keras_seqzoo.cli.options import (
     TargetFile,
     load_translation_models,
 )
+from keras_seqzoo.cli.preset_tasks import is_task
 from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.cli.search_options import MaxSourceRatio
 from keras_seqzoo.cli.search_strategy import make_strategy
-from keras_seqzoo.data import read_parallel
-from keras_seqzoo.metrics import score_translations
+from keras_seqzoo.cli.tag import load_tagger
+from keras_seqzoo.cli.train_tag import Column
+from keras_seqzoo.data import read_labelled_texts, read_parallel, read_tagged_sentences
+from keras_seqzoo.metrics import (
+    class_report,
+    confusion_matrix,
+    entity_scores,
+    score_translations,
+)
+from keras_seqzoo.models import RecurrentTagger
+from keras_seqzoo.models.text_classification import TextClassification
 from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
+from keras_seqzoo.plots import check_figure_path, plot_confusion
+
+EXAMPLES = """\b
+Examples:
+  seqzoo evaluate --preset gru_attention_multi30k_en_fr --source some.en --reference some.fr
+  seqzoo evaluate --preset my-classifier --test test.tsv --confusion confusion.png
+  seqzoo evaluate --preset my-tagger --test test.conllu
+"""
 
 
 def evaluate(
     preset: Presets,
-    source: SourceFile,
-    reference: TargetFile,
+    source: SourceFile | None = None,
+    reference: TargetFile | None = None,
+    test: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Texts with labels or tags, see `seqzoo train`."),
+    ] = None,
+    confusion: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Picture of which labels were taken for which."),
+    ] = None,
     beam: Beam = 5,
     length_penalty: LengthPenalty = 1.0,
     lowercase: Annotated[
@@ -35,14 +64,33 @@ def evaluate(
     ] = False,
     max_length: MaxLength = None,
     max_source_ratio: MaxSourceRatio = MAX_SOURCE_RATIO,
+    column: Column = "upos",
+    entities: Annotated[
+        bool, typer.Option("--entities", help="The F1 of entities that B-type and I-type mark.")
+    ] = False,
     batch_size: BatchSize = 64,
     progress: Progress = None,
 ):
-    """Translate a test set and print BLEU and chrF.
+    """Translate or label a test set, and print how well.
 
-    Both are sacrebleu's, on detokenised text, each followed by the signature that says how it was
-    computed.
+    BLEU and chrF are sacrebleu's, on detokenised text, each followed by the signature that says how
+    it was computed. With a text classifier or a tagger --test is needed, and a table of precision,
+    recall and F1 of each label is printed, then the accuracy.
     """
+    for task, labelled in (
+        (TextClassification, _labelled_texts),
+        (RecurrentTagger, functools.partial(_tagged_words, column=column, entities=entities)),
+    ):
+        if is_task(preset[0], task):
+            _check_labelling(preset, source, reference, test, confusion)
+            _report(*labelled(preset[0], test, batch_size), confusion)
+            return
+    for name, given in (("--test", test), ("--confusion", confusion)):
+        if given is not None:
+            raise ValueError(f"{name} goes with a preset that classifies or tags")
+    for name, given in (("--source", source), ("--reference", reference)):
+        if given is None:
+            raise ValueError(f"{name} is needed by a preset that translates")
     strategy = make_strategy(beam, length_penalty, max_source_ratio=max_source_ratio)
     sources, references = read_parallel(source, reference)
     if not sources:
@@ -65,3 +113,46 @@ def evaluate(
     result = score_translations(texts, references, lowercase)
     typer.echo(f"BLEU {result.bleu:.2f} {result.bleu_signature}")
     typer.echo(f"chrF {result.chrf:.2f} {result.chrf_signature}")
+
+
+def _check_labelling(presets, source, reference, test, confusion):
+    if len(presets) > 1:
+        raise ValueError("--preset must be given once if it is no translation model")
+    if source is not None or reference is not None:
+        raise ValueError("--source and --reference go with a preset that translates")
+    if test is None:
+        raise ValueError("--test is needed by a preset that classifies or tags")
+    if confusion is not None:
+        check_figure_path(confusion)
+
+
+def _labelled_texts(preset, test, batch_size):
+    """Give the expected and the found labels, all labels, and a line or table to print first."""
+    texts, expected = read_labelled_texts(test)
+    model = load_text_classifier(preset)
+    if model.multi_label:
+        return None, None, None, f"accuracy {model.accuracy(texts, expected, batch_size):.4f}"
+    model.label_array(expected)  # refuses unknown ones
+    found = [label for row in model.classify(texts, batch_size) for label in row.labels]
+    return expected, found, model.label_names, None
+
+
+def _tagged_words(preset, test, batch_size, column, entities):
+    words, expected = read_tagged_sentences(test, column)
+    model = load_tagger(preset)
+    found = model.tag(words, batch_size)
+    table = str(entity_scores(expected, found)) if entities else None
+    flat = [list(itertools.chain.from_iterable(rows)) for rows in (expected, found)]
+    # Tags that the model does not know count as not found.
+    labels = [*model.preprocessor.labels, *sorted(set(flat[0]) - set(model.preprocessor.labels))]
+    return *flat, labels, table
+
+
+def _report(expected, found, labels, first, confusion):
+    if first is not None:
+        typer.echo(first)
+    if labels is None:
+        return
+    typer.echo(class_report(expected, found, labels))
+    if confusion is not None:
+        plot_confusion(confusion_matrix(expected, found, labels), labels, confusion)

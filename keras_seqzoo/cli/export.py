@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.language_models import is_language_model, load_language_model
+from keras_seqzoo.cli.classify import load_text_classifier
+from keras_seqzoo.cli.language_models import ENDINGS, is_language_model, load_language_model
 from keras_seqzoo.cli.options import (
     Beam,
     LengthPenalty,
@@ -12,11 +13,20 @@ from keras_seqzoo.cli.options import (
     Preset,
     load_translation_model,
 )
+from keras_seqzoo.cli.preset_tasks import is_task
 from keras_seqzoo.cli.search_options import MaxSourceRatio
 from keras_seqzoo.cli.search_strategy import make_strategy
+from keras_seqzoo.cli.tag import load_tagger
 from keras_seqzoo.decoding import Sampling
+from keras_seqzoo.models import RecurrentTagger
+from keras_seqzoo.models.text_classification import TextClassification
 from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
-from keras_seqzoo.serving import export_language_model, export_translation_model
+from keras_seqzoo.serving import (
+    export_language_model,
+    export_tagger,
+    export_text_classifier,
+    export_translation_model,
+)
 
 EXAMPLES = """\b
 Example:
@@ -45,13 +55,19 @@ def export(
     """Write a SavedModel for TensorFlow Serving.
 
     It takes text and gives text, with no Python behind it. Its path is printed: DIR/1, or the next
-    number that is free. A language model goes on with the text by samples, --n-best of them.
+    number that is free. A language model goes on with the text by samples, --n-best of them; a
+    classifier gives labels and probabilities, a tagger words and tags.
     """
+    for task, load, write in (
+        (TextClassification, load_text_classifier, export_text_classifier),
+        (RecurrentTagger, load_tagger, export_tagger),
+    ):
+        if not preset.endswith(ENDINGS) and is_task(preset, task):
+            _refuse(context, "beam", "length_penalty", "n_best", "max_length", "max_source_ratio")
+            typer.echo(write(load(preset), to))
+            return
     if is_language_model(preset):
-        for name in ("beam", "length_penalty", "max_source_ratio"):
-            if context.get_parameter_source(name).name != "DEFAULT":
-                option = f"--{name.replace('_', '-')}"
-                raise ValueError(f"{option} goes with a preset that translates")
+        _refuse(context, "beam", "length_penalty", "max_source_ratio")
         strategy = Sampling(n_best or 1)
         model = load_language_model(preset)
         typer.echo(export_language_model(model, to, strategy, max_length or 64))
@@ -59,3 +75,9 @@ def export(
     strategy = make_strategy(beam, length_penalty, n_best or 1, max_source_ratio=max_source_ratio)
     model = load_translation_model(preset)
     typer.echo(export_translation_model(model, to, strategy, n_best, max_length))
+
+
+def _refuse(context, *names):
+    for name in names:
+        if context.get_parameter_source(name).name != "DEFAULT":
+            raise ValueError(f"--{name.replace('_', '-')} goes with a preset that translates")

@@ -7,6 +7,8 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.data import read_lines
+
 CHUNK = 2000  # lines translated at a time: enough to batch by length, few enough to hold
 
 
@@ -34,6 +36,13 @@ def input_chunks(texts):
     while chunk := list(itertools.islice(lines, size)):
         yield first, chunk
         first += len(chunk)
+
+
+def text_lines(path):
+    """Gives the lines of a text file, or of standard input where there is no path."""
+    if path is not None:
+        return read_lines(path)
+    return [line for _, chunk in input_chunks(None) for line in chunk]
 
 
 def check_lengths(model, lines, first=1, truncate=True, place="line"):

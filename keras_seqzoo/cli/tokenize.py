@@ -1,6 +1,5 @@
 """`seqzoo tokenize`."""
 
-import pathlib
 from typing import Annotated
 
 import tensorflow as tf
@@ -8,7 +7,6 @@ import typer
 
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
 from keras_seqzoo.tokenizers import TextTokenizer
-from keras_seqzoo.zoo import preset_path
 
 EXAMPLES = """\b
 Examples:
@@ -17,7 +15,6 @@ Examples:
   seqzoo tokenize --preset my-tokenizer --join < ids.txt
 """
 
-TOKENIZER_FILE = "tokenizer.json"
 SPACES = str.maketrans({" ": "▁", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -40,7 +37,7 @@ def tokenize(
     """
     if ids and join:
         raise ValueError("--ids and --join exclude each other")
-    tokenizer = _load(preset)
+    tokenizer = TextTokenizer.from_preset(preset, sequence_length=None)
     for first, lines in input_chunks(texts):
         if join:
             rows = [_ids(line, first + row, tokenizer) for row, line in enumerate(lines)]
@@ -51,15 +48,6 @@ def tokenize(
             if not ids:
                 row = [tokenizer.id_to_token(id).translate(SPACES) for id in row]
             write_lines([" ".join(map(str, row))])
-
-
-def _load(preset):
-    folder = pathlib.Path(preset)
-    if not (folder / TOKENIZER_FILE).is_file():
-        folder = preset_path(preset)
-    if not (folder / TOKENIZER_FILE).is_file():
-        raise ValueError(f"--preset {preset} has no {TOKENIZER_FILE}")
-    return TextTokenizer.from_preset(folder, sequence_length=None)
 
 
 def _ids(line, number, tokenizer):

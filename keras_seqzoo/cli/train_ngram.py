@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import input_chunks
-from keras_seqzoo.data import read_lines
+from keras_seqzoo.cli.lines import text_lines
 from keras_seqzoo.data.output_files import check_output_path
 from keras_seqzoo.models.ngram import (
     AbsoluteDiscounting,
@@ -66,10 +65,7 @@ def train_ngram(
     """
     if out is not None:
         check_output_path(out)
-    if text is not None:
-        lines = read_lines(text)
-    else:
-        lines = [line for _, chunk in input_chunks(None) for line in chunk]
+    lines = text_lines(text)
     if not any(line.strip() for line in lines):
         raise ValueError(f"{text or 'the input'} has no words to learn from")
     most = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)

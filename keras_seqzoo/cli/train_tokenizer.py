@@ -4,8 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import input_chunks
-from keras_seqzoo.data import read_lines
+from keras_seqzoo.cli.lines import text_lines
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,
@@ -111,8 +110,4 @@ def _made(kind, text, vocabulary_size, options):
         return CharacterTokenizer(**options)
     if vocabulary_size is None and kind in SUBWORDS:
         vocabulary_size = 8000
-    if text is not None:
-        lines = read_lines(text)
-    else:
-        lines = [line for _, chunk in input_chunks(None) for line in chunk]
-    return KINDS[kind].train(lines, vocabulary_size, **options)
+    return KINDS[kind].train(text_lines(text), vocabulary_size, **options)

@@ -2,7 +2,14 @@
 
 from keras_seqzoo.models.cache_language_model import CacheLanguageModel
 from keras_seqzoo.models.combined_translation import Ensemble, ShallowFusion
+from keras_seqzoo.models.convolutional_backbone import ConvolutionalBackbone
+from keras_seqzoo.models.convolutional_encoder import ConvolutionalEncoder
+from keras_seqzoo.models.convolutional_text_classifier import (
+    ConvolutionalTextClassifier,
+    ConvolutionalTextClassifierPreprocessor,
+)
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
+from keras_seqzoo.models.feature_text_classifier import FeatureTextClassifier
 from keras_seqzoo.models.feed_forward_language_model import FeedForwardLanguageModel
 from keras_seqzoo.models.interpolated_language_model import InterpolatedLanguageModel
 from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
@@ -22,6 +29,13 @@ from keras_seqzoo.models.recurrent_language_model_preprocessor import (
 )
 from keras_seqzoo.models.recurrent_seq2seq_lm import RecurrentSeq2SeqLM
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.recurrent_tagger import RecurrentTagger
+from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
+from keras_seqzoo.models.recurrent_tagger_preprocessor import RecurrentTaggerPreprocessor
+from keras_seqzoo.models.recurrent_text_classifier import (
+    RecurrentTextClassifier,
+    RecurrentTextClassifierPreprocessor,
+)
 from keras_seqzoo.models.rescoring import rescore
 from keras_seqzoo.models.running_text import DynamicEvaluation, RunningText
 from keras_seqzoo.models.translation import Translation
@@ -30,11 +44,16 @@ from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
 
 __all__ = [
     "CacheLanguageModel",
+    "ConvolutionalBackbone",
+    "ConvolutionalEncoder",
+    "ConvolutionalTextClassifier",
+    "ConvolutionalTextClassifierPreprocessor",
     "Decoder",
     "DynamicEvaluation",
     "Encoder",
     "EncoderDecoder",
     "Ensemble",
+    "FeatureTextClassifier",
     "FeedForwardLanguageModel",
     "InterpolatedLanguageModel",
     "LanguageModel",
@@ -51,6 +70,11 @@ __all__ = [
     "RecurrentLanguageModelPreprocessor",
     "RecurrentSeq2SeqLM",
     "RecurrentSeq2SeqLMPreprocessor",
+    "RecurrentTagger",
+    "RecurrentTaggerBackbone",
+    "RecurrentTaggerPreprocessor",
+    "RecurrentTextClassifier",
+    "RecurrentTextClassifierPreprocessor",
     "RunningText",
     "ShallowFusion",
     "TeacherForcing",

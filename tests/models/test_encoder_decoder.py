@@ -9,6 +9,7 @@ from keras_seqzoo.decoding import BeamSearch
 from keras_seqzoo.layers import GRU, Bidirectional, LuongAttention, TiedSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import (
+    ConvolutionalEncoder,
     Decoder,
     Encoder,
     EncoderDecoder,
@@ -93,10 +94,13 @@ def test_a_model_of_ones_own_trains_and_is_searched():
     np.testing.assert_array_equal(found.tokens[:, 0, :4], labels)  # learnt by heart
 
 
-def recurrent_parts(vocabulary=30, size=4, **options):
+def our_parts(vocabulary=30, size=4, convolutional=False, **options):
     """An encoder, a decoder and an output layer with one embedding among them."""
     embedding = keras.layers.Embedding(vocabulary, size, name="shared")
-    encoder = RecurrentEncoder(embedding, [Bidirectional(GRU(3))], dropout=0.1)
+    if convolutional:
+        encoder = ConvolutionalEncoder(embedding, filters=3, widths=[2, 3], dropout=0.1)
+    else:
+        encoder = RecurrentEncoder(embedding, [Bidirectional(GRU(3))], dropout=0.1)
     decoder = RecurrentDecoder(embedding, [GRU(5)], LuongAttention("general"), **options)
     return encoder, decoder, TiedSoftmax(embedding)
 
@@ -110,8 +114,11 @@ def functional(encoder, decoder, output_layer):
     return keras.Model([source, mask, target], output_layer(features))
 
 
-def test_our_parts_in_a_functional_model_still_share_the_embedding_when_loaded(tmp_path):
-    model = functional(*recurrent_parts(input_feeding=True))
+@pytest.mark.parametrize("convolutional", [False, True])
+def test_our_parts_in_a_functional_model_still_share_the_embedding_when_loaded(
+    convolutional, tmp_path
+):
+    model = functional(*our_parts(input_feeding=True, convolutional=convolutional))
     arguments = [SOURCE, SOURCE != 0, TARGET]
     expected = model(arguments)
     assert sum("shared" in w.path for w in model.weights) == 1
@@ -121,11 +128,13 @@ def test_our_parts_in_a_functional_model_still_share_the_embedding_when_loaded(t
     assert len(loaded.weights) == len(model.weights)
 
 
-def test_our_parts_in_a_model_of_ones_own_need_no_call_before_start():
+@pytest.mark.parametrize("convolutional", [False, True])
+def test_our_parts_in_a_model_of_ones_own_need_no_call_before_start(convolutional):
     class Model(EncoderDecoder, keras.Model):
         def __init__(self):
             super().__init__()
-            self.encoder, self.decoder, self.output_layer = recurrent_parts()
+            parts = our_parts(convolutional=convolutional)
+            self.encoder, self.decoder, self.output_layer = parts
 
     model = Model()
     state = model.start(SOURCE, SOURCE != 0)
@@ -138,7 +147,7 @@ def test_our_parts_in_a_model_of_ones_own_need_no_call_before_start():
 
 
 def test_the_state_of_a_call_goes_on():
-    encoder, decoder, _ = recurrent_parts()
+    encoder, decoder, _ = our_parts()
     memory, states = encoder(SOURCE, mask=SOURCE != 0)
     start = decoder.init_state(memory, states, mask=SOURCE != 0)
     whole, last = decoder(TARGET, start)
@@ -151,7 +160,7 @@ def test_the_state_of_a_call_goes_on():
 
 
 def test_serialisation():
-    encoder, decoder, _ = recurrent_parts(input_feeding=True, dropout=0.2)
+    encoder, decoder, _ = our_parts(input_feeding=True, dropout=0.2)
     check_serialisation(encoder, SOURCE, mask=SOURCE != 0)
     memory, states = encoder(SOURCE, mask=SOURCE != 0)
     check_serialisation(TeacherForcing(decoder), TARGET, memory, states)

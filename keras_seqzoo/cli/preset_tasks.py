@@ -1,0 +1,48 @@
+"""What a preset is for."""
+
+import json
+
+import keras
+
+from keras_seqzoo.zoo import preset_path
+
+
+def is_task(preset, task):
+    """Whether a preset holds a task of a class.
+
+    Args:
+        preset: name of a preset, or folder of one.
+        task: the class.
+
+    Raises:
+        ValueError: if there is no such preset.
+    """
+    if "://" in preset:  # an address of KerasHub's
+        return False
+    # By the class of the task: the metadata that KerasHub itself writes do not name it.
+    path = preset_path(preset) / "task.json"
+    if not path.is_file():
+        return False
+    name = json.loads(path.read_text(encoding="utf-8")).get("registered_name")
+    found = keras.saving.get_registered_object(name)
+    return isinstance(found, type) and issubclass(found, task)
+
+
+def load_task(preset, task, what, **options):
+    """Load the task of a preset.
+
+    Args:
+        preset: name of a preset, or folder of one.
+        task: its class, which may be a base.
+        what: string, what the task is called.
+        **options: further arguments of `from_preset`.
+
+    Raises:
+        ValueError: if the preset holds another task, or is damaged.
+    """
+    if not is_task(preset, task):
+        raise ValueError(f"--preset must be {what}, got {preset}")
+    try:
+        return task.from_preset(str(preset_path(preset)), **options)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"the preset {preset!r} cannot be loaded: {error}") from error

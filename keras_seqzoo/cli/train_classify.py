@@ -1,0 +1,191 @@
+"""`seqzoo train classify`."""
+
+from typing import Annotated, Literal
+
+import keras
+import typer
+
+from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.train_options import (
+    MixedBfloat16,
+    Momentum,
+    PresetFolder,
+    Seed,
+    Size,
+    WeightDecay,
+    finite,
+    report,
+    report_end,
+    run_options,
+    run_to_the_end,
+    share,
+)
+from keras_seqzoo.data import read_labelled_texts
+from keras_seqzoo.layers.classifier_head import POOLINGS
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.training import RunState, TextClassifierTraining, make_text_classifier
+
+EXAMPLES = """\b
+Examples:
+  seqzoo train classify --train train.tsv --valid valid.tsv --out my-classifier
+  seqzoo train classify --train train.jsonl --valid valid.jsonl --start my-lm --out my-classifier
+  seqzoo classify --preset my-classifier "A film to see again."
+"""
+
+LabelledFile = Annotated[
+    str,
+    typer.Option(metavar="FILE", help="Lines of label, tab, text, or .jsonl of label and text."),
+]
+
+# What is not for a model that begins with another's backbone.
+BACKBONE_OPTIONS = (
+    *("encoder", "tokenizer", "vocabulary_size", "minimum_count", "vectors", "embedding_dim"),
+    *("units", "layers", "bidirectional", "filters", "widths"),
+)
+TRAINING_OPTIONS = (
+    *("epochs", "batch_size", "learning_rate", "warmup_steps", "clipnorm", "weight_decay"),
+    *("balanced", "average", "seed"),
+)
+
+
+def train_classify(
+    context: typer.Context,
+    train: LabelledFile,
+    valid: LabelledFile,
+    out: PresetFolder,
+    description: Annotated[
+        str, typer.Option(help="One line about the preset, kept with it.")
+    ] = "Text classifier.",
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Preset of a recurrent language model to begin with, if any."
+        ),
+    ] = None,
+    encoder: Literal["lstm", "gru", "elman", "convolution"] = "lstm",
+    tokenizer: Literal["word", "bpe", "unigram"] = "word",
+    vocabulary_size: Annotated[int, typer.Option(min=6)] = 20_000,
+    minimum_count: Annotated[
+        int, typer.Option(min=1, help="Words that come less often are unknown.")
+    ] = 1,
+    vectors: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
+    ] = None,
+    embedding_dim: Size = 100,
+    units: Size = 128,
+    layers: Size = 1,
+    bidirectional: Annotated[
+        bool, typer.Option("--bidirectional", help="Read in both directions.")
+    ] = False,
+    filters: Annotated[int, typer.Option(min=1, help="Of each width of a convolution.")] = 100,
+    widths: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Of convolutions; may be given several times; 3, 4 and 5."),
+    ] = None,
+    encoder_dropout: Annotated[
+        float | None,
+        typer.Option(callback=share, help="In the encoder; by default none, or that of --start."),
+    ] = None,
+    word_dropout: Annotated[
+        float | None,
+        typer.Option(callback=share, help="Words that a recurrent encoder does not see."),
+    ] = None,
+    pooling: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"{', '.join(POOLINGS)}; may be given several times; by default last states, or "
+            "maxima."
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option(min=1, help="Of k-max.")] = 3,
+    hidden_units: Annotated[int | None, typer.Option(min=1, help="Of the head, if any.")] = None,
+    dropout: Annotated[float, typer.Option(callback=share, help="In the head.")] = 0.5,
+    sequence_length: Annotated[int, typer.Option(min=1, help="Tokens of a text.")] = 512,
+    truncation_side: Annotated[
+        Literal["right", "left"], typer.Option(help="Where longer texts are cut.")
+    ] = "right",
+    batch_size: Annotated[int, typer.Option(min=1)] = 32,
+    epochs: Size = 5,
+    learning_rate: Annotated[float, typer.Option(callback=finite, help="The highest.")] = 1e-3,
+    warmup_steps: Annotated[int, typer.Option(min=0)] = 100,
+    clipnorm: Annotated[
+        float, typer.Option(min=1e-6, help="The largest norm of the gradients.")
+    ] = 1.0,
+    weight_decay: WeightDecay = 0.0,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Rare labels weigh as much as frequent ones.")
+    ] = False,
+    average: Momentum = 0.99,
+    seed: Seed = 0,
+    mixed_bfloat16: MixedBfloat16 = False,
+    progress: Progress = None,
+):
+    """Train a text classifier.
+
+    DIR becomes the preset. After each epoch the accuracy on the validation texts is measured, and
+    the weights with the highest are kept. Ctrl-C stops after the step under way; the same command
+    goes on from there. Where the label in a .jsonl file is a list, a text may have any number.
+    """
+    if start is not None:
+        for name in BACKBONE_OPTIONS:
+            if context.get_parameter_source(name).name == "COMMANDLINE":
+                raise ValueError(f"--{name.replace('_', '-')} cannot be given with --start")
+    state = RunState(out)
+    state.check()  # before the files are read
+    data = read_labelled_texts(train), read_labelled_texts(valid)
+    options = run_options(
+        context,
+        **{name: _lines(*part) for name, part in zip(("train", "valid"), data, strict=True)},
+    )
+    state.check(options)  # before a model is made
+    if not state.finished:
+        keras.utils.set_random_seed(seed)
+        training = TextClassifierTraining(
+            _make_model(*data[0], options),
+            out,
+            options=options,
+            metadata={"description": description, "training": options},
+            report=report,
+            **{name: options[name] for name in TRAINING_OPTIONS},
+        )
+        run_to_the_end(training, *data, progress)
+        state = training.state
+    report_end(state, "accuracy")
+
+
+def _lines(texts, labels):
+    return [f"{label}\t{text}" for text, label in zip(texts, labels, strict=True)]
+
+
+def _make_model(texts, labels, options):
+    kinds = {"dropout": options["encoder_dropout"], "word_dropout": options["word_dropout"]}
+    kind = {name: rate for name, rate in kinds.items() if rate is not None}
+    if options["start"] is None:
+        kind["embedding_dim"] = options["embedding_dim"]
+        if options["encoder"] == "convolution":
+            if "word_dropout" in kind:
+                raise ValueError("--word-dropout goes with a recurrent encoder")
+            kind |= {"filters": options["filters"], "widths": options["widths"] or (3, 4, 5)}
+        else:
+            kind |= {"units": options["units"], "num_layers": options["layers"]}
+            kind |= {"bidirectional": options["bidirectional"]}
+    pooling = options["pooling"]
+    vectors = options["vectors"]
+    return make_text_classifier(
+        texts,
+        labels,
+        options["encoder"],
+        options["tokenizer"],
+        vectors=None if vectors is None else WordVectors.from_preset(vectors),
+        pooling=pooling[0] if pooling and len(pooling) == 1 else pooling or None,
+        dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
+        backbone_options=kind,
+        **{
+            name: options[name]
+            for name in (
+                *("vocabulary_size", "minimum_count", "start", "sequence_length"),
+                *("truncation_side", "k", "hidden_units", "dropout"),
+            )
+        },
+    )

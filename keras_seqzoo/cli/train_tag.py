@@ -1,0 +1,145 @@
+"""`seqzoo train tag`."""
+
+from typing import Annotated, Literal
+
+import keras
+import typer
+
+from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.train_options import (
+    MixedBfloat16,
+    Momentum,
+    PresetFolder,
+    Seed,
+    Share,
+    Size,
+    WeightDecay,
+    finite,
+    report,
+    report_end,
+    run_options,
+    run_to_the_end,
+    share,
+)
+from keras_seqzoo.data import read_tagged_sentences
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.training import RunState, TaggerTraining, make_tagger
+
+EXAMPLES = """\b
+Examples:
+  seqzoo train tag --train train.conllu --valid dev.conllu --out my-tagger
+  seqzoo train tag --train train.conll --valid dev.conll --measure f1 --out my-entities
+  seqzoo tag --preset my-tagger "Two dogs run."
+"""
+
+TaggedFile = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE", help="CoNLL-U (.conllu), or words and tags in the first and last column."
+    ),
+]
+Column = Annotated[
+    Literal["upos", "xpos", "feats", "deprels"],
+    typer.Option(help="The column of CoNLL-U that has the tags."),
+]
+
+# What `make_tagger` and `TaggerTraining` take as it is.
+MODEL_OPTIONS = (
+    *("minimum_count", "vocabulary_size", "pieces", "piece_vocabulary_size", "word_length"),
+    *("embedding_dim", "piece_dim", "piece_units", "piece_encoder", "cell", "units", "dropout"),
+    "unknown_rate",
+)
+TRAINING_OPTIONS = (
+    *("epochs", "batch_size", "learning_rate", "warmup_steps", "clipnorm", "weight_decay"),
+    *("measure", "average", "seed"),
+)
+
+
+def train_tag(
+    context: typer.Context,
+    train: TaggedFile,
+    valid: TaggedFile,
+    out: PresetFolder,
+    description: Annotated[
+        str, typer.Option(help="One line about the preset, kept with it.")
+    ] = "Tagger.",
+    column: Column = "upos",
+    measure: Annotated[
+        Literal["accuracy", "f1"],
+        typer.Option(help="What decides: right tags, or the F1 of entities (B-type, I-type)."),
+    ] = "accuracy",
+    minimum_count: Annotated[
+        int, typer.Option(min=1, help="Words that come less often are unknown.")
+    ] = 2,
+    vocabulary_size: Annotated[int | None, typer.Option(min=1, help="By default all.")] = None,
+    pieces: Annotated[
+        Literal["character", "bpe", "unigram", "none"], typer.Option(help="Of words.")
+    ] = "character",
+    piece_vocabulary_size: Annotated[int, typer.Option(min=262, help="Subwords.")] = 1000,
+    word_length: Annotated[int, typer.Option(min=1, help="The most pieces of a word.")] = 20,
+    vectors: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
+    ] = None,
+    softmax: Annotated[
+        bool, typer.Option("--softmax", help="Tags by themselves, without a CRF.")
+    ] = False,
+    embedding_dim: Size = 100,
+    piece_dim: Size = 30,
+    piece_units: Size = 50,
+    piece_encoder: Literal["lstm", "convolution"] = "lstm",
+    cell: Literal["lstm", "gru", "elman"] = "lstm",
+    units: Annotated[int, typer.Option(min=1, help="Of each direction.")] = 200,
+    layers: Size = 1,
+    dropout: Share = 0.5,
+    unknown_rate: Annotated[
+        float, typer.Option(callback=share, help="Words that are unknown in training.")
+    ] = 0.05,
+    batch_size: Annotated[int, typer.Option(min=1)] = 32,
+    epochs: Size = 15,
+    learning_rate: Annotated[float, typer.Option(callback=finite, help="The highest.")] = 2e-3,
+    warmup_steps: Annotated[int, typer.Option(min=0)] = 100,
+    clipnorm: Annotated[
+        float, typer.Option(min=1e-6, help="The largest norm of the gradients.")
+    ] = 1.0,
+    weight_decay: WeightDecay = 0.0,
+    average: Momentum = 0.99,
+    seed: Seed = 0,
+    mixed_bfloat16: MixedBfloat16 = False,
+    progress: Progress = None,
+):
+    """Train a tagger: a tag for each word.
+
+    DIR becomes the preset. After each epoch the validation sentences are tagged, and the best
+    weights are kept. Ctrl-C stops after the step under way; the same command goes on from there.
+    """
+    state = RunState(out)
+    state.check()  # before the files are read
+    data = [read_tagged_sentences(path, column) for path in (train, valid)]
+    options = run_options(context, train=_lines(*data[0]), valid=_lines(*data[1]))
+    state.check(options)  # before a model is made
+    if not state.finished:
+        keras.utils.set_random_seed(seed)
+        model = make_tagger(
+            *data[0],
+            vectors=None if vectors is None else WordVectors.from_preset(vectors),
+            crf=not softmax,
+            num_layers=layers,
+            dtype="mixed_bfloat16" if mixed_bfloat16 else None,
+            **{name: options[name] for name in MODEL_OPTIONS},
+        )
+        training = TaggerTraining(
+            model,
+            out,
+            options=options,
+            metadata={"description": description, "training": options},
+            report=report,
+            **{name: options[name] for name in TRAINING_OPTIONS},
+        )
+        run_to_the_end(training, *data, progress)
+        state = training.state
+    report_end(state, measure)
+
+
+def _lines(words, tags):
+    return [f"{' '.join(row)}\t{' '.join(own)}" for row, own in zip(words, tags, strict=True)]

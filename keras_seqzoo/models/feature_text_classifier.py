@@ -1,0 +1,182 @@
+"""A small network over counts that are made by hand: the baseline of text classifiers."""
+
+import collections
+import math
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.models.recompilation import Recompilation
+from keras_seqzoo.models.text_labels import TextLabels, list_of_texts
+from keras_seqzoo.tokenizers.words import split_words
+
+FEATURES = (
+    "words of the positive lexicon",
+    "words of the negative lexicon",
+    'whether "no" is in it',
+    "pronouns of the first and second person",
+    'whether "!" is in it',
+    "logarithm of the number of words",
+)
+PRONOUNS = ("i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "yours")
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
+    """Labels texts by six counts, with a feed-forward network.
+
+        h = ReLU(W x + b),    P(label | text) = softmax(U h)
+
+    x has, in this order, the number of words of a positive and of a negative lexicon, whether "no"
+    is in the text, the number of pronouns of the first and second person, whether there is an
+    exclamation mark, and the natural logarithm of the number of words, or 0 without words (Jurafsky
+    and Martin, Speech and Language Processing, 3rd edition, sections 5.2 and 7.4). Without hidden
+    units it is their logistic regression. Words are lower-cased and split around punctuation.
+
+    Args:
+        labels: list of strings, the names of the labels.
+        positive: list of strings, words in lower case.
+        negative: list of strings.
+        hidden_units: int, rows of W, or 0 for none.
+        **kwargs: `name`.
+
+    Call arguments:
+        texts: string tensor `(batch,)`.
+
+    Returns:
+        Logits, float32 `(batch, labels)`. `fit` takes such a tensor, and ids of labels, see
+        `label_array`.
+
+    Raises:
+        ValueError: if there are fewer than two labels, or an argument is out of its range.
+
+    Example:
+    >>> model = FeatureTextClassifier(["bad", "good"], ["great"], ["dull", "weak"])
+    >>> found = model.features(tf.constant(["Great! I saw no dull scene."]))
+    >>> [round(float(count), 2) for count in found[0]]
+    [1.0, 1.0, 1.0, 1.0, 1.0, 2.08]
+    """
+
+    def __init__(self, labels, positive, negative, hidden_units=8, **kwargs):
+        super().__init__(**kwargs)
+        self.label_names = [str(label) for label in labels]
+        if len(set(self.label_names)) < 2 or len(set(self.label_names)) < len(self.label_names):
+            raise ValueError(f"`labels` must be two or more different names, got {labels!r}.")
+        self.positive, self.negative = list(positive), list(negative)
+        self.hidden_units = check_integer("hidden_units", hidden_units, minimum=0)
+        self.supports_jit = False  # XLA knows no strings
+        self.resources = [_table(words) for words in (self.positive, self.negative, PRONOUNS)]
+        self.hidden = None
+        if hidden_units:
+            self.hidden = keras.layers.Dense(hidden_units, "relu", name="hidden")
+            self.hidden.build((None, len(FEATURES)))
+        self.scores = keras.layers.Dense(len(self.label_names), name="scores")
+        self.scores.build((None, hidden_units or len(FEATURES)))
+        self.built = True
+        self.compile()
+
+    @classmethod
+    def for_texts(cls, texts, labels, words=100, minimum_count=10, **kwargs):
+        """Makes an untrained classifier of two labels, whose lexicons it finds in the texts.
+
+        The lexicon of a label are the words whose share in its texts is the largest beside that in
+        the other's, log((c_1 + 1) / (n_1 + V)) - log((c_2 + 1) / (n_2 + V)). The first label by the
+        alphabet is the negative one.
+
+        Args:
+            texts: list of strings.
+            labels: list of names, as many.
+            words: int, the size of each lexicon.
+            minimum_count: int, how often a word must come.
+            **kwargs: other arguments of the constructor.
+
+        Returns:
+            A `FeatureTextClassifier`.
+        """
+        names = sorted(set(labels))
+        if len(names) != 2:
+            raise ValueError(f"`labels` must be two, got {', '.join(names) or 'none'}.")
+        counts = {name: collections.Counter() for name in names}
+        for name in names:
+            own = [text for text, label in zip(texts, labels, strict=True) if label == name]
+            found = _words(tf.constant(own)).flat_values.numpy().tolist()
+            counts[name].update(word.decode() for word in found)
+        negative, positive = (counts[name] for name in names)
+        total = positive + negative
+        known = sorted(word for word, count in total.items() if count >= minimum_count)
+        sizes = [counter.total() + len(total) for counter in (positive, negative)]
+        ratio = {
+            word: math.log((positive[word] + 1) / sizes[0])
+            - math.log((negative[word] + 1) / sizes[1])
+            for word in known
+        }
+        known.sort(key=ratio.get)
+        return cls(names, known[: -words - 1 : -1], known[:words], **kwargs)
+
+    def features(self, texts):
+        """Counts, in graph: float32 `(batch, 6)`, see the class."""
+        words = _words(texts)
+
+        def number(found):
+            rows = words.with_values(tf.cast(found, tf.float32))
+            return tf.reduce_sum(rows, axis=1)
+
+        lexicons = [number(table.lookup(words.values)) for table in self.resources]
+        has_no = tf.minimum(number(tf.equal(words.values, "no")), 1.0)
+        marked = tf.cast(tf.strings.regex_full_match(texts, r"(?s).*!.*"), tf.float32)
+        length = tf.math.log(tf.maximum(tf.cast(words.row_lengths(), tf.float32), 1.0))
+        positive, negative, pronouns = lexicons
+        return tf.stack([positive, negative, has_no, pronouns, marked, length], axis=1)
+
+    def call(self, texts):
+        """Scores labels; see the class."""
+        features = self.features(texts)
+        return self.scores(features if self.hidden is None else self.hidden(features))
+
+    def compile(self, optimizer="auto", loss="auto", metrics="auto", **kwargs):
+        """Configures training: by default Adam with rate 0.01, cross-entropy and accuracy."""
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(0.01)
+        if loss == "auto":
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        if metrics == "auto":
+            metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+        kwargs.setdefault("jit_compile", False)
+        super().compile(optimizer, loss, metrics=metrics, **kwargs)
+
+    def text_probabilities(self, texts):
+        """Computes the probabilities of labels of strings `(batch,)`, in graph."""
+        return tf.nn.softmax(self(texts))
+
+    def predict_probabilities(self, texts, batch_size=1024):
+        """Computes the probabilities of texts' labels, a float32 array `(texts, labels)`."""
+        texts = list_of_texts(texts)
+        parts = [
+            self.text_probabilities(tf.constant(texts[begin : begin + batch_size])).numpy()
+            for begin in range(0, len(texts), batch_size)
+        ]
+        return np.concatenate([np.zeros((0, len(self.label_names)), np.float32), *parts])
+
+    def get_config(self):
+        """Returns the constructor's arguments."""
+        return {
+            **super().get_config(),
+            "labels": self.label_names,
+            "positive": self.positive,
+            "negative": self.negative,
+            "hidden_units": self.hidden_units,
+        }
+
+
+def _words(texts):
+    return split_words(tf.strings.lower(texts, encoding="utf-8"), split_punctuation=True)
+
+
+def _table(words):
+    """Makes a table that gives 1 for some words and 0 for all others."""
+    with tf.init_scope(), tf.device("CPU"):
+        keys = tf.constant(list(words), tf.string)
+        initializer = tf.lookup.KeyValueTensorInitializer(keys, tf.ones(tf.shape(keys), tf.int32))
+        return tf.lookup.StaticHashTable(initializer, default_value=0)

@@ -1,0 +1,96 @@
+"""Words by their characters or subwords."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_choice, check_integer
+from keras_seqzoo.layers import LSTM, Bidirectional, ParallelConvolution, SequencePooling
+
+KINDS = ("lstm", "convolution")
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class PieceEncoder(keras.layers.Layer):
+    """Reads each word of a sentence by its pieces: characters, or subwords.
+
+    "lstm": the last states of an LSTM in both directions (Ling et al. 2015, "Finding function in
+    form"; Lample et al. 2016, "Neural architectures for named entity recognition", section 4.1);
+    "convolution": the maxima of a convolution over three pieces (Ma and Hovy 2016, "End-to-end
+    sequence labeling via bi-directional LSTM-CNNs-CRF", section 2.1).
+
+    Args:
+        vocabulary_size: int, number of pieces.
+        embedding_dim: int, size of their embeddings.
+        units: int, size of a word: even for "lstm", half of it for each direction.
+        kind: "lstm" or "convolution".
+        dropout: float, on the embedded pieces.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Call arguments:
+        piece_ids: int32 tensor `(batch, words, pieces)`, 0 at padding.
+        training: bool, whether there is dropout.
+
+    Returns:
+        A float tensor `(batch, words, units)`; a word without pieces is zero.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    >>> encoder = PieceEncoder(30, embedding_dim=4, units=6)
+    >>> encoder(keras.ops.ones((2, 5, 3), "int32")).shape
+    TensorShape([2, 5, 6])
+    """
+
+    def __init__(
+        self, vocabulary_size, embedding_dim=30, units=50, kind="lstm", dropout=0.0, **kwargs
+    ):
+        super().__init__(**kwargs)
+        check_choice("kind", kind, KINDS)
+        self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=1)
+        self.embedding_dim = check_integer("embedding_dim", embedding_dim, minimum=1)
+        self.units = check_integer("units", units, minimum=1)
+        if kind == "lstm" and units % 2:
+            raise ValueError(f"`units` must be even for two directions, got {units}.")
+        self.kind = kind
+        self.dropout = dropout
+        options = {"dtype": self.dtype_policy}
+        self.embedding = keras.layers.Embedding(
+            vocabulary_size, embedding_dim, name="embedding", **options
+        )
+        self.drop = keras.layers.Dropout(dropout, name="dropout", **options)
+        if kind == "lstm":
+            self.reader = Bidirectional(LSTM(units // 2, **options), name="reader")
+        else:
+            self.reader = ParallelConvolution(units, [3], name="reader", **options)
+            self.pool = SequencePooling("max", name="pool", **options)
+
+    def call(self, piece_ids, training=False):
+        """Read the words; see the class."""
+        shape = tf.shape(piece_ids)
+        pieces = tf.reshape(piece_ids, (shape[0] * shape[1], shape[2]))
+        mask = pieces != 0
+        embedded = self.drop(self.embedding(pieces), training=training)
+        words = self.reader(embedded, mask=mask)
+        if self.kind == "convolution":
+            words = self.pool(words, mask=mask)
+        return tf.reshape(words, (shape[0], shape[1], self.units))
+
+    def get_build_config(self):
+        """Leave it to the first call to build the parts, when loading too."""
+        return None
+
+    def compute_output_shape(self, piece_ids_shape):
+        """Give a vector for each word."""
+        return (*piece_ids_shape[:2], self.units)
+
+    def get_config(self):
+        """Give the constructor arguments."""
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "embedding_dim": self.embedding_dim,
+            "units": self.units,
+            "kind": self.kind,
+            "dropout": self.dropout,
+        }

@@ -1,0 +1,198 @@
+"""The ready recurrent tagger."""
+
+import types
+
+import keras
+import keras_hub
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.data import length_sorted_batches
+from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
+from keras_seqzoo.models.recompilation import Recompilation
+from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
+from keras_seqzoo.models.recurrent_tagger_preprocessor import RecurrentTaggerPreprocessor
+from keras_seqzoo.zoo.named_presets import NamedTaskPresets
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
+    """Gives each word of a sentence a tag.
+
+        P(y_t | w) = softmax(W h_t + b),    or with `crf`    P(y | w) = CRF(W h_1 + b .. W h_n + b)
+
+    with h from a `RecurrentTaggerBackbone`: word by word, or whole sequences of tags with a
+    `ConditionalRandomField`. Where the tags mark entities as `B-type` and `I-type`, sequences that
+    IOB2 does not allow have no probability there.
+
+    Args:
+        backbone: a `RecurrentTaggerBackbone`.
+        preprocessor: a `RecurrentTaggerPreprocessor`, or `None`, with which `fit` takes tensors.
+        num_labels: int, or `None` for as many as the preprocessor has.
+        crf: bool.
+
+    Call arguments:
+        inputs: see `RecurrentTaggerBackbone`.
+
+    Returns:
+        Scores, float32 `(batch, words, num_labels)`: logits, or the potentials of the CRF.
+
+    Raises:
+        ValueError: if `num_labels` is missing, or the preprocessor has other labels.
+
+    Example:
+    ```python
+    words = keras_seqzoo.tokenizers.WordTokenizer.train(sentences)
+    preprocessor = RecurrentTaggerPreprocessor(words, labels=["DET", "NOUN", "VERB"])
+    model = RecurrentTagger(RecurrentTaggerBackbone(words.vocabulary_size()), preprocessor)
+    model.fit(["the cat sat"], ["DET NOUN VERB"], epochs=20)
+    model.tag(["the cat"])  # [['DET', 'NOUN']]
+    ```
+    """
+
+    backbone_cls = RecurrentTaggerBackbone
+    preprocessor_cls = RecurrentTaggerPreprocessor
+    _traced = None
+
+    def __init__(self, backbone, preprocessor=None, num_labels=None, crf=True, **kwargs):
+        labels = None if preprocessor is None else preprocessor.labels
+        num_labels = len(labels) if num_labels is None and labels else num_labels
+        if num_labels is None:
+            raise ValueError("`num_labels` must be given where there is no preprocessor.")
+        if labels and len(labels) != num_labels:
+            raise ValueError(
+                f"`num_labels` must be that of the preprocessor's `labels`, {len(labels)}, "
+                f"got {num_labels}."
+            )
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        scores = keras.layers.Dense(num_labels, dtype="float32", name="scores")
+        field = None
+        if crf:
+            marks = labels and any(label.startswith("I-") for label in labels)
+            field = ConditionalRandomField(
+                num_labels, iob2_transitions(labels) if marks else None, name="crf"
+            )
+
+        # === Functional Model ===
+        inputs = backbone.input
+        outputs = scores(backbone(inputs))
+        if crf:
+            outputs = field(outputs, mask=inputs["padding_mask"])
+        self.field = field
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.num_labels = num_labels
+        self.crf = crf
+
+    def compile(self, optimizer="auto", loss=None, **kwargs):
+        """Configures training.
+
+        Args:
+            optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
+            loss: `None`: the loss is the tagger's own, see `compute_loss`.
+            **kwargs: see `keras.Model.compile`.
+        """
+        if loss is not None:
+            raise ValueError(f"`loss` must be None, the tagger has its own, got {loss!r}.")
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
+        super().compile(optimizer, None, **kwargs)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """Computes `-log P(y | w)` of a word, in the mean over the words of the batch.
+
+        Args:
+            x: not used.
+            y: int32 `(batch, words)`, ids of tags, -1 at padding.
+            y_pred: what the model gave.
+            sample_weight: float `(batch,)`, weights of sentences, or `None`.
+            training: not used.
+        """
+        valid = tf.cast(y >= 0, tf.float32)
+        if self.crf:
+            losses = self.field.loss(y, y_pred)
+        else:
+            ids = tf.maximum(tf.cast(y, tf.int32), 0)
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(ids, y_pred)
+            losses = tf.reduce_sum(losses * valid, axis=1)
+        words = tf.reduce_sum(valid, axis=1)
+        if sample_weight is not None:
+            losses, words = losses * sample_weight, words * sample_weight
+        loss = tf.math.divide_no_nan(tf.reduce_sum(losses), tf.reduce_sum(words))
+        return tf.add_n([loss, *self.losses]) if self.losses else loss
+
+    def best_ids(self, inputs):
+        """Finds the best tags in graph: ids, int32 `(batch, words)`, and their probabilities.
+
+        The probability is that of each tag by itself, over all sequences.
+        """
+        scores = self(inputs, training=False)
+        if self.crf:
+            mask = inputs["padding_mask"]
+            ids, _ = self.field.best_labels(scores, mask)
+            probabilities = self.field.marginals(scores, mask)
+        else:
+            ids = tf.argmax(scores, axis=-1, output_type=tf.int32)
+            probabilities = tf.nn.softmax(scores)
+        return ids, tf.gather(probabilities, ids, batch_dims=2)
+
+    def tag(self, sentences, batch_size=64, return_probabilities=False):
+        """Tags sentences.
+
+        Args:
+            sentences: list of strings, or of lists of words.
+            batch_size: int, sentences worked on at a time.
+            return_probabilities: bool, whether to give the probability of each tag too.
+
+        Returns:
+            A list with a list of tags for each sentence; with probabilities a tuple of it and a
+            list of lists of floats.
+
+        Raises:
+            ValueError: if the model has no preprocessor, or `sentences` is a string.
+        """
+        if self.preprocessor is None:
+            raise ValueError(f"{type(self).__name__} needs a `preprocessor` to take words.")
+        if isinstance(sentences, str):
+            raise ValueError(
+                f"`sentences` must be a list of them, got the string {sentences[:40]!r}."
+            )
+        sentences = list(sentences)
+        tags, shares = [[] for _ in sentences], [[] for _ in sentences]
+        if not sentences:
+            return (tags, shares) if return_probabilities else tags
+        if not isinstance(sentences[0], str):
+            sentences = tf.ragged.constant(sentences, tf.string, ragged_rank=1)
+        words = self.preprocessor.words_of(sentences)
+        if self._traced is None:
+            # Not a function by itself: Keras would track it.
+            self._traced = types.SimpleNamespace(
+                run=tf.function(self.best_ids, reduce_retracing=True)
+            )
+        names = self.preprocessor.labels
+        lengths = words.row_lengths().numpy()
+        for batch in length_sorted_batches([range(length) for length in lengths], batch_size):
+            inputs = self.preprocessor.inputs_of(tf.gather(words, batch))
+            ids, probabilities = (part.numpy() for part in self._traced.run(inputs))
+            for row, sentence in enumerate(batch):
+                length = lengths[sentence]
+                tags[sentence] = [names[id] for id in ids[row, :length]]
+                shares[sentence] = probabilities[row, :length].tolist()
+        return (tags, shares) if return_probabilities else tags
+
+    def accuracy(self, sentences, tags, batch_size=64):
+        """Computes the share of words whose tag is right; sentences and tags are lists of lists."""
+        found = self.tag(sentences, batch_size)
+        pairs = [
+            one == other
+            for row, expected in zip(found, tags, strict=True)
+            for one, other in zip(row, expected, strict=True)
+        ]
+        return float(np.mean(pairs))
+
+    def get_config(self):
+        """Returns every constructor argument."""
+        return {**super().get_config(), "num_labels": self.num_labels, "crf": self.crf}

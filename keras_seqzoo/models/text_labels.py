@@ -1,0 +1,101 @@
+"""Labels of texts by name, from a model that gives their probabilities."""
+
+import collections
+import itertools
+
+import numpy as np
+
+Classification = collections.namedtuple("Classification", ["labels", "probabilities"])
+Classification.__doc__ = """What a classifier says of one text.
+
+`labels` is the list of its labels: the most probable one, or with `multi_label` all whose
+probability is at least a half. `probabilities` is a dict of the probability of every label.
+"""
+
+
+def list_of_texts(texts):
+    """Gives a list of strings, or raises `ValueError` where there is one string."""
+    if isinstance(texts, str):
+        raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
+    return list(texts)
+
+
+class TextLabels:
+    """Mixin of text classifiers: labels by name.
+
+    A model has `label_names`, a list, `multi_label`, a bool, and `resources`, the list of the
+    tokenizers and tables that a SavedModel of it needs; it implements `predict_probabilities` and,
+    in graph, `text_probabilities`.
+    """
+
+    multi_label = False
+
+    def predict_probabilities(self, texts, batch_size=32):
+        """Computes the probabilities of texts' labels, a float32 array `(texts, labels)`."""
+        raise NotImplementedError(f"{type(self).__name__} needs `predict_probabilities`.")
+
+    def text_probabilities(self, texts):
+        """Computes the probabilities of labels of strings `(batch,)`, in graph."""
+        raise NotImplementedError(f"{type(self).__name__} needs `text_probabilities`.")
+
+    def classify(self, texts, batch_size=32):
+        """Labels texts.
+
+        Args:
+            texts: list of strings.
+            batch_size: int, texts worked on at a time.
+
+        Returns:
+            A list of `Classification`.
+
+        Raises:
+            ValueError: see `predict_probabilities`.
+        """
+        probabilities = self.predict_probabilities(texts, batch_size)
+        names = self.label_names
+        found = []
+        for row in probabilities.tolist():
+            best = [max(range(len(row)), key=row.__getitem__)]
+            if self.multi_label:
+                best = [label for label, share in enumerate(row) if share >= 0.5]
+            found.append(
+                Classification([names[label] for label in best], dict(zip(names, row, strict=True)))
+            )
+        return found
+
+    def accuracy(self, texts, labels, batch_size=32):
+        """Computes the share of right labels; with `multi_label` of right decisions on labels.
+
+        Args:
+            texts: list of strings.
+            labels: as many labels, see `label_array`.
+            batch_size: int, texts worked on at a time.
+
+        Returns:
+            A float.
+        """
+        expected = self.label_array(labels)
+        found = self.predict_probabilities(texts, batch_size)
+        found = found >= 0.5 if self.multi_label else found.argmax(axis=1)
+        return float(np.mean(found == expected))
+
+    def label_array(self, labels):
+        """Turns labels into what the loss takes.
+
+        Args:
+            labels: list of names; with `multi_label` of lists of names.
+
+        Returns:
+            int32 `(texts,)`, or with `multi_label` float32 `(texts, num_classes)`.
+
+        Raises:
+            ValueError: if a label is unknown.
+        """
+        names = self.label_names
+        for label in labels if not self.multi_label else itertools.chain.from_iterable(labels):
+            if label not in names:
+                raise ValueError(f"a label must be among {', '.join(names)}, got {label!r}")
+        if not self.multi_label:
+            return np.array([names.index(label) for label in labels], np.int32)
+        rows = [[name in own for name in names] for own in labels]
+        return np.array(rows, np.float32).reshape(-1, len(names))

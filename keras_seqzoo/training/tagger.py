@@ -1,0 +1,101 @@
+"""An untrained tagger for given sentences and tags."""
+
+import collections
+import itertools
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.models import (
+    RecurrentTagger,
+    RecurrentTaggerBackbone,
+    RecurrentTaggerPreprocessor,
+)
+from keras_seqzoo.models.recurrent_tagger_preprocessor import PIECE_TOKENIZER_FILE
+from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
+from keras_seqzoo.tokenizers.texts import frequent_pieces
+from keras_seqzoo.training.recurrent_language_model import SUBWORDS
+
+PIECES = ("none", "character", *SUBWORDS)
+
+
+def make_tagger(
+    words,
+    tags,
+    minimum_count=2,
+    vocabulary_size=None,
+    pieces="character",
+    piece_vocabulary_size=1000,
+    word_length=20,
+    vectors=None,
+    crf=True,
+    dtype=None,
+    **backbone_options,
+):
+    """Makes a tagger for sentences and their tags.
+
+    Words are looked up in lower case; characters and subwords are those of the word as it stands.
+    Strings that the tagger is given later are split at white space and around punctuation.
+
+    Args:
+        words: list of lists of strings.
+        tags: list of lists of strings, as many. The tags are those that come, in alphabetical
+            order.
+        minimum_count: int, how often a word must come not to be `[UNK]`.
+        vocabulary_size: int, the most words, or `None` for all.
+        pieces: `"character"`, `"bpe"`, `"unigram"` or `"none"`.
+        piece_vocabulary_size: int, how many subwords.
+        word_length: int, the most pieces of a word.
+        vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are
+            known too.
+        crf: bool, see `RecurrentTagger`.
+        dtype: dtype policy.
+        **backbone_options: see `RecurrentTaggerBackbone`.
+
+    Returns:
+        A `RecurrentTagger`. Its first weights follow `keras.utils.set_random_seed`.
+
+    Raises:
+        ValueError: if an option is unknown or does not fit the sentences.
+
+    Example:
+    ```python
+    model = make_tagger(words, tags, units=128, dropout=0.5)
+    ```
+    """
+    check_choice("pieces", pieces, PIECES)
+    labels = sorted(set(itertools.chain.from_iterable(tags)))
+    if not labels:
+        raise ValueError("`tags` must have at least one tag.")
+    texts = [" ".join(sentence) for sentence in words]
+    options = {"normalization": ["lowercase"], "split_punctuation": True}
+    known = _known_words(words, vocabulary_size, minimum_count)
+    if vectors is not None:
+        known = list(dict.fromkeys([*known, *vectors.words]))
+    tokenizer = WordTokenizer(known, **options)
+    own = {"config_file": PIECE_TOKENIZER_FILE}
+    piece_tokenizer = None
+    if pieces == "character":
+        piece_tokenizer = CharacterTokenizer.train(texts, **own)
+    elif pieces != "none":
+        piece_tokenizer = SUBWORDS[pieces].train(texts, piece_vocabulary_size, **own)
+    backbone = RecurrentTaggerBackbone(
+        tokenizer.vocabulary_size(),
+        None if piece_tokenizer is None else piece_tokenizer.vocabulary_size(),
+        dtype=dtype,
+        **backbone_options,
+    )
+    preprocessor = RecurrentTaggerPreprocessor(tokenizer, piece_tokenizer, labels, word_length)
+    model = RecurrentTagger(backbone, preprocessor, crf=crf)
+    if vectors is not None:
+        vectors.fill(backbone.token_embedding, tokenizer)
+    return model
+
+
+def _known_words(words, most, minimum_count):
+    """Lists the most frequent words in lower case, each as it stands and without white space."""
+    found = collections.Counter(itertools.chain.from_iterable(words))
+    normal = WordTokenizer(normalization=["lowercase"]).normalize(list(found)).numpy()
+    counts = collections.Counter()
+    for word, count in zip(normal.tolist(), found.values(), strict=True):
+        if len(word.split()) == 1:
+            counts[word.decode()] += count
+    return frequent_pieces(counts, most, minimum_count, "word")

@@ -1,0 +1,146 @@
+"""Training of taggers from tagged sentences."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_choice, check_integer, check_number
+from keras_seqzoo.data.tagged_sentences import TaggedSentences, tagged_batches
+from keras_seqzoo.data.token_pairs import RaggedIds
+from keras_seqzoo.metrics import entity_scores
+from keras_seqzoo.training.schedules import warmup_cosine
+from keras_seqzoo.training.training_run import TrainingRun
+
+BOUNDARIES = (8, 16, 24, 32, 48, 64, 128)
+MEASURES = ("accuracy", "f1")
+
+
+class TaggerTraining(TrainingRun):
+    """Trains a tagger, keeps the best preset, can be stopped and resumed.
+
+    Sentences come in batches of similar length, in random order. After each epoch the averaged
+    weights are measured on the validation sentences: by the accuracy of tags, or by the F1 of
+    entities that `B-type` and `I-type` mark. For `run`, `train` and `validation` are pairs of lists
+    of lists: words and tags.
+
+    Args:
+        model: a `RecurrentTagger` with a preprocessor; it is compiled here.
+        directory: folder of the preset; the state of the run lies in its `training` folder.
+        epochs: int.
+        batch_size: int, sentences of a batch.
+        learning_rate: float, Adam's highest rate; it falls along a cosine.
+        warmup_steps: int, steps in which the rate rises.
+        clipnorm: float above 0, the largest norm of all gradients together.
+        weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
+        measure: `"accuracy"` or `"f1"`.
+        average: float in [0, 1), momentum of the running average of the weights.
+        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    ```python
+    training = TaggerTraining(model, "my-tagger", epochs=10)
+    training.run((train_words, train_tags), (valid_words, valid_tags))
+    ```
+    """
+
+    def __init__(
+        self,
+        model,
+        directory,
+        epochs=15,
+        batch_size=32,
+        learning_rate=2e-3,
+        warmup_steps=100,
+        clipnorm=1.0,
+        weight_decay=0.0,
+        measure="accuracy",
+        average=0.99,
+        **kwargs,
+    ):
+        super().__init__(model, directory, epochs, average, **kwargs)
+        check_choice("measure", measure, MEASURES)
+        self.batch_size = check_integer("batch_size", batch_size, minimum=1)
+        self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
+        self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
+        self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
+        self.measured_by = measure
+        self._sentences = None
+
+    def prepare(self, train, validation):
+        """Number words, pieces and tags."""
+        names = self.model.preprocessor.labels
+        for what, (words, tags) in (("train", train), ("validation", validation)):
+            if not words or len(words) != len(tags):
+                raise ValueError(
+                    f"`{what}` must have words and tags of as many sentences, and at least one, "
+                    f"got {len(words)} and {len(tags)}."
+                )
+            for number, (sentence, labels) in enumerate(zip(words, tags, strict=True), 1):
+                if len(sentence) != len(labels):
+                    raise ValueError(
+                        f"`{what}`, sentence {number}: words and tags must be as many, got "
+                        f"{len(sentence)} and {len(labels)}."
+                    )
+                for label in labels:
+                    if label not in names:
+                        raise ValueError(
+                            f"`{what}`, sentence {number}: a tag must be among "
+                            f"{', '.join(names)}, got {label!r}."
+                        )
+        self._sentences = self._numbered(*train)
+
+    def batches(self, epoch):
+        """Give the batches of an epoch."""
+        preprocessor = self.model.preprocessor
+        return tagged_batches(
+            self._sentences,
+            self.batch_size,
+            BOUNDARIES,
+            preprocessor.word_length,
+            (self.seed, epoch),
+            preprocessor.tokenizer.pad_token_id,
+        )
+
+    def compile_model(self, steps):
+        """Compile the model with AdamW, warm-up and cosine."""
+        rate = warmup_cosine(self.learning_rate, self.warmup_steps, steps * self.epochs)
+        self.model.compile(
+            keras.optimizers.AdamW(
+                rate, weight_decay=self.weight_decay, global_clipnorm=self.clipnorm
+            )
+        )
+
+    def measure(self, validation, stop):
+        """Compute the accuracy, and with `"f1"` the F1 of entities, of the validation sentences."""
+        words, tags = validation
+        found = self.model.tag(words)
+        right = [
+            one == other
+            for row, expected in zip(found, tags, strict=True)
+            for one, other in zip(row, expected, strict=True)
+        ]
+        figures = {"accuracy": float(np.mean(right))}
+        if self.measured_by == "f1":
+            figures["f1"] = entity_scores(tags, found).overall.f1
+        return figures[self.measured_by], figures
+
+    def _numbered(self, words, tags):
+        preprocessor = self.model.preprocessor
+        rows = tf.ragged.constant(words, tf.string, ragged_rank=1)
+        lengths = rows.row_lengths().numpy()
+        names = {name: id for id, name in enumerate(preprocessor.labels)}
+        labels = [names[label] for row in tags for label in row]
+        pieces = None
+        if preprocessor.piece_tokenizer is not None:
+            found = preprocessor.piece_tokenizer(rows.values)
+            pieces = RaggedIds.from_lengths(found.values.numpy(), found.row_lengths().numpy())
+        ids = preprocessor.tokenizer.word_ids(rows)
+        return TaggedSentences(
+            RaggedIds.from_lengths(ids.values.numpy(), lengths),
+            pieces,
+            RaggedIds.from_lengths(labels, lengths),
+        )

@@ -1,0 +1,126 @@
+"""Training of text classifiers from texts with labels."""
+
+import keras
+import numpy as np
+
+from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.data import labelled_batches
+from keras_seqzoo.data.token_pairs import RaggedIds
+from keras_seqzoo.training.schedules import warmup_cosine
+from keras_seqzoo.training.training_run import TrainingRun
+
+BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+
+
+class TextClassifierTraining(TrainingRun):
+    """Trains a text classifier, keeps the best preset, can be stopped and resumed.
+
+    Texts come in batches of similar length, in random order, cut to the preprocessor's
+    `sequence_length`. After each epoch the averaged weights are measured by their accuracy on the
+    validation texts. Texts without a token will be classified by the shares of the labels among
+    the training texts. For `run`, `train` and `validation` are pairs of lists: texts, and labels,
+    names or, with `multi_label`, lists of names.
+
+    Args:
+        model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier`, with a preprocessor
+            that has labels; it is compiled here.
+        directory: folder of the preset; the state of the run lies in its `training` folder.
+        epochs: int.
+        batch_size: int, texts of a batch.
+        learning_rate: float, Adam's highest rate; it falls along a cosine.
+        warmup_steps: int, steps in which the rate rises.
+        clipnorm: float above 0, the largest norm of all gradients together.
+        weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
+        balanced: bool, whether each text weighs as much less as its label is more frequent.
+        average: float in [0, 1), momentum of the running average of the weights.
+        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    ```python
+    training = TextClassifierTraining(model, "my-preset", epochs=3)
+    training.run((train_texts, train_labels), (valid_texts, valid_labels))
+    ```
+    """
+
+    def __init__(
+        self,
+        model,
+        directory,
+        epochs=5,
+        batch_size=32,
+        learning_rate=1e-3,
+        warmup_steps=100,
+        clipnorm=1.0,
+        weight_decay=0.0,
+        balanced=False,
+        average=0.99,
+        **kwargs,
+    ):
+        super().__init__(model, directory, epochs, average, **kwargs)
+        if model.preprocessor is None or model.preprocessor.labels is None:
+            raise ValueError("`model` must have a preprocessor with `labels`.")
+        if balanced and model.multi_label:
+            raise ValueError("`balanced` is for texts of one label each.")
+        self.batch_size = check_integer("batch_size", batch_size, minimum=1)
+        self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
+        self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
+        self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
+        self.balanced = balanced
+        longest = model.preprocessor.sequence_length or BOUNDARIES[-1]
+        self.boundaries = [*(length for length in BOUNDARIES if length < longest), longest]
+        self._ids = self._labels = self._weights = None
+
+    def prepare(self, train, validation):
+        """Tokenize the texts, and number the labels."""
+        for name, (texts, labels) in (("train", train), ("validation", validation)):
+            if not texts or len(texts) != len(labels):
+                raise ValueError(
+                    f"`{name}` must have texts and as many labels, and at least one, "
+                    f"got {len(texts)} and {len(labels)}."
+                )
+        texts, labels = train
+        ids = self.model.preprocessor.token_ids(texts)
+        self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
+        self._labels = self.model.label_array(labels)
+        self.model.label_array(validation[1])  # an unknown label must not come up in an hour
+        counts = self._counts()
+        if self.balanced:
+            self._weights = (counts.sum() / (len(counts) * counts))[self._labels]
+        # As if each label had come once more, and with `multi_label` once less.
+        more = 2.0 if self.model.multi_label else len(counts)
+        self.model.set_prior((counts + 1.0) / (len(texts) + more))
+
+    def batches(self, epoch):
+        """Give the batches of an epoch."""
+        return labelled_batches(
+            self._ids,
+            self._labels,
+            self.batch_size,
+            self.boundaries,
+            (self.seed, epoch),
+            self._weights,
+            self.model.preprocessor.tokenizer.pad_token_id,
+        )
+
+    def compile_model(self, steps):
+        """Compile the model with AdamW, warm-up and cosine."""
+        rate = warmup_cosine(self.learning_rate, self.warmup_steps, steps * self.epochs)
+        optimizer = keras.optimizers.AdamW(
+            rate, weight_decay=self.weight_decay, global_clipnorm=self.clipnorm
+        )
+        self.model.compile(optimizer, metrics=[])
+
+    def measure(self, validation, stop):
+        """Compute the accuracy on the validation texts."""
+        texts, labels = validation
+        accuracy = self.model.accuracy(texts, labels)
+        return accuracy, {"accuracy": accuracy}
+
+    def _counts(self):
+        if self.model.multi_label:
+            return self._labels.sum(0)
+        return np.bincount(self._labels, minlength=self.model.num_classes)

@@ -1,0 +1,124 @@
+"""An untrained text classifier for given texts and labels."""
+
+import collections
+import itertools
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.models import (
+    ConvolutionalBackbone,
+    ConvolutionalTextClassifier,
+    ConvolutionalTextClassifierPreprocessor,
+    RecurrentBackbone,
+    RecurrentTextClassifier,
+    RecurrentTextClassifierPreprocessor,
+)
+from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.training.recurrent_language_model import SUBWORDS
+
+ENCODERS = ("lstm", "gru", "elman", "convolution")
+TOKENIZERS = ("word", *SUBWORDS)
+
+
+def make_text_classifier(
+    texts,
+    labels,
+    encoder="lstm",
+    tokenizer="word",
+    vocabulary_size=20_000,
+    minimum_count=1,
+    vectors=None,
+    start=None,
+    sequence_length=512,
+    truncation_side="right",
+    pooling=None,
+    k=3,
+    hidden_units=None,
+    dropout=0.0,
+    dtype=None,
+    backbone_options=None,
+):
+    """Makes a text classifier for texts and their labels.
+
+    Words are lower-cased, and each punctuation mark is a word by itself.
+
+    Args:
+        texts: list of strings.
+        labels: list of names, or of lists of names where texts have any number of labels. The
+            classes are those that come, in alphabetical order.
+        encoder: `"lstm"`, `"gru"`, `"elman"` or `"convolution"`.
+        tokenizer: `"word"`, `"bpe"` or `"unigram"`.
+        vocabulary_size: int, the most tokens.
+        minimum_count: int, how often a word must come not to be `[UNK]`.
+        vectors: a `WordVectors`, or `None`: the embeddings begin with them, and, where tokens are
+            words, its words are known too.
+        start: the preset of a recurrent language model whose backbone and tokenizer the classifier
+            begins with, or `None`; `encoder`, `tokenizer` and what follows on them then come from
+            it, and so does what `backbone_options`, kinds of dropout for one, do not replace.
+        sequence_length: int, the most tokens of a text.
+        truncation_side: the end at which longer texts lose tokens, `"right"` or `"left"`.
+        pooling: see `keras_seqzoo.layers.ClassifierHead`; `None` for the last states of a recurrent
+            encoder, of both directions where there are two, and the maximum of convolutions.
+        k: int, see `ClassifierHead`.
+        hidden_units: int or `None`, see `ClassifierHead`.
+        dropout: float, the head's.
+        dtype: dtype policy.
+        backbone_options: dict of further arguments of `RecurrentBackbone` or
+            `ConvolutionalBackbone`, or `None`.
+
+    Returns:
+        A `RecurrentTextClassifier` or a `ConvolutionalTextClassifier`. Its first weights follow
+        `keras.utils.set_random_seed`.
+
+    Raises:
+        ValueError: if an option is unknown or does not fit the texts, or there are not two labels.
+
+    Example:
+    ```python
+    both = {"units": 128, "bidirectional": True}
+    model = make_text_classifier(texts, labels, "gru", backbone_options=both)
+    ```
+    """
+    multi_label = isinstance(labels[0], list)
+    counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
+    names = sorted(counts)
+    if len(names) < 2:
+        raise ValueError(f"`labels` must have two or more, got {', '.join(names) or 'none'}.")
+    head = {
+        "pooling": pooling,
+        "k": k,
+        "hidden_units": hidden_units,
+        "dropout": dropout,
+        "multi_label": multi_label,
+    }
+    given = (sequence_length, truncation_side, names)
+    if start is not None:
+        options = {} if dtype is None else {"dtype": dtype}
+        backbone = RecurrentBackbone.from_preset(start, **options, **(backbone_options or {}))
+        preprocessor = RecurrentTextClassifierPreprocessor.from_preset(start)
+        tokenizer = preprocessor.tokenizer
+        preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, *given)
+        return RecurrentTextClassifier(backbone, None, preprocessor, **head)
+    check_choice("encoder", encoder, ENCODERS)
+    check_choice("tokenizer", tokenizer, TOKENIZERS)
+    if tokenizer == "word":
+        cut = {"normalization": ["lowercase"], "split_punctuation": True}
+        tokenizer = WordTokenizer.train(texts, vocabulary_size, minimum_count, **cut)
+        if vectors is not None:
+            known = dict.fromkeys([*tokenizer.words, *vectors.words])
+            tokenizer = WordTokenizer(list(known), **cut)
+    else:
+        tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size)
+    size = tokenizer.vocabulary_size()
+    if encoder == "convolution":
+        backbone = ConvolutionalBackbone(size, dtype=dtype, **(backbone_options or {}))
+        preprocessor = ConvolutionalTextClassifierPreprocessor(tokenizer, *given)
+        model = ConvolutionalTextClassifier(backbone, None, preprocessor, **head)
+    else:
+        backbone = RecurrentBackbone(size, cell=encoder, dtype=dtype, **(backbone_options or {}))
+        preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, *given)
+        if pooling is None and backbone.bidirectional:
+            head["pooling"] = "ends"
+        model = RecurrentTextClassifier(backbone, None, preprocessor, **head)
+    if vectors is not None:
+        vectors.fill(backbone.token_embedding, tokenizer)
+    return model

@@ -1,0 +1,132 @@
+"""`seqzoo train classify`, `classify`, `evaluate` and `export` of a text classifier."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from keras_seqzoo.models import RecurrentTextClassifier
+from tests.training.test_text_classification import LABELS, TEXTS
+
+TINY = ("--units", 8, "--embedding-dim", 8, "--batch-size", 4, "--learning-rate", 0.02)
+TINY += ("--warmup-steps", 2, "--average", 0.5, "--dropout", 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of texts with labels."""
+    folder = tmp_path_factory.mktemp("classify")
+    rows = list(zip(LABELS, TEXTS, strict=True))
+    (folder / "train.tsv").write_text("".join(f"{l}\t{t}\n" for l, t in rows * 6))  # noqa: E741
+    (folder / "test.tsv").write_text("".join(f"{l}\t{t}\n" for l, t in rows))  # noqa: E741
+    (folder / "odd.tsv").write_text("maybe\tA film\n")
+    many = [{"text": text, "label": ["x"] if "ood" in text else []} for text in TEXTS * 3]
+    (folder / "many.jsonl").write_text("\n".join(map(json.dumps, many)))
+    return folder
+
+
+def test_there_and_back(seqzoo, folder, tmp_path):
+    files = ("--train", folder / "train.tsv", "--valid", folder / "test.tsv")
+    out = tmp_path / "new"
+    result = seqzoo("train", "classify", *files, *TINY, "--epochs", 3, "--out", out)
+    assert result.status == 0, result.errors
+    first, *epochs, last = result.errors.splitlines()
+    assert first == "6 batches an epoch" and len(epochs) == 3
+    assert "finished: 3 epochs, best validation accuracy 1.00" in last
+    result = seqzoo("classify", "--preset", out, stdin="\n".join([*TEXTS, ""]).encode())
+    rows = [line.split("\t") for line in result.output.splitlines()]
+    assert [row[0] for row in rows[:4]] == LABELS
+    result = seqzoo("classify", "--preset", out, "--all", TEXTS[0], "")
+    [(best, share, other, rest), empty] = [r.split("\t") for r in result.output.splitlines()]
+    assert (best, other) == ("yes", "no") and float(share) + float(rest) == pytest.approx(1.0)
+    assert float(empty[1]) == 0.5
+    picture = tmp_path / "confusion.png"
+    test = ("--test", folder / "test.tsv", "--confusion", picture)
+    result = seqzoo("evaluate", "--preset", out, *test)
+    assert result.status == 0 and picture.is_file()
+    assert result.output.splitlines()[-1].split() == ["accuracy", "1.0000", "4"]
+    version = seqzoo("export", "--preset", out, "--to", tmp_path / "served").output.strip()
+    script = (
+        "import sys, tensorflow as tf, tensorflow_text\n"
+        "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
+        "found = served(text=tf.constant(sys.argv[2:]))\n"
+        "print(*(label.decode() for label in found['label'].numpy()))\n"
+        "assert found['labels'].shape == found['probabilities'].shape == (5, 2)\n"
+    )
+    command = [sys.executable, "-c", script, version, *TEXTS, ""]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found.split()[:4] == LABELS
+
+
+def test_options_reach_the_model(seqzoo, folder, tmp_path):
+    files = ("--train", folder / "many.jsonl", "--valid", folder / "many.jsonl")
+    options = ("--encoder", "convolution", "--filters", 4, "--widths", 1, "--widths", 2)
+    options += ("--pooling", "k-max", "--k", 2, "--sequence-length", 5, "--epochs", 1)
+    with_one = tmp_path / "one.jsonl"
+    with_one.write_text((folder / "many.jsonl").read_text() + '\n{"text": "a", "label": ["y"]}')
+    files = ("--train", with_one, "--valid", folder / "many.jsonl")
+    result = seqzoo("train", "classify", *files, *TINY, *options, "--out", tmp_path / "new")
+    assert result.status == 0, result.errors
+    metadata = json.loads((tmp_path / "new" / "task.json").read_text())["config"]
+    assert metadata["multi_label"] and metadata["pooling"] == "k-max" and metadata["k"] == 2
+    config = json.loads((tmp_path / "new" / "config.json").read_text())["config"]
+    assert config["widths"] == [1, 2] and config["filters"] == 4
+    result = seqzoo("evaluate", "--preset", tmp_path / "new", "--test", folder / "many.jsonl")
+    assert result.output.startswith("accuracy ")
+    result = seqzoo("classify", "--preset", tmp_path / "new", stdin=b"a\nb\n")
+    assert result.status == 0 and len(result.output.split("\n")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("classify", "--preset", "gru_plain", "a"), "--preset must be a text classifier"),
+        (("classify", "--preset", "none", "a"), "There is no preset 'none'"),
+        (("train", "classify", "--train", "none"), "'--valid'"),
+        (
+            ("train", "classify", "--train", "none", "--valid", "none", "--out", "new"),
+            "no such file: none",
+        ),
+        (
+            ("train", "classify", "--train", "train.tsv", "--valid", "odd.tsv", "--out", "new"),
+            "a label must be among no, yes, got 'maybe'",
+        ),
+        (
+            *(("train", "classify", "--start", "x", "--units", 3, "--train", "train.tsv",
+               "--valid", "odd.tsv", "--out", "new"),),
+            "--units cannot be given with --start",
+        ),
+        (
+            *(("train", "classify", "--encoder", "convolution", "--word-dropout", 0.1, "--train",
+               "train.tsv", "--valid", "train.tsv", "--out", "new"),),
+            "--word-dropout goes with a recurrent encoder",
+        ),
+        (("evaluate", "--preset", "gru_plain", "--test", "odd.tsv"), "--test goes with"),
+        (("evaluate", "--preset", "gru_plain"), "--source is needed"),
+        (("evaluate", "--preset", "classifier"), "--test is needed"),
+        (("evaluate", "--preset", "classifier", "--source", "a"), "--source and --reference go"),
+        (
+            ("evaluate", "--preset", "classifier", "--test", "odd.tsv"),
+            "a label must be among no, yes",
+        ),
+        (("export", "--preset", "classifier", "--to", "x", "--beam", 2), "--beam goes with"),
+        (("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "x.doc"),
+         "x.doc"),
+    ],
+)  # fmt: skip
+def test_errors(seqzoo, zoo, folder, monkeypatch, arguments, message):
+    if "classifier" in arguments and not (zoo / "classifier").exists():
+        from keras_seqzoo.training import make_text_classifier
+        from keras_seqzoo.zoo import save_preset
+
+        small = {"embedding_dim": 3, "units": 3}
+        model = make_text_classifier(TEXTS, LABELS, backbone_options=small)
+        assert isinstance(model, RecurrentTextClassifier)
+        save_preset(model, zoo / "classifier")
+    monkeypatch.chdir(folder)
+    result = seqzoo(*arguments)
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert message in line
+    assert not (folder / "new" / "config.json").exists()

@@ -1,0 +1,90 @@
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.models import FeatureTextClassifier
+from keras_seqzoo.serving import export_text_classifier
+
+POSITIVE, NEGATIVE = ["great", "fine"], ["dull", "weak"]
+TEXTS = ["A great film", "fine, really fine!", "dull and weak", "No. I call it DULL"] * 3
+LABELS = ["good", "good", "bad", "bad"] * 3
+
+
+def make(**options):
+    return FeatureTextClassifier(["bad", "good"], POSITIVE, NEGATIVE, **options)
+
+
+def trained():
+    keras.utils.set_random_seed(0)
+    model = make()
+    model.fit(tf.constant(TEXTS), model.label_array(LABELS), epochs=60, verbose=0)
+    return model
+
+
+def test_features_by_hand():
+    texts = [
+        "It's hokey. There are virtually no surprises, and the writing is dull. So why was it so "
+        "enjoyable? For one thing, the cast is great. Another nice touch is the music. I was "
+        "overcome with the urge to get off the couch and start dancing. It sucked me in, and it'll "
+        "do the same to you.",
+        "GREAT\nGreat!",
+        "",
+        "know nothing",
+    ]
+    found = make().features(tf.constant(texts)).numpy()
+    length = len("".join(c if c.isalnum() or c.isspace() else f" {c} " for c in texts[0]).split())
+    expected = [
+        [1, 1, 1, 3, 0, np.log(length)],
+        [2, 0, 0, 0, 1, np.log(3)],
+        [0, 0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0, np.log(2)],
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_learns_from_strings(tmp_path):
+    model = trained()
+    assert model.accuracy(TEXTS, LABELS) == 1.0
+    assert [row.labels for row in model.classify(TEXTS[:4])] == [[name] for name in LABELS[:4]]
+    assert model.classify([]) == [] and len(model.classify([""])[0].labels) == 1
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    expected = model.predict_probabilities(TEXTS)
+    np.testing.assert_allclose(loaded.predict_probabilities(TEXTS, 5), expected, atol=1e-6)
+    loaded.fit(tf.constant(TEXTS), model.label_array(LABELS), verbose=0)
+
+
+def test_export(tmp_path):
+    model = trained()
+    path = export_text_classifier(model, tmp_path)
+    script = (
+        "import sys, tensorflow as tf\n"
+        "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
+        "print(*served(text=tf.constant(sys.argv[2:]))['label'].numpy())\n"
+    )
+    command = [sys.executable, "-c", script, path, *TEXTS[:4]]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found.split() == [f"b'{name}'" for name in LABELS[:4]]
+
+
+def test_lexicons_are_found():
+    model = FeatureTextClassifier.for_texts(TEXTS, LABELS, words=2, minimum_count=2)
+    assert model.label_names == ["bad", "good"]
+    assert model.positive[0] == "fine" and model.negative[0] == "dull"
+    plain = make(hidden_units=0)
+    assert len(plain.weights) == 2 and plain(tf.constant(TEXTS)).shape == (12, 2)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="`labels` must be two or more different names"):
+        FeatureTextClassifier(["a"], [], [])
+    with pytest.raises(ValueError, match="`hidden_units` must be"):
+        make(hidden_units=-1)
+    with pytest.raises(ValueError, match="`labels` must be two, got a"):
+        FeatureTextClassifier.for_texts(["x"], ["a"])
+    with pytest.raises(ValueError, match="`texts` must be a list"):
+        make().classify("great")

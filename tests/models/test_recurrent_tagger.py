@@ -1,0 +1,177 @@
+import functools
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.models import (
+    RecurrentTagger,
+    RecurrentTaggerBackbone,
+    RecurrentTaggerPreprocessor,
+)
+from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
+from keras_seqzoo.zoo import save_preset
+
+SENTENCES = [
+    "the dog barks",
+    "the old dog sleeps",
+    "a cat sleeps",
+    "dogs",
+    "the old cat barks a lot",
+]
+TAGS = ["D N V", "D A N V", "D N V", "N", "D A N V D N"]
+LABELS = ["A", "D", "N", "V"]
+MARKS = ["O", "B-x", "I-x"]
+WORDS = [sentence.split() for sentence in SENTENCES]
+PIECES = {
+    "none": None,
+    "characters": lambda: CharacterTokenizer.train(SENTENCES, config_file="piece_tokenizer.json"),
+    "subwords": lambda: BytePairTokenizer.train(SENTENCES, 285, config_file="piece_tokenizer.json"),
+}
+
+
+def make(pieces="characters", labels=LABELS, crf=True, **options):
+    words = WordTokenizer.train(SENTENCES, normalization=["lowercase"])
+    tokenizer = None if PIECES[pieces] is None else PIECES[pieces]()
+    options = {"embedding_dim": 6, "units": 8, "piece_dim": 4, "piece_units": 6, **options}
+    backbone = RecurrentTaggerBackbone(
+        words.vocabulary_size(),
+        None if tokenizer is None else tokenizer.vocabulary_size(),
+        **options,
+    )
+    preprocessor = RecurrentTaggerPreprocessor(words, tokenizer, labels, word_length=4)
+    return RecurrentTagger(backbone, preprocessor, crf=crf)
+
+
+def trained(model, epochs=30):
+    model.compile(keras.optimizers.Adam(0.03))
+    history = model.fit(SENTENCES * 4, TAGS * 4, batch_size=5, epochs=epochs, verbose=0).history
+    assert history["loss"][-1] < 0.5 * history["loss"][0]
+    return model
+
+
+@functools.cache
+def ready():
+    keras.utils.set_random_seed(0)
+    return trained(make())
+
+
+@pytest.mark.parametrize(
+    ("pieces", "options"),
+    [
+        ("none", {}),
+        ("subwords", {"num_layers": 2, "dropout": 0.1}),
+        ("characters", {"crf": False}),
+        ("characters", {"piece_encoder": "convolution", "cell": "gru", "unknown_rate": 0.1}),
+    ],
+)
+def test_kinds(pieces, options, tmp_path):
+    keras.utils.set_random_seed(0)
+    model = trained(make(pieces, **options))
+    assert [" ".join(tags) for tags in model.tag(SENTENCES)] == TAGS
+    expected = model.tag(WORDS, return_probabilities=True)
+    save_preset(model, tmp_path / "new", dtype="float32")
+    loaded = RecurrentTagger.from_preset(str(tmp_path / "new"))
+    assert loaded.crf == model.crf and loaded.preprocessor.labels == LABELS
+    tags, probabilities = loaded.tag(WORDS, return_probabilities=True)
+    assert tags == expected[0]
+    for one, other in zip(probabilities, expected[1], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_batches_and_order_change_nothing():
+    model = ready()
+    tags, probabilities = model.tag(WORDS, return_probabilities=True)
+    for size in (1, 2):
+        again, same = model.tag(WORDS[::-1], size, return_probabilities=True)
+        assert again == tags[::-1]
+        for one, other in zip(same, probabilities[::-1], strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-5)
+    assert model.tag([]) == [] and model.tag(["", "dogs"])[0] == []
+    assert model.accuracy(WORDS, [tags.split() for tags in TAGS]) == 1.0
+
+
+def test_characters_tell_unknown_words():
+    model = ready()
+    assert model.tag(["the Cat BARKS"])[0][1] == "N"
+    words = model.preprocessor.inputs_of(tf.ragged.constant([["zebra", "xylophone"]]))
+    assert words["token_ids"].numpy().tolist() == [[1, 1]]
+    assert words["piece_ids"].shape == (1, 2, 4)
+
+
+def test_the_loss_is_that_of_words():
+    for crf in (False, True):
+        model = make(crf=crf)
+        inputs, labels = model.preprocessor(SENTENCES, TAGS)
+        scores = model(inputs)
+        if crf:
+            total = float(tf.reduce_sum(model.field.loss(labels, scores)))
+        else:
+            logs = tf.nn.log_softmax(scores).numpy()
+            total = -sum(
+                logs[row, step, label]
+                for row, ids in enumerate(labels.numpy())
+                for step, label in enumerate(ids)
+                if label >= 0
+            )
+        found = model.evaluate(SENTENCES, TAGS, batch_size=5, verbose=0)
+        found = found[0] if isinstance(found, list) else found
+        assert found == pytest.approx(total / 17, rel=1e-4)
+        weights = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
+        one = model.compute_loss(y=labels, y_pred=scores, sample_weight=weights)
+        alone = model.compute_loss(y=labels[3:4], y_pred=scores[3:4])
+        assert float(one) == pytest.approx(float(alone), rel=1e-5)
+
+
+def test_tags_that_iob2_does_not_allow_are_never_given():
+    model = make(labels=MARKS)
+    assert model.field.allowed is not None
+    for tags in model.tag(SENTENCES * 3):
+        for before, tag in zip(["O", *tags], tags, strict=False):
+            assert tag != "I-x" or before in ("B-x", "I-x")
+
+
+def test_ragged_words_and_tags():
+    model = make()
+    words, tags = (tf.ragged.constant(rows) for rows in (WORDS, [tags.split() for tags in TAGS]))
+    inputs, labels = model.preprocessor(words, tags)
+    others, same = model.preprocessor(SENTENCES, TAGS)
+    for name in inputs:
+        np.testing.assert_array_equal(inputs[name], others[name])
+    np.testing.assert_array_equal(labels, same)
+    data = tf.data.Dataset.from_tensor_slices((words, tags)).batch(2)
+    model.fit(data, verbose=0)
+
+
+def test_keras_file(tmp_path):
+    model = ready()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.tag(SENTENCES) == model.tag(SENTENCES)
+    loaded.fit(SENTENCES, TAGS, verbose=0)
+
+
+def test_errors():
+    model = make()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have a tag for each word"):
+        model.preprocessor(["the dog"], ["D N V"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be among A, D, N, V"):
+        model.preprocessor(["the dog"], ["D X"])
+    with pytest.raises(ValueError, match="`sentences` must be a list"):
+        model.tag("the dog")
+    with pytest.raises(ValueError, match="`loss` must be None"):
+        model.compile(loss="mse")
+    with pytest.raises(ValueError, match="`num_labels` must be that of the preprocessor's"):
+        RecurrentTagger(model.backbone, model.preprocessor, num_labels=3)
+    with pytest.raises(ValueError, match="`num_labels` must be given"):
+        RecurrentTagger(model.backbone)
+    with pytest.raises(ValueError, match="`piece_tokenizer` must be made with `config_file`"):
+        RecurrentTaggerPreprocessor(WordTokenizer(["a"]), CharacterTokenizer("a"), LABELS)
+    with pytest.raises(ValueError, match="`tokenizer` must be a WordTokenizer"):
+        RecurrentTaggerPreprocessor(CharacterTokenizer("a"), labels=LABELS)
+    with pytest.raises(ValueError, match="`units` must be even"):
+        make(piece_units=5)
+    model.preprocessor = None
+    with pytest.raises(ValueError, match="needs a `preprocessor`"):
+        model.tag(["the dog"])

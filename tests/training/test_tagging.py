@@ -1,0 +1,89 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_seqzoo.models import RecurrentTagger
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.training import TaggerTraining, make_tagger
+from tests.models.test_recurrent_tagger import TAGS as TAG_LINES
+from tests.models.test_recurrent_tagger import WORDS
+from tests.training.test_translation import Interrupt
+
+TAGS = [line.split() for line in TAG_LINES]
+SMALL = {"embedding_dim": 6, "units": 8, "piece_units": 6, "minimum_count": 1}
+
+
+def make_training(folder, words=WORDS, tags=TAGS, measure="accuracy", epochs=8, **options):
+    keras.utils.set_random_seed(0)
+    model = make_tagger(words, tags, **{**SMALL, **options})
+    return TaggerTraining(
+        model,
+        folder,
+        epochs=epochs,
+        batch_size=5,
+        learning_rate=0.05,
+        warmup_steps=2,
+        measure=measure,
+        average=0.5,
+        report=lambda line: None,
+    )
+
+
+def test_the_best_epoch_becomes_the_preset(tmp_path):
+    training = make_training(tmp_path)
+    assert training.run((WORDS * 4, TAGS * 4), (WORDS, TAGS), verbose=0)
+    assert training.state.best == 1.0
+    loaded = RecurrentTagger.from_preset(str(tmp_path))
+    assert loaded.tag(WORDS) == TAGS
+    assert loaded.tag(["The dog,a CAT"])[0][1:2] == ["N"]  # split around the comma
+    assert len(loaded.tag(["The dog,a CAT"])[0]) == 5
+
+
+def test_a_resumed_run_equals_a_whole_one(tmp_path):
+    data = (WORDS * 3, TAGS * 3), (WORDS, TAGS)
+    whole = make_training(tmp_path / "a", epochs=2, dropout=0.3, unknown_rate=0.1)
+    assert whole.run(*data, verbose=0)
+    first = make_training(tmp_path / "b", epochs=2, dropout=0.3, unknown_rate=0.1)
+    assert not first.run(*data, verbose=0, callbacks=[Interrupt(4)])
+    again = make_training(tmp_path / "b", epochs=2, dropout=0.3, unknown_rate=0.1)
+    assert again.run(*data, verbose=0)
+    for one, other in zip(whole.model.get_weights(), again.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_entities_decide(tmp_path):
+    tags = [["B-x" if tag == "N" else "O" for tag in row] for row in TAGS]
+    training = make_training(tmp_path, tags=tags, measure="f1", pieces="none")
+    assert training.run((WORDS * 4, tags * 4), (WORDS, tags), verbose=0)
+    assert training.state.best == training.state.history[-1]["f1"] == 1.0
+
+
+def test_begins_with_word_vectors():
+    vectors = WordVectors(["dog", "zebra"], np.ones((2, 6)))
+    model = make_tagger(WORDS, TAGS, vectors=vectors, pieces="bpe", piece_vocabulary_size=285,
+                        **SMALL)  # fmt: skip
+    ids = model.preprocessor.tokenizer.word_ids(["Dog", "zebra", "quagga"]).numpy()
+    assert ids[2] == 1 and (ids[:2] > 4).all()
+    np.testing.assert_array_equal(model.backbone.token_embedding(ids[:2]), np.ones((2, 6)))
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "message"),
+    [
+        (([], []), (WORDS, TAGS), "`train` must have words and tags"),
+        ((WORDS, TAGS), ([["a"]], [["D", "N"]]), "`validation`, sentence 1: words and tags must"),
+        ((WORDS, TAGS), ([["a"]], [["X"]]), "`validation`, sentence 1: a tag must be among A, D"),
+    ],
+)
+def test_wrong_data(tmp_path, train, validation, message):
+    with pytest.raises(ValueError, match=message):
+        make_training(tmp_path).prepare(train, validation)
+
+
+def test_wrong_options(tmp_path):
+    with pytest.raises(ValueError, match="`pieces` must be one of none"):
+        make_tagger(WORDS, TAGS, pieces="letters")
+    with pytest.raises(ValueError, match="`tags` must have"):
+        make_tagger([], [])
+    with pytest.raises(ValueError, match="`measure` must be one of accuracy"):
+        make_training(tmp_path, measure="bleu")

@@ -1,0 +1,130 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_seqzoo.models import (
+    ConvolutionalTextClassifier,
+    RecurrentLanguageModel,
+    RecurrentTextClassifier,
+)
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.training import (
+    TextClassifierTraining,
+    make_language_model,
+    make_text_classifier,
+)
+from keras_seqzoo.zoo import save_preset
+from tests.training.test_translation import Interrupt
+
+TEXTS = ["Good, very good film!", "a film very good indeed", "Bad, very bad film!", "a bad film"]
+LABELS = ["yes", "yes", "no", "no"]
+SMALL = {"embedding_dim": 8, "units": 8}
+
+
+def train(model, folder, texts=TEXTS * 6, labels=LABELS * 6, **options):
+    options = {"batch_size": 4, "learning_rate": 0.02, "warmup_steps": 2, "epochs": 3, **options}
+    training = TextClassifierTraining(model, folder, report=lambda line: None, **options)
+    assert training.run((texts, labels), (TEXTS, labels[:4]), verbose=0)
+    return training
+
+
+def test_the_best_epoch_becomes_the_preset(tmp_path):
+    keras.utils.set_random_seed(0)
+    model = make_text_classifier(TEXTS, LABELS, "gru", backbone_options=SMALL, sequence_length=7)
+    training = train(model, tmp_path / "new", average=0.5)
+    assert training.state.best == 1.0 and training.boundaries == [7]
+    loaded = RecurrentTextClassifier.from_preset(str(tmp_path / "new"))
+    assert [row.labels[0] for row in loaded.classify(TEXTS)] == LABELS
+    assert loaded.classify(["GOOD"])[0].labels == ["yes"]  # words are lower-cased
+
+
+def test_a_resumed_run_equals_a_whole_one(tmp_path):
+    def make():
+        keras.utils.set_random_seed(0)
+        return make_text_classifier(TEXTS, LABELS, backbone_options=SMALL, dropout=0.3)
+
+    options = {"batch_size": 4, "epochs": 2, "report": lambda line: None}
+    data = (TEXTS * 3, LABELS * 3), (TEXTS, LABELS)
+    whole = make()
+    assert TextClassifierTraining(whole, tmp_path / "a", **options).run(*data, verbose=0)
+    first = TextClassifierTraining(make(), tmp_path / "b", **options)
+    assert not first.run(*data, verbose=0, callbacks=[Interrupt(4)])
+    again = make()
+    assert TextClassifierTraining(again, tmp_path / "b", **options).run(*data, verbose=0)
+    assert first.state.step == 1 and first.state.epoch == 1
+    for one, other in zip(whole.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_balanced_weights_and_the_prior(tmp_path):
+    model = make_text_classifier(TEXTS, LABELS, backbone_options=SMALL)
+    texts, labels = TEXTS[:3], LABELS[:3]
+    training = TextClassifierTraining(model, tmp_path, balanced=True)
+    training.prepare((texts, labels), (texts, labels))
+    [(_, ids, weights)] = training.batches(0)
+    rows = zip(ids.numpy(), weights.numpy(), strict=True)
+    found = {model.label_names[id]: weight for id, weight in rows if weight}
+    assert found == pytest.approx({"yes": 0.75, "no": 1.5})
+    assert model.classify([""])[0].probabilities == pytest.approx({"no": 0.4, "yes": 0.6})
+
+
+def test_many_labels(tmp_path):
+    keras.utils.set_random_seed(0)
+    labels = [["good", "very"], ["good", "very"], ["very"], []]
+    model = make_text_classifier(
+        TEXTS, labels, "convolution", backbone_options={"embedding_dim": 8, "filters": 8}
+    )
+    assert isinstance(model, ConvolutionalTextClassifier) and model.multi_label
+    training = train(model, tmp_path, labels=labels * 6, average=0.5, epochs=6)
+    assert training.state.best == 1.0
+    assert [row.labels for row in model.classify(TEXTS)] == labels
+    with pytest.raises(ValueError, match="`balanced`"):
+        TextClassifierTraining(model, tmp_path, balanced=True)
+
+
+def test_begins_with_a_language_model(tmp_path):
+    language_model = make_language_model(TEXTS, units=6, embedding_dim=5)
+    save_preset(language_model, tmp_path / "lm", dtype="float32")
+    model = make_text_classifier(
+        TEXTS, LABELS, start=str(tmp_path / "lm"), pooling=["last", "max"], sequence_length=9
+    )
+    assert model.preprocessor.labels == ["no", "yes"] and model.preprocessor.sequence_length == 9
+    again = make_text_classifier(
+        TEXTS, LABELS, start=str(tmp_path / "lm"), backbone_options={"word_dropout": 0.2}
+    )
+    assert again.backbone.word_dropout == 0.2 and model.backbone.word_dropout == 0.0
+    same = RecurrentLanguageModel.from_preset(str(tmp_path / "lm")).backbone.get_weights()
+    for one, other in zip(model.backbone.get_weights(), same, strict=True):
+        np.testing.assert_array_equal(one, other)
+    train(model, tmp_path / "new", epochs=1)
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "convolution"])
+def test_begins_with_word_vectors(encoder):
+    vectors = WordVectors(["good", "bad"], np.ones((2, 4)))
+    options = {"embedding_dim": 4}
+    model = make_text_classifier(TEXTS, LABELS, encoder, vectors=vectors, backbone_options=options)
+    tokenizer = model.preprocessor.tokenizer
+    rows = model.backbone.token_embedding(tokenizer(["good bad"]).to_tensor())
+    np.testing.assert_allclose(rows, np.ones((1, 2, 4)))
+
+
+def test_both_directions_are_pooled_at_their_ends():
+    options = {**SMALL, "bidirectional": True}
+    assert make_text_classifier(TEXTS, LABELS, backbone_options=options).pooling == "ends"
+
+
+def test_errors(tmp_path):
+    model = make_text_classifier(TEXTS, LABELS, backbone_options=SMALL)
+    training = TextClassifierTraining(model, tmp_path)
+    with pytest.raises(ValueError, match="a label must be among no, yes, got 'maybe'"):
+        training.prepare((TEXTS, LABELS), (TEXTS[:1], ["maybe"]))
+    with pytest.raises(ValueError, match="`validation` must have texts and as many labels"):
+        training.prepare((TEXTS, LABELS), ([], []))
+    with pytest.raises(ValueError, match="`labels` must have two or more, got yes"):
+        make_text_classifier(TEXTS, ["yes"] * 4)
+    with pytest.raises(ValueError, match="`encoder` must be one of lstm"):
+        make_text_classifier(TEXTS, LABELS, "transformer")
+    model.preprocessor = None
+    with pytest.raises(ValueError, match="a preprocessor with `labels`"):
+        TextClassifierTraining(model, tmp_path)
