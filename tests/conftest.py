@@ -7,8 +7,13 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import pathlib  # noqa: E402
 
+import hypothesis  # noqa: E402
 import keras  # noqa: E402
 import pytest  # noqa: E402
+
+# The first example of a test may trace a function; how long one takes is no matter of the tests.
+hypothesis.settings.register_profile("untimed")
+hypothesis.settings.load_profile("untimed")
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ from keras_seqzoo.cli.options import (
     MaxLength,
     Preset,
     load_translation_model,
+    refuse_given,
 )
 from keras_seqzoo.cli.preset_tasks import is_task
 from keras_seqzoo.cli.search_options import MaxSourceRatio
@@ -32,6 +33,9 @@ EXAMPLES = """\b
 Example:
   seqzoo export --preset gru_attention_multi30k_en_fr --to served/en_fr
 """
+
+SEARCH = ("beam", "length_penalty", "max_source_ratio")
+TRANSLATES = "goes with a preset that translates"
 
 
 def export(
@@ -63,11 +67,11 @@ def export(
         (RecurrentTagger, load_tagger, export_tagger),
     ):
         if not preset.endswith(ENDINGS) and is_task(preset, task):
-            _refuse(context, "beam", "length_penalty", "n_best", "max_length", "max_source_ratio")
+            refuse_given(context, (*SEARCH, "n_best", "max_length"), TRANSLATES)
             typer.echo(write(load(preset), to))
             return
     if is_language_model(preset):
-        _refuse(context, "beam", "length_penalty", "max_source_ratio")
+        refuse_given(context, SEARCH, TRANSLATES)
         strategy = Sampling(n_best or 1)
         model = load_language_model(preset)
         typer.echo(export_language_model(model, to, strategy, max_length or 64))
@@ -75,9 +79,3 @@ def export(
     strategy = make_strategy(beam, length_penalty, n_best or 1, max_source_ratio=max_source_ratio)
     model = load_translation_model(preset)
     typer.echo(export_translation_model(model, to, strategy, n_best, max_length))
-
-
-def _refuse(context, *names):
-    for name in names:
-        if context.get_parameter_source(name).name != "DEFAULT":
-            raise ValueError(f"--{name.replace('_', '-')} goes with a preset that translates")

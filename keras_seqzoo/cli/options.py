@@ -68,6 +68,13 @@ Progress = Annotated[
 ]
 
 
+def refuse_given(context, names, why):
+    """Refuse options that were given; raises `ValueError`, the option's name and why."""
+    for name in names:
+        if context.get_parameter_source(name).name != "DEFAULT":
+            raise ValueError(f"--{name.replace('_', '-')} {why}")
+
+
 def load_translation_model(preset):
     """Load the translation model of a preset: a name, a folder, or an address of KerasHub's.
 

@@ -8,6 +8,7 @@ from keras_seqzoo.cli.lines import input_chunks, write_lines
 from keras_seqzoo.cli.options import BatchSize, Preset
 from keras_seqzoo.cli.preset_tasks import load_task
 from keras_seqzoo.data import read_conllu
+from keras_seqzoo.data.conllu import COLUMNS
 from keras_seqzoo.models import RecurrentTagger
 
 EXAMPLES = """\b
@@ -70,7 +71,7 @@ def _written(text, words, tags, format, column):
         return [*(f"{word}\t{tag}" for word, tag in pairs), ""]
     if not pairs:
         return []
-    place = {"upos": 3, "xpos": 4, "feats": 5, "deprels": 7, "misc": 9}[column]
+    place = COLUMNS.index(column)
     lines = [f"# text = {text}"]
     for number, (word, tag) in enumerate(pairs, 1):
         cells = [str(number), word, *["_"] * 8]

@@ -2,28 +2,29 @@
 
 from typing import Annotated, Literal
 
-import keras
 import typer
 
-from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.options import Progress, refuse_given
 from keras_seqzoo.cli.train_options import (
+    Clipnorm,
+    Description,
+    MinimumCount,
     MixedBfloat16,
     Momentum,
     PresetFolder,
+    Rate,
     Seed,
     Size,
+    Vectors,
+    WarmupSteps,
     WeightDecay,
-    finite,
-    report,
-    report_end,
-    run_options,
-    run_to_the_end,
     share,
+    train_preset,
 )
 from keras_seqzoo.data import read_labelled_texts
 from keras_seqzoo.layers.classifier_head import POOLINGS
 from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.training import RunState, TextClassifierTraining, make_text_classifier
+from keras_seqzoo.training import TextClassifierTraining, make_text_classifier
 
 EXAMPLES = """\b
 Examples:
@@ -53,9 +54,7 @@ def train_classify(
     train: LabelledFile,
     valid: LabelledFile,
     out: PresetFolder,
-    description: Annotated[
-        str, typer.Option(help="One line about the preset, kept with it.")
-    ] = "Text classifier.",
+    description: Description = "Text classifier.",
     start: Annotated[
         str | None,
         typer.Option(
@@ -65,13 +64,8 @@ def train_classify(
     encoder: Literal["lstm", "gru", "elman", "convolution"] = "lstm",
     tokenizer: Literal["word", "bpe", "unigram"] = "word",
     vocabulary_size: Annotated[int, typer.Option(min=6)] = 20_000,
-    minimum_count: Annotated[
-        int, typer.Option(min=1, help="Words that come less often are unknown.")
-    ] = 1,
-    vectors: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
-    ] = None,
+    minimum_count: MinimumCount = 1,
+    vectors: Vectors = None,
     embedding_dim: Size = 100,
     units: Size = 128,
     layers: Size = 1,
@@ -107,11 +101,9 @@ def train_classify(
     ] = "right",
     batch_size: Annotated[int, typer.Option(min=1)] = 32,
     epochs: Size = 5,
-    learning_rate: Annotated[float, typer.Option(callback=finite, help="The highest.")] = 1e-3,
-    warmup_steps: Annotated[int, typer.Option(min=0)] = 100,
-    clipnorm: Annotated[
-        float, typer.Option(min=1e-6, help="The largest norm of the gradients.")
-    ] = 1.0,
+    learning_rate: Rate = 1e-3,
+    warmup_steps: WarmupSteps = 100,
+    clipnorm: Clipnorm = 1.0,
     weight_decay: WeightDecay = 0.0,
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Rare labels weigh as much as frequent ones.")
@@ -128,30 +120,19 @@ def train_classify(
     goes on from there. Where the label in a .jsonl file is a list, a text may have any number.
     """
     if start is not None:
-        for name in BACKBONE_OPTIONS:
-            if context.get_parameter_source(name).name == "COMMANDLINE":
-                raise ValueError(f"--{name.replace('_', '-')} cannot be given with --start")
-    state = RunState(out)
-    state.check()  # before the files are read
-    data = read_labelled_texts(train), read_labelled_texts(valid)
-    options = run_options(
+        refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
+
+    def make_training(data, options, **run):
+        chosen = {name: options[name] for name in TRAINING_OPTIONS}
+        return TextClassifierTraining(_make_model(*data, options), **chosen, **run)
+
+    train_preset(
         context,
-        **{name: _lines(*part) for name, part in zip(("train", "valid"), data, strict=True)},
+        read=lambda: (read_labelled_texts(train), read_labelled_texts(valid)),
+        lines=lambda train, valid: {"train": _lines(*train), "valid": _lines(*valid)},
+        make_training=make_training,
+        score="accuracy",
     )
-    state.check(options)  # before a model is made
-    if not state.finished:
-        keras.utils.set_random_seed(seed)
-        training = TextClassifierTraining(
-            _make_model(*data[0], options),
-            out,
-            options=options,
-            metadata={"description": description, "training": options},
-            report=report,
-            **{name: options[name] for name in TRAINING_OPTIONS},
-        )
-        run_to_the_end(training, *data, progress)
-        state = training.state
-    report_end(state, "accuracy")
 
 
 def _lines(texts, labels):

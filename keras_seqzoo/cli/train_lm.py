@@ -2,29 +2,30 @@
 
 from typing import Annotated, Literal
 
-import keras
 import typer
 
 from keras_seqzoo.cli.language_models import load_recurrent_language_model
-from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.options import Progress, refuse_given
 from keras_seqzoo.cli.train_options import (
+    Clipnorm,
+    Description,
+    MinimumCount,
     MixedBfloat16,
     Momentum,
     PresetFolder,
+    Residual,
     Seed,
     Share,
     Size,
     TextFile,
+    Untied,
     WeightDecay,
     finite,
-    report,
-    report_end,
-    run_options,
-    run_to_the_end,
     share,
+    train_preset,
 )
 from keras_seqzoo.data import read_lines, read_paragraphs
-from keras_seqzoo.training import LanguageModelTraining, RunState, make_language_model
+from keras_seqzoo.training import LanguageModelTraining, make_language_model
 
 EXAMPLES = """\b
 Example:
@@ -82,9 +83,7 @@ def train_lm(
     train: TextFile,
     valid: TextFile,
     out: PresetFolder,
-    description: Annotated[
-        str, typer.Option(help="One line about the preset, kept with it.")
-    ] = "Language model.",
+    description: Description = "Language model.",
     start: Annotated[
         str | None,
         typer.Option(
@@ -97,9 +96,7 @@ def train_lm(
     vocabulary_size: Annotated[
         int | None, typer.Option(min=6, help="By default all, or 8000 subwords.")
     ] = None,
-    minimum_count: Annotated[
-        int, typer.Option(min=1, help="Words that come less often are unknown.")
-    ] = 1,
+    minimum_count: MinimumCount = 1,
     cell: Literal["lstm", "gru", "elman"] = "lstm",
     embedding_dim: Size = 256,
     units: Size = 512,
@@ -107,12 +104,8 @@ def train_lm(
     last_units: Annotated[
         int | None, typer.Option(min=1, help="Of the last layer; by default those of --units.")
     ] = None,
-    residual: Annotated[
-        bool, typer.Option("--residual", help="Add each layer's input to its output.")
-    ] = False,
-    untied: Annotated[
-        bool, typer.Option("--untied", help="An output projection besides the embedding.")
-    ] = False,
+    residual: Residual = False,
+    untied: Untied = False,
     softmax: Annotated[
         Literal["full", "sampled", "nce", "negative-sampling", "class-factored", "hierarchical"],
         typer.Option(help="For large vocabularies one of the others, which are not tied."),
@@ -162,9 +155,7 @@ def train_lm(
     patience: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many epochs that got no better.")
     ] = None,
-    clipnorm: Annotated[
-        float, typer.Option(min=1e-6, help="The largest norm of the gradients.")
-    ] = 0.25,
+    clipnorm: Clipnorm = 0.25,
     weight_decay: WeightDecay = 0.0,
     average: Momentum = 0.999,
     seed: Seed = 0,
@@ -179,29 +170,22 @@ def train_lm(
     where that of the last batch ended; with --sentences, as many sentences.
     """
     if start is not None:
-        for name in MODEL_OPTIONS:
-            if context.get_parameter_source(name).name == "COMMANDLINE":
-                raise ValueError(f"--{name.replace('_', '-')} cannot be given with --start")
-    state = RunState(out)
-    state.check()  # before the files are read
+        refuse_given(context, MODEL_OPTIONS, "cannot be given with --start")
     read = read_paragraphs if paragraphs else read_lines
-    train_texts, valid_texts = read(train), read(valid)
-    options = run_options(context, train=train_texts, valid=valid_texts)
-    state.check(options)  # before a model is made
-    if not state.finished:
-        keras.utils.set_random_seed(seed)
-        training = LanguageModelTraining(
-            _make_model(train_texts, options),
-            out,
-            carry=not sentences,
-            options=options,
-            metadata={"description": description, "training": options},
-            report=report,
-            **{name: options[name] for name in TRAINING_OPTIONS},
+
+    def make_training(texts, options, **run):
+        chosen = {name: options[name] for name in TRAINING_OPTIONS}
+        return LanguageModelTraining(
+            _make_model(texts, options), carry=not sentences, **chosen, **run
         )
-        run_to_the_end(training, train_texts, valid_texts, progress)
-        state = training.state
-    report_end(state, "perplexity")
+
+    train_preset(
+        context,
+        read=lambda: (read(train), read(valid)),
+        lines=lambda *texts: dict(zip(("train", "valid"), texts, strict=True)),
+        make_training=make_training,
+        score="perplexity",
+    )
 
 
 def _make_model(texts, options):

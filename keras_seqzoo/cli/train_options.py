@@ -1,12 +1,14 @@
-"""What the commands that train share: kinds of options, and the end of a run."""
+"""What the commands that train share: kinds of options, and the run."""
 
 import hashlib
 import math
 from typing import Annotated
 
+import keras
 import typer
 
 from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.training import RunState
 
 # What may be another when a run goes on.
 FREE_OPTIONS = ("out", "description", "progress")
@@ -41,20 +43,52 @@ Momentum = Annotated[
     float, typer.Option(callback=share, help="Momentum of the average of the weights.")
 ]
 WeightDecay = Annotated[float, typer.Option(callback=finite)]
+Description = Annotated[str, typer.Option(help="One line about the preset, kept with it.")]
+Vectors = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
+]
+MinimumCount = Annotated[int, typer.Option(min=1, help="Words that come less often are unknown.")]
+Clipnorm = Annotated[float, typer.Option(min=1e-6, help="The largest norm of the gradients.")]
+Rate = Annotated[float, typer.Option(callback=finite, help="The highest.")]
+WarmupSteps = Annotated[int, typer.Option(min=0, help="In which the rate rises.")]
+Residual = Annotated[bool, typer.Option("--residual", help="Add each layer's input to its output.")]
+Untied = Annotated[
+    bool, typer.Option("--untied", help="An output projection besides the embedding.")
+]
 
 
-def run_options(context, **texts):
-    """Give what a run is known by: its options, and what tells its texts apart.
+def train_preset(context, read, lines, make_training, score):
+    """Train a preset, or go on with the run that lies there: what these commands do alike.
 
     Args:
-        context: the `typer.Context` of the command.
-        **texts: list of lines of each option that names a file.
-
-    Returns:
-        A dict.
+        context: the `typer.Context` of the command, which has `out`, `seed`, `description` and
+            `progress` besides its own options.
+        read: function that reads the files: the data to train on, and those to validate with.
+        lines: function of both that gives the lines of each option that names a file, a dict.
+        make_training: function of the data to train on, the options, a dict, and arguments to hand
+            on to the `TrainingRun` that it gives.
+        score: string, what the validation score is called.
     """
-    options = {name: value for name, value in context.params.items() if name not in FREE_OPTIONS}
-    return options | {name: _digest(lines) for name, lines in texts.items()}
+    given = context.params
+    state = RunState(given["out"])
+    state.check()  # before the files are read
+    train, validation = read()
+    options = _run_options(given, lines(train, validation))
+    state.check(options)  # before a model is made
+    if not state.finished:
+        keras.utils.set_random_seed(given["seed"])
+        training = make_training(
+            train,
+            options,
+            directory=given["out"],
+            options=options,
+            metadata={"description": given["description"], "training": options},
+            report=report,
+        )
+        _run_to_the_end(training, train, validation, given["progress"])
+        state = training.state
+    _report_end(state, score)
 
 
 def report(line):
@@ -62,15 +96,14 @@ def report(line):
     typer.echo(line, err=True)
 
 
-def run_to_the_end(training, train, validation, progress):
-    """Run a `TrainingRun`, and end the process where an interrupt stopped it.
+def _run_options(given, texts):
+    """Give what a run is known by: its options, and what tells its texts apart."""
+    options = {name: value for name, value in given.items() if name not in FREE_OPTIONS}
+    return options | {name: _digest(lines) for name, lines in texts.items()}
 
-    Args:
-        training: the `TrainingRun`.
-        train: the data to train on.
-        validation: the data to measure with.
-        progress: see `ProgressLine`.
-    """
+
+def _run_to_the_end(training, train, validation, progress):
+    """Run a `TrainingRun`, and end the process where an interrupt stopped it."""
     bar = TrainingProgress(training, progress)
     if not training.run(train, validation, verbose=0, callbacks=[bar]):
         report(
@@ -80,7 +113,7 @@ def run_to_the_end(training, train, validation, progress):
         raise typer.Exit(130)
 
 
-def report_end(state, score):
+def _report_end(state, score):
     """Say that a run is finished, and the best score by its name."""
     if state.best is None:
         raise ValueError(

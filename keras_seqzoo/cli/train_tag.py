@@ -2,28 +2,29 @@
 
 from typing import Annotated, Literal
 
-import keras
 import typer
 
 from keras_seqzoo.cli.options import Progress
 from keras_seqzoo.cli.train_options import (
+    Clipnorm,
+    Description,
+    MinimumCount,
     MixedBfloat16,
     Momentum,
     PresetFolder,
+    Rate,
     Seed,
     Share,
     Size,
+    Vectors,
+    WarmupSteps,
     WeightDecay,
-    finite,
-    report,
-    report_end,
-    run_options,
-    run_to_the_end,
     share,
+    train_preset,
 )
 from keras_seqzoo.data import read_tagged_sentences
 from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.training import RunState, TaggerTraining, make_tagger
+from keras_seqzoo.training import TaggerTraining, make_tagger
 
 EXAMPLES = """\b
 Examples:
@@ -60,27 +61,20 @@ def train_tag(
     train: TaggedFile,
     valid: TaggedFile,
     out: PresetFolder,
-    description: Annotated[
-        str, typer.Option(help="One line about the preset, kept with it.")
-    ] = "Tagger.",
+    description: Description = "Tagger.",
     column: Column = "upos",
     measure: Annotated[
         Literal["accuracy", "f1"],
         typer.Option(help="What decides: right tags, or the F1 of entities (B-type, I-type)."),
     ] = "accuracy",
-    minimum_count: Annotated[
-        int, typer.Option(min=1, help="Words that come less often are unknown.")
-    ] = 2,
+    minimum_count: MinimumCount = 2,
     vocabulary_size: Annotated[int | None, typer.Option(min=1, help="By default all.")] = None,
     pieces: Annotated[
         Literal["character", "bpe", "unigram", "none"], typer.Option(help="Of words.")
     ] = "character",
     piece_vocabulary_size: Annotated[int, typer.Option(min=262, help="Subwords.")] = 1000,
     word_length: Annotated[int, typer.Option(min=1, help="The most pieces of a word.")] = 20,
-    vectors: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
-    ] = None,
+    vectors: Vectors = None,
     softmax: Annotated[
         bool, typer.Option("--softmax", help="Tags by themselves, without a CRF.")
     ] = False,
@@ -97,11 +91,9 @@ def train_tag(
     ] = 0.05,
     batch_size: Annotated[int, typer.Option(min=1)] = 32,
     epochs: Size = 15,
-    learning_rate: Annotated[float, typer.Option(callback=finite, help="The highest.")] = 2e-3,
-    warmup_steps: Annotated[int, typer.Option(min=0)] = 100,
-    clipnorm: Annotated[
-        float, typer.Option(min=1e-6, help="The largest norm of the gradients.")
-    ] = 1.0,
+    learning_rate: Rate = 2e-3,
+    warmup_steps: WarmupSteps = 100,
+    clipnorm: Clipnorm = 1.0,
     weight_decay: WeightDecay = 0.0,
     average: Momentum = 0.99,
     seed: Seed = 0,
@@ -113,32 +105,31 @@ def train_tag(
     DIR becomes the preset. After each epoch the validation sentences are tagged, and the best
     weights are kept. Ctrl-C stops after the step under way; the same command goes on from there.
     """
-    state = RunState(out)
-    state.check()  # before the files are read
-    data = [read_tagged_sentences(path, column) for path in (train, valid)]
-    options = run_options(context, train=_lines(*data[0]), valid=_lines(*data[1]))
-    state.check(options)  # before a model is made
-    if not state.finished:
-        keras.utils.set_random_seed(seed)
-        model = make_tagger(
-            *data[0],
-            vectors=None if vectors is None else WordVectors.from_preset(vectors),
-            crf=not softmax,
-            num_layers=layers,
-            dtype="mixed_bfloat16" if mixed_bfloat16 else None,
-            **{name: options[name] for name in MODEL_OPTIONS},
-        )
-        training = TaggerTraining(
-            model,
-            out,
-            options=options,
-            metadata={"description": description, "training": options},
-            report=report,
-            **{name: options[name] for name in TRAINING_OPTIONS},
-        )
-        run_to_the_end(training, *data, progress)
-        state = training.state
-    report_end(state, measure)
+
+    def make_training(data, options, **run):
+        chosen = {name: options[name] for name in TRAINING_OPTIONS}
+        return TaggerTraining(_make_model(*data, options), **chosen, **run)
+
+    train_preset(
+        context,
+        read=lambda: [read_tagged_sentences(path, column) for path in (train, valid)],
+        lines=lambda train, valid: {"train": _lines(*train), "valid": _lines(*valid)},
+        make_training=make_training,
+        score=measure,
+    )
+
+
+def _make_model(words, tags, options):
+    vectors = options["vectors"]
+    return make_tagger(
+        words,
+        tags,
+        vectors=None if vectors is None else WordVectors.from_preset(vectors),
+        crf=not options["softmax"],
+        num_layers=options["layers"],
+        dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
+        **{name: options[name] for name in MODEL_OPTIONS},
+    )
 
 
 def _lines(words, tags):

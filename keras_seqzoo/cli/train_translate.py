@@ -2,27 +2,27 @@
 
 from typing import Annotated, Literal
 
-import keras
 import typer
 
 from keras_seqzoo.cli.options import Progress
 from keras_seqzoo.cli.train_options import (
+    Description,
     MixedBfloat16,
     Momentum,
     PresetFolder,
+    Residual,
     Seed,
     Share,
     Size,
     TextFile,
+    Untied,
+    WarmupSteps,
     WeightDecay,
     finite,
-    report,
-    report_end,
-    run_options,
-    run_to_the_end,
+    train_preset,
 )
 from keras_seqzoo.data import read_parallel
-from keras_seqzoo.training import RunState, TranslationTraining, make_translation_model
+from keras_seqzoo.training import TranslationTraining, make_translation_model
 
 EXAMPLES = """\b
 Example:
@@ -44,7 +44,6 @@ BACKBONE_OPTIONS = (
     "scaled_attention",
     "attend_from",
     "input_feeding",
-    "context",
     "bridge",
     "residual",
     "dropout",
@@ -69,9 +68,7 @@ def train_translate(
     valid_source: TextFile,
     valid_target: TextFile,
     out: PresetFolder,
-    description: Annotated[
-        str, typer.Option(help="One line about the preset, kept with it.")
-    ] = "Translation model.",
+    description: Description = "Translation model.",
     tokenizer: Literal["bpe", "unigram"] = "bpe",
     vocabulary_size: Annotated[int, typer.Option(min=1, help="With 261 special tokens.")] = 5000,
     separate_vocabularies: Annotated[
@@ -103,19 +100,15 @@ def train_translate(
     bridge: Annotated[
         Literal["tanh", "copy"], typer.Option(help="From the encoder's last states to the decoder.")
     ] = "tanh",
-    residual: Annotated[
-        bool, typer.Option("--residual", help="Add each layer's input to its output.")
-    ] = False,
-    untied: Annotated[
-        bool, typer.Option("--untied", help="An output projection besides the embedding.")
-    ] = False,
+    residual: Residual = False,
+    untied: Untied = False,
     dropout: Share = 0.3,
     epochs: Size = 30,
     batch_size: Size = 64,
     learning_rate: Annotated[
         float, typer.Option(callback=finite, help="Adam's, after warm-up.")
     ] = 2e-3,
-    warmup_steps: Annotated[int, typer.Option(min=0, help="In which the rate rises.")] = 400,
+    warmup_steps: WarmupSteps = 400,
     label_smoothing: Share = 0.1,
     weight_decay: WeightDecay = 0.0,
     average: Momentum = 0.999,
@@ -132,28 +125,20 @@ def train_translate(
     the best BLEU are kept. Ctrl-C stops after the step under way; the same command goes on from
     there. The defaults are those of the pretrained models.
     """
-    state = RunState(out)
-    state.check()  # before the files are read
-    train = read_parallel(source, target)
-    validation = read_parallel(valid_source, valid_target)
-    texts = (*train, *validation)
-    options = run_options(context, **dict(zip(TEXT_OPTIONS, texts, strict=True)))
-    options["context"] = options.pop("context_vector")
-    state.check(options)  # before a model is made
-    if not state.finished:
-        keras.utils.set_random_seed(seed)
-        training = TranslationTraining(
-            _make_model(*train, options),
-            out,
-            boundaries=_boundaries(max_length),
-            options=options,
-            metadata={"description": description, "training": options},
-            report=report,
-            **{name: options[name] for name in TRAINING_OPTIONS},
+
+    def make_training(texts, options, **run):
+        chosen = {name: options[name] for name in TRAINING_OPTIONS}
+        return TranslationTraining(
+            _make_model(*texts, options), boundaries=_boundaries(max_length), **chosen, **run
         )
-        run_to_the_end(training, train, validation, progress)
-        state = training.state
-    report_end(state, "BLEU")
+
+    train_preset(
+        context,
+        read=lambda: (read_parallel(source, target), read_parallel(valid_source, valid_target)),
+        lines=lambda train, valid: dict(zip(TEXT_OPTIONS, (*train, *valid), strict=True)),
+        make_training=make_training,
+        score="BLEU",
+    )
 
 
 def _make_model(source, target, options):
@@ -168,6 +153,7 @@ def _make_model(source, target, options):
         sequence_length=max(128, 2 * options["max_length"]),
         tie_softmax=not options["untied"],
         attention=attention,
+        context=options["context_vector"],
         attention_units=attention and options["attention_units"],
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         **{name: options[name] for name in BACKBONE_OPTIONS},

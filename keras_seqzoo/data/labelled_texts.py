@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.length_buckets import bucket_order, bucket_rows, generated
+from keras_seqzoo.data.length_buckets import bucket_order, bucket_rows, count_batches, generated
 from keras_seqzoo.data.text_files import read_lines
 
 
@@ -83,7 +83,7 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
             f"got {len(labels)} and {len(weights)}."
         )
     buckets = bucket_rows(ids.lengths, boundaries)
-    steps = sum(-(-len(rows) // batch_size) for rows in buckets)
+    steps = count_batches(buckets, batch_size)
 
     def generate():
         for rows, number in bucket_order(buckets, batch_size, True, seed):

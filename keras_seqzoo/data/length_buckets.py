@@ -63,10 +63,7 @@ def bucketed_batches(
     """
     _check_options(batch_size, boundaries, seed)
     buckets = _buckets(pairs, boundaries)
-    steps = sum(
-        len(rows) // batch_size if drop_remainder else -(-len(rows) // batch_size)
-        for rows in buckets
-    )
+    steps = count_batches(buckets, batch_size, drop_remainder)
     if steps == 0:
         raise ValueError(
             f"drop_remainder leaves no batch: no bucket has batch_size ({batch_size}) pairs"
@@ -107,6 +104,12 @@ def bucket_order(buckets, batch_size, shuffle, seed, drop_remainder=False):
     ]
     order = generator.permutation(len(batches)) if shuffle else range(len(batches))
     return [batches[index] for index in order]
+
+
+def count_batches(buckets, batch_size, drop_remainder=False):
+    """Counts the batches that `bucket_order` gives."""
+    more = 0 if drop_remainder else batch_size - 1
+    return sum((len(rows) + more) // batch_size for rows in buckets)
 
 
 def bucket_rows(lengths, boundaries):
@@ -163,8 +166,13 @@ def length_sorted_batches(texts, batch_size):
         >>> [batch.tolist() for batch in length_sorted_batches(["a", "ccc", "bb"], 2)]
         [[1, 2], [0]]
     """
+    return sort_by_length([len(text) for text in texts], batch_size)
+
+
+def sort_by_length(lengths, batch_size):
+    """Groups texts of so many tokens, integers `(texts,)`; see `length_sorted_batches`."""
     _check_batch_size(batch_size)
-    order = np.argsort([-len(text) for text in texts], kind="stable")
+    order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
     return (order[begin : begin + batch_size] for begin in range(0, len(order), batch_size))
 
 

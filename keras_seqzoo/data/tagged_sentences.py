@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.columns import read_columns
 from keras_seqzoo.data.conllu import read_conllu
-from keras_seqzoo.data.length_buckets import bucket_order, bucket_rows, generated
+from keras_seqzoo.data.length_buckets import bucket_order, bucket_rows, count_batches, generated
 from keras_seqzoo.data.token_pairs import RaggedIds
 
 
@@ -25,11 +25,6 @@ class TaggedSentences(NamedTuple):
     words: RaggedIds
     pieces: RaggedIds
     tags: RaggedIds
-
-
-def is_conllu(path):
-    """Whether a file's name says that it is CoNLL-U."""
-    return os.fspath(path).removesuffix(".gz").endswith(".conllu")
 
 
 def read_tagged_sentences(path, column="upos"):
@@ -48,7 +43,7 @@ def read_tagged_sentences(path, column="upos"):
         OSError: if the file cannot be read.
         ValueError: if a line is wrong; the message names the file and the line.
     """
-    if not is_conllu(path):
+    if not os.fspath(path).removesuffix(".gz").endswith(".conllu"):
         return read_columns(path)
     sentences = read_conllu(path)
     return [row.words for row in sentences], [row.column(column) for row in sentences]
@@ -83,7 +78,7 @@ def tagged_batches(sentences, batch_size, boundaries, word_length, seed, pad_tok
     if not len(lengths) or not np.array_equal(lengths, tags.lengths):
         raise ValueError("`sentences` must have a sentence, and each as many tags as words.")
     buckets = bucket_rows(lengths, boundaries)
-    steps = sum(-(-len(rows) // batch_size) for rows in buckets)
+    steps = count_batches(buckets, batch_size)
 
     def generate():
         for rows, number in bucket_order(buckets, batch_size, True, seed):

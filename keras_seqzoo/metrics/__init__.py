@@ -6,6 +6,7 @@ from keras_seqzoo.metrics.label_metrics import SentenceAccuracy, TokenAccuracy
 from keras_seqzoo.metrics.label_score import LabelScore
 from keras_seqzoo.metrics.perplexity import Perplexity
 from keras_seqzoo.metrics.sentence_bleu import ngram_precisions, sentence_bleu
+from keras_seqzoo.metrics.tag_accuracy import tag_accuracy
 from keras_seqzoo.metrics.text_metrics import BLEU, ChrF
 from keras_seqzoo.metrics.translation_scores import TranslationScores, score_translations
 
@@ -26,4 +27,5 @@ __all__ = [
     "ngram_precisions",
     "score_translations",
     "sentence_bleu",
+    "tag_accuracy",
 ]

@@ -14,3 +14,11 @@ def token_embedding(vocabulary_size, dim, dtype, name="token_embedding"):
     """
     initializer = keras.initializers.RandomNormal(stddev=dim**-0.5)
     return keras.layers.Embedding(vocabulary_size, dim, initializer, dtype=dtype, name=name)
+
+
+def token_inputs(prefix=""):
+    """Make the inputs of token ids and their mask, each `(batch, length)`, in a dict."""
+    return {
+        f"{prefix}{name}": keras.Input((None,), dtype=dtype, name=f"{prefix}{name}")
+        for name, dtype in (("token_ids", "int32"), ("padding_mask", "bool"))
+    }

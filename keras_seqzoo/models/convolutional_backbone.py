@@ -4,6 +4,7 @@ import keras
 import keras_hub
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.models.backbone_parts import token_inputs
 from keras_seqzoo.models.convolutional_encoder import ConvolutionalEncoder
 from keras_seqzoo.zoo.named_presets import NamedPresets
 
@@ -72,10 +73,7 @@ class ConvolutionalBackbone(NamedPresets, keras_hub.models.Backbone):
         )
 
         # === Functional Model ===
-        inputs = {
-            "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
-            "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
-        }
+        inputs = token_inputs()
         outputs, _ = encoder(inputs["token_ids"], mask=inputs["padding_mask"])
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.text_labels import TextLabels, list_of_texts
+from keras_seqzoo.tokenizers.lookup_tables import string_table
 from keras_seqzoo.tokenizers.words import split_words
 
 FEATURES = (
@@ -67,7 +68,8 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
         self.positive, self.negative = list(positive), list(negative)
         self.hidden_units = check_integer("hidden_units", hidden_units, minimum=0)
         self.supports_jit = False  # XLA knows no strings
-        self.resources = [_table(words) for words in (self.positive, self.negative, PRONOUNS)]
+        lists = self.positive, self.negative, PRONOUNS
+        self.resources = [string_table(words, [1] * len(words), default=0) for words in lists]
         self.hidden = None
         if hidden_units:
             self.hidden = keras.layers.Dense(hidden_units, "relu", name="hidden")
@@ -172,11 +174,3 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
 
 def _words(texts):
     return split_words(tf.strings.lower(texts, encoding="utf-8"), split_punctuation=True)
-
-
-def _table(words):
-    """Makes a table that gives 1 for some words and 0 for all others."""
-    with tf.init_scope(), tf.device("CPU"):
-        keys = tf.constant(list(words), tf.string)
-        initializer = tf.lookup.KeyValueTensorInitializer(keys, tf.ones(tf.shape(keys), tf.int32))
-        return tf.lookup.StaticHashTable(initializer, default_value=0)

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from keras_seqzoo.tokenizers.lookup_tables import string_table
+
 
 class LabelNames:
     """The labels of a task, in the order of their ids.
@@ -23,14 +25,7 @@ class LabelNames:
             raise ValueError(
                 f"`labels` must be different names, none of them empty. Received: {names!r}"
             )
-        with tf.init_scope(), tf.device("CPU"):
-            self._table = tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(self.names), tf.range(len(self.names), dtype=tf.int32)
-                ),
-                default_value=-1,
-            )
-            self._names = tf.constant(self.names)
+        self._table = string_table(self.names, range(len(self.names)), default=-1)
 
     def __len__(self):
         """Gives the number of labels."""
@@ -54,6 +49,26 @@ class LabelNames:
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), [need, wrong])]):
             return tf.identity(ids)
 
-    def of(self, ids):
-        """Gives the names of int32 ids of any shape, a string tensor."""
-        return tf.gather(self._names, ids)
+
+def count_labels(argument, number, labels):
+    """Gives the number of labels of a model.
+
+    Args:
+        argument: string, the name of the model's argument.
+        number: int, or `None` for as many as there are names.
+        labels: list of the names that its preprocessor has, or `None`.
+
+    Returns:
+        An int.
+
+    Raises:
+        ValueError: if there is neither, or both differ.
+    """
+    if number is None and not labels:
+        raise ValueError(f"`{argument}` must be given where no preprocessor has `labels`.")
+    if labels and number not in (None, len(labels)):
+        raise ValueError(
+            f"`{argument}` must be that of the preprocessor's `labels`, {len(labels)}, "
+            f"got {number}."
+        )
+    return len(labels) if number is None else number

@@ -5,7 +5,7 @@ import keras_hub
 
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import Bidirectional
-from keras_seqzoo.models.backbone_parts import CELLS, token_embedding
+from keras_seqzoo.models.backbone_parts import CELLS, token_embedding, token_inputs
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.zoo.named_presets import NamedPresets
 
@@ -123,10 +123,7 @@ class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
         )
 
         # === Functional Model ===
-        inputs = {
-            "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
-            "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
-        }
+        inputs = token_inputs()
         outputs, _ = encoder(inputs["token_ids"], mask=inputs["padding_mask"])
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 

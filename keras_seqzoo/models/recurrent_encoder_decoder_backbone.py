@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
-from keras_seqzoo.models.backbone_parts import CELLS, token_embedding
+from keras_seqzoo.models.backbone_parts import CELLS, token_embedding, token_inputs
 from keras_seqzoo.models.encoder_decoder import TeacherForcing
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
@@ -175,12 +175,7 @@ class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
         )
 
         # === Functional Model ===
-        inputs = {
-            "encoder_token_ids": keras.Input((None,), dtype="int32", name="encoder_token_ids"),
-            "encoder_padding_mask": keras.Input((None,), dtype="bool", name="encoder_padding_mask"),
-            "decoder_token_ids": keras.Input((None,), dtype="int32", name="decoder_token_ids"),
-            "decoder_padding_mask": keras.Input((None,), dtype="bool", name="decoder_padding_mask"),
-        }
+        inputs = token_inputs("encoder_") | token_inputs("decoder_")
         mask = inputs["encoder_padding_mask"]
         memory, states = encoder(inputs["encoder_token_ids"], mask=mask)
         features = TeacherForcing(decoder, dtype=dtype, name="teacher_forcing")(

@@ -4,11 +4,12 @@ import types
 
 import keras
 import keras_hub
-import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data import length_sorted_batches
+from keras_seqzoo.data.length_buckets import sort_by_length
 from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
+from keras_seqzoo.metrics import tag_accuracy
+from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.recurrent_tagger_preprocessor import RecurrentTaggerPreprocessor
@@ -56,14 +57,7 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
 
     def __init__(self, backbone, preprocessor=None, num_labels=None, crf=True, **kwargs):
         labels = None if preprocessor is None else preprocessor.labels
-        num_labels = len(labels) if num_labels is None and labels else num_labels
-        if num_labels is None:
-            raise ValueError("`num_labels` must be given where there is no preprocessor.")
-        if labels and len(labels) != num_labels:
-            raise ValueError(
-                f"`num_labels` must be that of the preprocessor's `labels`, {len(labels)}, "
-                f"got {num_labels}."
-            )
+        num_labels = count_labels("num_labels", num_labels, labels)
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -174,7 +168,7 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
             )
         names = self.preprocessor.labels
         lengths = words.row_lengths().numpy()
-        for batch in length_sorted_batches([range(length) for length in lengths], batch_size):
+        for batch in sort_by_length(lengths, batch_size):
             inputs = self.preprocessor.inputs_of(tf.gather(words, batch))
             ids, probabilities = (part.numpy() for part in self._traced.run(inputs))
             for row, sentence in enumerate(batch):
@@ -185,13 +179,7 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
 
     def accuracy(self, sentences, tags, batch_size=64):
         """Computes the share of words whose tag is right; sentences and tags are lists of lists."""
-        found = self.tag(sentences, batch_size)
-        pairs = [
-            one == other
-            for row, expected in zip(found, tags, strict=True)
-            for one, other in zip(row, expected, strict=True)
-        ]
-        return float(np.mean(pairs))
+        return tag_accuracy(tags, self.tag(sentences, batch_size))
 
     def get_config(self):
         """Returns every constructor argument."""

@@ -6,7 +6,7 @@ import keras_hub
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import Bidirectional, Stack
 from keras_seqzoo.layers.token_dropout import TokenDropout
-from keras_seqzoo.models.backbone_parts import CELLS
+from keras_seqzoo.models.backbone_parts import CELLS, token_inputs
 from keras_seqzoo.models.piece_encoder import PieceEncoder
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
 from keras_seqzoo.zoo.named_presets import NamedPresets
@@ -100,10 +100,7 @@ class RecurrentTaggerBackbone(NamedPresets, keras_hub.models.Backbone):
         )
 
         # === Functional Model ===
-        inputs = {
-            "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
-            "padding_mask": keras.Input((None,), dtype="bool", name="padding_mask"),
-        }
+        inputs = token_inputs()
         words = embedding(unknown(inputs["token_ids"]))
         if piece_vocabulary_size is not None:
             inputs["piece_ids"] = keras.Input((None, None), dtype="int32", name="piece_ids")

@@ -8,6 +8,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.label_names import LabelNames
 from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
+from keras_seqzoo.tokenizers.packing import longest, masked_rows
 from keras_seqzoo.tokenizers.words import split_words
 
 PIECE_TOKENIZER_FILE = "piece_tokenizer.json"
@@ -92,21 +93,14 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
 
     def inputs_of(self, words):
         """Numbers ragged words `(batch, None)`: the dict of inputs."""
-        lengths = words.row_lengths()
-        width = tf.maximum(tf.reduce_max(lengths), 1)  # a batch of empty sentences has a word too
-        shape = tf.stack([tf.cast(-1, width.dtype), width])
         pad = self.tokenizer.pad_token_id
-        inputs = {
-            "token_ids": self.tokenizer.word_ids(words).to_tensor(pad, shape=shape),
-            "padding_mask": tf.sequence_mask(lengths, width),
-        }
+        ids, mask = masked_rows(self.tokenizer.word_ids(words), pad)
+        inputs = {"token_ids": ids, "padding_mask": mask}
         if self.piece_tokenizer is not None:
             pieces = self.piece_tokenizer(words.values)[:, : self.word_length]  # (words, None)
-            pieces = words.with_values(pieces)
-            longest = tf.maximum(tf.reduce_max(pieces.values.row_lengths()), 1)
-            longest = tf.maximum(longest, 1)
-            shape = tf.concat([shape, longest[tf.newaxis]], axis=0)
-            inputs["piece_ids"] = pieces.to_tensor(pad, shape=shape)
+            width = tf.shape(mask, pieces.row_splits.dtype)[1]
+            shape = tf.stack([-1, width, longest(pieces.row_lengths())])
+            inputs["piece_ids"] = words.with_values(pieces).to_tensor(pad, shape=shape)
         return inputs
 
     def label_ids(self, tags, lengths):

@@ -7,8 +7,9 @@ import keras_hub
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data import length_sorted_batches
+from keras_seqzoo.data.length_buckets import sort_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
+from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.text_labels import TextLabels, list_of_texts
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
@@ -58,14 +59,7 @@ class TextClassification(
         **kwargs,
     ):
         labels = None if preprocessor is None else preprocessor.labels
-        num_classes = len(labels) if num_classes is None and labels else num_classes
-        if num_classes is None:
-            raise ValueError("`num_classes` must be given where the preprocessor has no `labels`.")
-        if labels and len(labels) != num_classes:
-            raise ValueError(
-                f"`num_classes` must be that of the preprocessor's `labels`, {len(labels)}, "
-                f"got {num_classes}."
-            )
+        num_classes = count_labels("num_classes", num_classes, labels)
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -174,8 +168,7 @@ class TextClassification(
             # Not a function by itself: Keras would track it.
             self._traced = types.SimpleNamespace(run=tf.function(run, input_signature=[ids, mask]))
         ids = self.preprocessor.token_ids(texts)
-        rows = np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:-1])
-        for batch in length_sorted_batches(rows, batch_size):
+        for batch in sort_by_length(ids.row_lengths().numpy(), batch_size):
             inputs = self.preprocessor.padded(tf.gather(ids, batch))
             found[batch] = self._traced.run(inputs["token_ids"], inputs["padding_mask"])
         return found

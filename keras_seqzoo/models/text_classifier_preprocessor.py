@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.models.label_names import LabelNames
-from keras_seqzoo.tokenizers.packing import SIDES, keep
+from keras_seqzoo.tokenizers.packing import SIDES, keep, masked_rows
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
@@ -73,15 +73,8 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     def padded(self, ids, length=None):
         """Pads ragged ids `(batch, None)` to a length, or the longest: the dict of inputs."""
-        lengths = ids.row_lengths()
-        shape = [None, length]
-        if length is None:
-            length = tf.maximum(tf.reduce_max(lengths), 1)  # a batch of empty texts has a step too
-            shape = tf.stack([tf.cast(-1, length.dtype), length])
-        return {
-            "token_ids": ids.to_tensor(self.tokenizer.pad_token_id, shape=shape),
-            "padding_mask": tf.sequence_mask(lengths, length),
-        }
+        ids, mask = masked_rows(ids, self.tokenizer.pad_token_id, length)
+        return {"token_ids": ids, "padding_mask": mask}
 
     def label_ids(self, labels):
         """Turns labels into ids; see the class."""

@@ -38,6 +38,30 @@ def shares_of_pairs(first, second, room):
     return kept, tf.minimum(second, room - kept)
 
 
+def masked_rows(ids, value, length=None):
+    """Makes ragged ids `(rows, None)` dense.
+
+    Args:
+        ids: ragged ids.
+        value: the id at padding.
+        length: int, or `None` for the longest row, and at least 1.
+
+    Returns:
+        A tuple of ids `(rows, length)` and a mask of the same shape, which is false at padding.
+    """
+    lengths = ids.row_lengths()
+    shape = [None, length]
+    if length is None:
+        length = longest(lengths)
+        shape = tf.stack([tf.cast(-1, length.dtype), length])
+    return ids.to_tensor(value, shape=shape), tf.sequence_mask(lengths, length)
+
+
+def longest(lengths):
+    """Gives the greatest of lengths `(rows,)`, and 1 where all are 0 or there is none."""
+    return tf.maximum(tf.reduce_max(lengths), 1)
+
+
 def pad(ids, length, value, side):
     """Makes ragged ids dense, of shape `(rows, length)`; what is too long is cut at the right."""
     if side == "left":

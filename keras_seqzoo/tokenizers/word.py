@@ -5,6 +5,7 @@ import os
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.tokenizers.lookup_tables import string_table
 from keras_seqzoo.tokenizers.pieces import check_words, read_pieces, write_pieces
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
 from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
@@ -73,14 +74,8 @@ class WordTokenizer(TableTokenizer):
         """Sets the words, a list of strings."""
         super().set_pieces(check_words("words", pieces))
         first = len(SPECIAL_TOKENS)
-        with tf.init_scope(), tf.device("CPU"):
-            self._table = tf.lookup.StaticHashTable(
-                tf.lookup.KeyValueTensorInitializer(
-                    tf.constant(self.words, tf.string),
-                    tf.range(first, first + len(self.words), dtype=tf.int32),
-                ),
-                default_value=SPECIAL_TOKENS.index(UNK),
-            )
+        ids = range(first, first + len(self.words))
+        self._table = string_table(self.words, ids, default=SPECIAL_TOKENS.index(UNK))
 
     def save_assets(self, dir_path):
         """Writes the words to the folder `dir_path`, one a line."""

@@ -9,7 +9,7 @@ from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.data import sentence_batches, stream_batches
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.running_text import RunningText, running_tokens
-from keras_seqzoo.training.schedules import warmup_cosine
+from keras_seqzoo.training.optimizers import warmup_cosine
 from keras_seqzoo.training.training_run import TrainingRun
 
 # Each with the rate that it is used with if none is given.

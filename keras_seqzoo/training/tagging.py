@@ -1,21 +1,18 @@
 """Training of taggers from tagged sentences."""
 
-import keras
-import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice, check_integer, check_number
+from keras_seqzoo.checks import check_choice
 from keras_seqzoo.data.tagged_sentences import TaggedSentences, tagged_batches
 from keras_seqzoo.data.token_pairs import RaggedIds
-from keras_seqzoo.metrics import entity_scores
-from keras_seqzoo.training.schedules import warmup_cosine
-from keras_seqzoo.training.training_run import TrainingRun
+from keras_seqzoo.metrics import entity_scores, tag_accuracy
+from keras_seqzoo.training.label_training import LabelTraining
 
 BOUNDARIES = (8, 16, 24, 32, 48, 64, 128)
 MEASURES = ("accuracy", "f1")
 
 
-class TaggerTraining(TrainingRun):
+class TaggerTraining(LabelTraining):
     """Trains a tagger, keeps the best preset, can be stopped and resumed.
 
     Sentences come in batches of similar length, in random order. After each epoch the averaged
@@ -27,14 +24,9 @@ class TaggerTraining(TrainingRun):
         model: a `RecurrentTagger` with a preprocessor; it is compiled here.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         epochs: int.
-        batch_size: int, sentences of a batch.
-        learning_rate: float, Adam's highest rate; it falls along a cosine.
-        warmup_steps: int, steps in which the rate rises.
-        clipnorm: float above 0, the largest norm of all gradients together.
-        weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
+        learning_rate: float, Adam's highest rate.
         measure: `"accuracy"` or `"f1"`.
-        average: float in [0, 1), momentum of the running average of the weights.
-        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+        **kwargs: `batch_size` and what follows it in `LabelTraining`.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -51,22 +43,12 @@ class TaggerTraining(TrainingRun):
         model,
         directory,
         epochs=15,
-        batch_size=32,
         learning_rate=2e-3,
-        warmup_steps=100,
-        clipnorm=1.0,
-        weight_decay=0.0,
         measure="accuracy",
-        average=0.99,
         **kwargs,
     ):
-        super().__init__(model, directory, epochs, average, **kwargs)
+        super().__init__(model, directory, epochs, learning_rate=learning_rate, **kwargs)
         check_choice("measure", measure, MEASURES)
-        self.batch_size = check_integer("batch_size", batch_size, minimum=1)
-        self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
-        self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
-        self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
-        self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
         self.measured_by = measure
         self._sentences = None
 
@@ -105,25 +87,11 @@ class TaggerTraining(TrainingRun):
             preprocessor.tokenizer.pad_token_id,
         )
 
-    def compile_model(self, steps):
-        """Compile the model with AdamW, warm-up and cosine."""
-        rate = warmup_cosine(self.learning_rate, self.warmup_steps, steps * self.epochs)
-        self.model.compile(
-            keras.optimizers.AdamW(
-                rate, weight_decay=self.weight_decay, global_clipnorm=self.clipnorm
-            )
-        )
-
     def measure(self, validation, stop):
         """Compute the accuracy, and with `"f1"` the F1 of entities, of the validation sentences."""
         words, tags = validation
         found = self.model.tag(words)
-        right = [
-            one == other
-            for row, expected in zip(found, tags, strict=True)
-            for one, other in zip(row, expected, strict=True)
-        ]
-        figures = {"accuracy": float(np.mean(right))}
+        figures = {"accuracy": tag_accuracy(tags, found)}
         if self.measured_by == "f1":
             figures["f1"] = entity_scores(tags, found).overall.f1
         return figures[self.measured_by], figures

@@ -1,18 +1,15 @@
 """Training of text classifiers from texts with labels."""
 
-import keras
 import numpy as np
 
-from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.data import labelled_batches
 from keras_seqzoo.data.token_pairs import RaggedIds
-from keras_seqzoo.training.schedules import warmup_cosine
-from keras_seqzoo.training.training_run import TrainingRun
+from keras_seqzoo.training.label_training import LabelTraining
 
 BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
-class TextClassifierTraining(TrainingRun):
+class TextClassifierTraining(LabelTraining):
     """Trains a text classifier, keeps the best preset, can be stopped and resumed.
 
     Texts come in batches of similar length, in random order, cut to the preprocessor's
@@ -26,14 +23,8 @@ class TextClassifierTraining(TrainingRun):
             that has labels; it is compiled here.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         epochs: int.
-        batch_size: int, texts of a batch.
-        learning_rate: float, Adam's highest rate; it falls along a cosine.
-        warmup_steps: int, steps in which the rate rises.
-        clipnorm: float above 0, the largest norm of all gradients together.
-        weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
         balanced: bool, whether each text weighs as much less as its label is more frequent.
-        average: float in [0, 1), momentum of the running average of the weights.
-        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+        **kwargs: `batch_size` and what follows it in `LabelTraining`.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -45,30 +36,12 @@ class TextClassifierTraining(TrainingRun):
     ```
     """
 
-    def __init__(
-        self,
-        model,
-        directory,
-        epochs=5,
-        batch_size=32,
-        learning_rate=1e-3,
-        warmup_steps=100,
-        clipnorm=1.0,
-        weight_decay=0.0,
-        balanced=False,
-        average=0.99,
-        **kwargs,
-    ):
-        super().__init__(model, directory, epochs, average, **kwargs)
+    def __init__(self, model, directory, epochs=5, balanced=False, **kwargs):
+        super().__init__(model, directory, epochs, **kwargs)
         if model.preprocessor is None or model.preprocessor.labels is None:
             raise ValueError("`model` must have a preprocessor with `labels`.")
         if balanced and model.multi_label:
             raise ValueError("`balanced` is for texts of one label each.")
-        self.batch_size = check_integer("batch_size", batch_size, minimum=1)
-        self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
-        self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
-        self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
-        self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
         self.balanced = balanced
         longest = model.preprocessor.sequence_length or BOUNDARIES[-1]
         self.boundaries = [*(length for length in BOUNDARIES if length < longest), longest]
@@ -105,14 +78,6 @@ class TextClassifierTraining(TrainingRun):
             self._weights,
             self.model.preprocessor.tokenizer.pad_token_id,
         )
-
-    def compile_model(self, steps):
-        """Compile the model with AdamW, warm-up and cosine."""
-        rate = warmup_cosine(self.learning_rate, self.warmup_steps, steps * self.epochs)
-        optimizer = keras.optimizers.AdamW(
-            rate, weight_decay=self.weight_decay, global_clipnorm=self.clipnorm
-        )
-        self.model.compile(optimizer, metrics=[])
 
     def measure(self, validation, stop):
         """Compute the accuracy on the validation texts."""

@@ -1,12 +1,10 @@
 """Training of translation models from parallel text."""
 
-import keras
-
 from keras_seqzoo.data import bucketed_batches, count_buckets, tokenize_pairs
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import score_translations
-from keras_seqzoo.training.schedules import warmup_cosine
+from keras_seqzoo.training.optimizers import adamw
 from keras_seqzoo.training.training_run import TrainingRun
 
 
@@ -90,10 +88,8 @@ class TranslationTraining(TrainingRun):
 
     def compile_model(self, steps):
         """Compile the model with AdamW, warm-up and cosine."""
-        schedule = warmup_cosine(self.learning_rate, self.warmup_steps, steps * self.epochs)
-        optimizer = keras.optimizers.AdamW(
-            schedule, weight_decay=self.weight_decay, global_clipnorm=1.0
-        )
+        steps *= self.epochs
+        optimizer = adamw(self.learning_rate, self.warmup_steps, steps, self.weight_decay)
         self.model.compile(
             optimizer=optimizer,
             loss=SequenceCrossentropy(label_smoothing=self.label_smoothing),

@@ -95,7 +95,7 @@ cells = st.text(
 ).filter(lambda cell: cell == cell.strip(" "))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.tuples(cells, cells), min_size=1, max_size=3), min_size=1, max_size=3))
 def test_what_is_written_is_read(tmp_path, sentences):
     words = [[word for word, _ in sentence] for sentence in sentences]

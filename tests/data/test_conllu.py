@@ -164,7 +164,7 @@ def sentences(draw):
     return ConlluSentence(comments, rows)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(sentences(), min_size=1, max_size=3))
 def test_what_is_written_is_read(tmp_path, many):
     path = pathlib.Path(tmp_path, "many.conllu")

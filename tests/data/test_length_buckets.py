@@ -66,7 +66,7 @@ def test_batch_has_the_seq2seq_format():
     assert (labels.dtype, weight.dtype) == (np.int32, np.float32)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     lengths=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30),
     batch_size=st.integers(1, 7),

@@ -13,7 +13,7 @@ from keras_seqzoo.decoding.continuations import largest
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=40)
 NARROW = [(1, 0.0, 1), (1, 1.0, 1), (2, 0.6, 2), (3, 0.0, 3), (3, 1.5, 1), (4, 1.0, 2)]
 
 
@@ -312,7 +312,7 @@ def test_state_that_an_eager_step_changes_only_sometimes():
     assert found.tokens.numpy()[0, 0].tolist() == [2, 1, 1, 1, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 3000), st.integers(1, 12), st.integers(0, 99), st.booleans())
 def test_largest_by_chunks_are_those_of_top_k(size, count, seed, ties):
     values = np.random.default_rng(seed).normal(size=(3, size)).astype(np.float32)

@@ -13,7 +13,7 @@ from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.layer_checks import check_saved_model_in_fresh_process
 
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=25)
 
 
 def grouped(model, start, max_length, width, groups, diversity, alpha, n_best):

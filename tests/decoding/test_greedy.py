@@ -12,7 +12,7 @@ from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 5), st.sampled_from([0.0, 0.5]))
 def test_equals_plain_python(seed, vocabulary, max_length, forbidden):
     model = reference.Model(vocabulary, seed % vocabulary, seed, forbidden)

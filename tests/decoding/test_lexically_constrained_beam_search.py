@@ -10,7 +10,7 @@ from keras_seqzoo.decoding import BeamSearch, Greedy, LexicallyConstrainedBeamSe
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=40)
 END = 3
 PHRASES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), max_size=3)
 

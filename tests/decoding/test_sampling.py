@@ -92,7 +92,7 @@ def test_restrictions(options, allowed):
     assert chi_squared(draw(Sampling(50, seed=5, **options)), expected) < LIMIT
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(models(), st.integers(0, 5), st.sampled_from([1, 3]))
 def test_scores_are_log_probabilities_of_the_model(model, max_length, samples):
     found = reference.run(Sampling, model, [1, 2], max_length, samples=samples, temperature=2.0)

@@ -20,7 +20,7 @@ from keras_seqzoo.decoding import (
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=25)
 PRIOR = LengthPrior(np.log([[0.1, 0.2, 0.3, 0.2, 0.2], [0.1, 0.1, 0.1, 0.6, 0.1]]))
 SOURCE = 1
 # The score, and its formula.
@@ -66,7 +66,7 @@ def test_wide_beam_and_exhaustive_search_equal_enumeration(form):
 def test_covering_beam_equals_enumeration_of_thousands_of_models(form):
     score, rank = FORMS[form]
 
-    @settings(max_examples=400, deadline=None)
+    @settings(max_examples=400)
     @given(models(vocabulary=6), st.integers(1, 6))
     def check(model, max_length):
         width = 5**5  # all that can live with six tokens, one of them the end, before the sixth

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from examples import (
+    count_ones,
     functional_attention,
     language_model_ladder,
     own_encoder_decoder,
@@ -76,6 +77,19 @@ def test_the_ladder_learns_what_can_be_known(folder):
     for name in names[1:]:
         loaded = keras.models.load_model(folder / "ladder" / f"{name}.keras")
         np.testing.assert_allclose(loaded.score(texts), models[name].score(texts), 1e-5)
+
+
+def test_counting_explodes_but_for_clipping_and_gates(folder):
+    steps = 300
+    curves = {}
+    for name, _, length, gates, clipnorm in count_ones.RUNS:
+        curves[name] = count_ones.learn(length, gates, clipnorm, steps)[1]
+    assert len(curves["long"].losses) < 3 < steps == len(curves["clipped"].losses)
+    for name in ("clipped", "gates"):
+        assert curves[name].losses[-1] < 0.05 * curves[name].losses[0]
+    assert max(curves["gates"].norms) < 1e-3 * max(curves["clipped"].norms)
+    count_ones.draw("ones", curves["clipped"], folder / "ones.png")
+    assert (folder / "ones.png").stat().st_size > 1000
 
 
 def test_the_translator_agrees_nouns_and_adjectives(translator):

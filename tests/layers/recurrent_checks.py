@@ -46,7 +46,7 @@ def check_numbers(make, step, states, backwards):
     one.set_weights(sequences.get_weights())
     initial = random_states(states)
 
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=8)
     @given(mask=arrays(bool, (4, 5)))
     def check(mask):
         weights = sequences.get_weights()

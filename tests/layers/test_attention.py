@@ -104,7 +104,7 @@ def test_memory_without_valid_steps(factory):
 def test_padding_changes_nothing(factory):
     layer = factory()
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     @given(mask=arrays(bool, (3, 4)), one=st.booleans())
     def check(mask, one):
         query = QUERY if one else QUERIES

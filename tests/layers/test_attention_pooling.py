@@ -29,7 +29,7 @@ def numpy_weights(layer, steps):
     return scores / scores.sum()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(mask=arrays(bool, (4, 5)))
 def test_numbers_under_any_mask(mask):
     layer = AttentionPooling(6)

@@ -54,7 +54,7 @@ masks = st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=5, ma
 
 
 @pytest.mark.parametrize("allowed", [None, iob2_transitions(LABELS)])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(mask=masks, seed=st.integers(0, 9))
 def test_equal_to_enumeration(allowed, mask, seed):
     layer, mask = make(allowed, seed), np.array(mask)

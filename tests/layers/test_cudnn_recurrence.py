@@ -108,7 +108,7 @@ def check_against_loop(name, backwards, sequences, use_bias, mask, rtol):
 
 
 @every_layer
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     mask=st.none() | arrays(bool, (4, 5)),
     backwards=st.booleans(),

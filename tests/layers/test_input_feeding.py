@@ -97,7 +97,7 @@ def cases(draw):
 @every_cell
 @pytest.mark.parametrize("score", ["dot", "general"])
 def test_equals_differentiation_of_the_steps(cell, score):
-    @settings(max_examples=3, deadline=None)
+    @settings(max_examples=3)
     @example(case=((4, 3, 2), MASK, MEMORY_MASK, 0))
     @given(case=cases())
     def check(case):

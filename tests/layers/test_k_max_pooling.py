@@ -29,7 +29,7 @@ def numpy_pooling(k, steps):
     return pooled
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     sequence=arrays("float32", (4, 5, 3), elements=st.integers(-2, 2)),
     mask=arrays(bool, (4, 5)),

@@ -165,7 +165,7 @@ def as_tensors(case, dtype="float64"):
 
 @every_kernel
 def test_equals_differentiation_of_the_equations(name):
-    @settings(max_examples=6, deadline=None)
+    @settings(max_examples=6)
     @example(case=two_lanes(name), sequences=False, training=False)
     @example(case=two_lanes(name), sequences=True, training=True)
     @given(case=cases(name), sequences=st.booleans(), training=st.booleans())

@@ -38,7 +38,7 @@ def numpy_pooling(mode, sequence, mask):
 def test_numbers_under_any_mask(mode):
     layer = SequencePooling(mode)
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(mask=arrays(bool, (4, 5)))
     def check(mask):
         assert_close(layer(SEQUENCE, mask=mask), numpy_pooling(mode, SEQUENCE, mask))

@@ -149,7 +149,7 @@ def test_numbers_and_gradients_are_those_of_the_recursion(cell):
     nodes_layer.set_weights(roots_layer.get_weights())
     values = [weight.numpy() for weight in roots_layer.weights]
 
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=8)
     @given(seed=st.integers(0, 2**31))
     def check(seed):
         rng = np.random.default_rng(seed)

@@ -43,7 +43,7 @@ def test_numbers_and_gradients(smoothing):
     assert_close(SequenceCrossentropy(smoothing, reduction=None)(IDS, LOGITS), losses)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(mask=arrays(bool, (2, 3)), smoothing=st.sampled_from([0.0, 0.2]))
 def test_padding_changes_nothing(mask, smoothing):
     loss = SequenceCrossentropy(smoothing)

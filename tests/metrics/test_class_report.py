@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.metrics
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.metrics.class_report import class_report, confusion_matrix
@@ -33,7 +33,6 @@ def test_by_hand():
     )
 
 
-@settings(deadline=None)
 @given(pairs)
 def test_scikit_learn_agrees(answers):
     expected, found = [one for one, _ in answers], [other for _, other in answers]

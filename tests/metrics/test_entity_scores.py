@@ -1,6 +1,6 @@
 import pytest
 import seqeval.metrics
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
@@ -55,7 +55,6 @@ def test_without_entities():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # seqeval's, where there is no entity
-@settings(deadline=None)
 @given(st.lists(pairs, min_size=1, max_size=4))
 def test_seqeval_agrees(sentences):
     expected = [[tag for tag, _ in sentence] for sentence in sentences]

@@ -27,7 +27,7 @@ def test_ids():
     assert tokenizer.detokenize([[2, 5, 1, 6, 3, 0], [0]]) == ["a[UNK]b", ""]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.text(), min_size=1, max_size=5))
 @example(["\u0065\u0301 \U0001f468\u200d\U0001f469 \u0000\r\n\t"])
 def test_round_trip_of_any_text(texts):

@@ -115,7 +115,7 @@ def test_normal_form_of_tricky_texts(kind):
 
 
 @every
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=st.lists(st.text(max_size=20), min_size=1, max_size=8))
 def test_normal_form_of_any_texts(kind, texts):
     texts = [text for text in texts if all(unicodedata.category(c) != "Cn" for c in text)]

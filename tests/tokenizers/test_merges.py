@@ -42,7 +42,7 @@ def plain_merges(words, number, score, minimum_count):
 words = st.dictionaries(st.text("abc", min_size=1, max_size=7), st.integers(1, 9), max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(words, st.integers(0, 12), st.sampled_from(["frequency", "likelihood"]), st.integers(1, 5))
 def test_equals_counting_anew_for_each_merge(words, number, score, minimum_count):
     expected = plain_merges(words, number, score, minimum_count)

@@ -73,7 +73,7 @@ def test_round_trip_of_tricky_texts(tokenizer):
 
 
 @both
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(texts=st.lists(st.text(), min_size=1, max_size=20))
 def test_round_trip_of_any_text(tokenizer, texts):
     ids = tokenizer(texts)
@@ -82,14 +82,14 @@ def test_round_trip_of_any_text(tokenizer, texts):
 
 
 @both
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text(alphabet="\u2581\x1001 [BOS]a\n\t", max_size=30))
 def test_round_trip_of_escapes(tokenizer, text):
     assert tokenizer.detokenize(tokenizer(text)) == text
 
 
 @both
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ids=st.lists(st.lists(st.integers(0, SIZE - 1)), min_size=1, max_size=5))
 def test_any_ids_give_text(tokenizer, ids):
     texts = tokenizer.detokenize(ids)

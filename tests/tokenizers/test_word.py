@@ -32,7 +32,7 @@ def test_ids():
     assert tokenizer([["the"], ["cat a"]]).to_list() == [[[5]], [[6, 7]]]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_round_trip_of_any_text(texts):
     tokenizer = WordTokenizer.train([*texts, "word"])

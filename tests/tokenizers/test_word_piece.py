@@ -31,7 +31,7 @@ def longest_match(word, pieces):
 pieces = st.text("ab#", min_size=1, max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sets(pieces), st.sets(pieces), st.lists(st.text("ab#", max_size=8)))
 def test_takes_the_longest_match_from_the_left(begins, insides, words):
     begins = {piece for piece in begins if not piece.startswith("##")}

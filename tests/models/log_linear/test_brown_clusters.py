@@ -38,7 +38,7 @@ def losses(ids, assigned):
     }
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=60), st.integers(1, 4))
 def test_each_merge_loses_least(ids, classes):
     """Greedy merging with the losses computed anew each time reaches the same information."""

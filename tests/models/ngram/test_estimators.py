@@ -29,7 +29,7 @@ KINDS = {
     "kneser_ney": (KneserNey(), True, None),
     "kneser_ney, backoff": (KneserNey(interpolates=False), False, None),
 }
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=40)
 
 
 def flat(sentences):

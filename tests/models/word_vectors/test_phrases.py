@@ -38,7 +38,7 @@ def plain_join(text, pairs):
 texts = st.lists(st.text("abc \t", max_size=20), max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts, st.integers(1, 3), st.floats(0, 3))
 def test_equals_the_definition(texts, minimum_count, threshold):
     phrases = Phrases.learn(texts, minimum_count, threshold)

@@ -24,7 +24,7 @@ def matrix_of(number, seed=0, size=7):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(words, st.data())
 def test_round_trip(tmp_path_factory, format, words, data):
     size = data.draw(st.integers(1, 5))

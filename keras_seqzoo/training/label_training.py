@@ -1,0 +1,51 @@
+"""What the trainings of classifiers and taggers have in common."""
+
+from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.training.optimizers import adamw
+from keras_seqzoo.training.training_run import TrainingRun
+
+
+class LabelTraining(TrainingRun):
+    """Base of trainings of models with a loss of their own, by AdamW, warm-up and cosine.
+
+    Args:
+        model: a model that `compile(optimizer, metrics=[])` makes ready to learn.
+        directory: folder of the preset; the state of the run lies in its `training` folder.
+        epochs: int.
+        batch_size: int, texts or sentences of a batch.
+        learning_rate: float, Adam's highest rate; it falls along a cosine.
+        warmup_steps: int, steps in which the rate rises.
+        clipnorm: float above 0, the largest norm of all gradients together.
+        weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
+        average: float in [0, 1), momentum of the running average of the weights.
+        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+    """
+
+    def __init__(
+        self,
+        model,
+        directory,
+        epochs,
+        batch_size=32,
+        learning_rate=1e-3,
+        warmup_steps=100,
+        clipnorm=1.0,
+        weight_decay=0.0,
+        average=0.99,
+        **kwargs,
+    ):
+        super().__init__(model, directory, epochs, average, **kwargs)
+        self.batch_size = check_integer("batch_size", batch_size, minimum=1)
+        self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
+        self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
+        self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
+        self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
+
+    def compile_model(self, steps):
+        """Compile the model with AdamW, warm-up and cosine."""
+        steps *= self.epochs
+        rates = self.learning_rate, self.warmup_steps, steps, self.weight_decay, self.clipnorm
+        self.model.compile(adamw(*rates), metrics=[])
