@@ -26,6 +26,7 @@ from keras_seqzoo.models.word_vectors import (
     WordVectors,
     evaluate_analogies,
     evaluate_similarities,
+    linear_decay,
 )
 
 WORDS = re.compile(r"[a-z0-9']+")
@@ -54,7 +55,7 @@ def ours(texts, architecture, epochs, rate, seed):
     model = Word2Vec.for_text(lines, architecture=architecture, dimensions=100, **SETTINGS)
     batches = model.batches(lines, seed=seed)
     steps = epochs * batches.cardinality().numpy()
-    model.compile(RowAdagrad(keras.optimizers.schedules.PolynomialDecay(rate, steps, 1e-4 * rate)))
+    model.compile(RowAdagrad(linear_decay(rate, steps)))
     started = time.perf_counter()
     model.fit(batches, epochs=epochs, verbose=0, shuffle=False)
     return model.vectors(), time.perf_counter() - started

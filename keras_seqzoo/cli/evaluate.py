@@ -1,6 +1,5 @@
 """`seqzoo evaluate`."""
 
-import functools
 import itertools
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from keras_seqzoo.cli.options import (
     SourceFile,
     TargetFile,
     load_translation_models,
+    refuse_given,
 )
 from keras_seqzoo.cli.preset_tasks import is_task
 from keras_seqzoo.cli.progress import ProgressLine
@@ -45,7 +45,14 @@ Examples:
 """
 
 
+# Options by what they go with.
+TRANSLATION = ("source", "reference", "beam", "length_penalty", "lowercase", "max_length")
+TRANSLATION += ("max_source_ratio",)
+TAGGING = ("column", "entities")
+
+
 def evaluate(
+    context: typer.Context,
     preset: Presets,
     source: SourceFile | None = None,
     reference: TargetFile | None = None,
@@ -77,17 +84,19 @@ def evaluate(
     it was computed. With a text classifier or a tagger --test is needed, and a table of precision,
     recall and F1 of each label is printed, then the accuracy.
     """
-    for task, labelled in (
-        (TextClassification, _labelled_texts),
-        (RecurrentTagger, functools.partial(_tagged_words, column=column, entities=entities)),
-    ):
-        if is_task(preset[0], task):
-            _check_labelling(preset, source, reference, test, confusion)
-            _report(*labelled(preset[0], test, batch_size), confusion)
-            return
-    for name, given in (("--test", test), ("--confusion", confusion)):
-        if given is not None:
-            raise ValueError(f"{name} goes with a preset that classifies or tags")
+    tags = is_task(preset[0], RecurrentTagger)
+    if not tags:
+        refuse_given(context, TAGGING, "goes with a preset that tags")
+    if tags or is_task(preset[0], TextClassification):
+        refuse_given(context, TRANSLATION, "goes with a preset that translates")
+        _check_labelling(preset, test, confusion)
+        if tags:
+            found = _tagged_words(preset[0], test, batch_size, column, entities)
+        else:
+            found = _labelled_texts(preset[0], test, batch_size, confusion)
+        _report(*found, confusion)
+        return
+    refuse_given(context, ("test", "confusion"), "goes with a preset that classifies or tags")
     for name, given in (("--source", source), ("--reference", reference)):
         if given is None:
             raise ValueError(f"{name} is needed by a preset that translates")
@@ -115,21 +124,21 @@ def evaluate(
     typer.echo(f"chrF {result.chrf:.2f} {result.chrf_signature}")
 
 
-def _check_labelling(presets, source, reference, test, confusion):
+def _check_labelling(presets, test, confusion):
     if len(presets) > 1:
         raise ValueError("--preset must be given once if it is no translation model")
-    if source is not None or reference is not None:
-        raise ValueError("--source and --reference go with a preset that translates")
     if test is None:
         raise ValueError("--test is needed by a preset that classifies or tags")
     if confusion is not None:
         check_figure_path(confusion)
 
 
-def _labelled_texts(preset, test, batch_size):
+def _labelled_texts(preset, test, batch_size, confusion):
     """Give the expected and the found labels, all labels, and a line or table to print first."""
     texts, expected = read_labelled_texts(test)
     model = load_text_classifier(preset)
+    if model.multi_label and confusion is not None:
+        raise ValueError("--confusion goes with texts of one label each")
     if model.multi_label:
         return None, None, None, f"accuracy {model.accuracy(texts, expected, batch_size):.4f}"
     model.label_array(expected)  # refuses unknown ones

@@ -122,7 +122,8 @@ def train_classify(
     if start is not None:
         refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
 
-    def make_training(data, options, **run):
+    def make_training(data, **run):
+        options = run["options"]
         chosen = {name: options[name] for name in TRAINING_OPTIONS}
         return TextClassifierTraining(_make_model(*data, options), **chosen, **run)
 

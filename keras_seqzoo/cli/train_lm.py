@@ -173,7 +173,8 @@ def train_lm(
         refuse_given(context, MODEL_OPTIONS, "cannot be given with --start")
     read = read_paragraphs if paragraphs else read_lines
 
-    def make_training(texts, options, **run):
+    def make_training(texts, **run):
+        options = run["options"]
         chosen = {name: options[name] for name in TRAINING_OPTIONS}
         return LanguageModelTraining(
             _make_model(texts, options), carry=not sentences, **chosen, **run

@@ -66,21 +66,20 @@ def train_preset(context, read, lines, make_training, score):
             `progress` besides its own options.
         read: function that reads the files: the data to train on, and those to validate with.
         lines: function of both that gives the lines of each option that names a file, a dict.
-        make_training: function of the data to train on, the options, a dict, and arguments to hand
-            on to the `TrainingRun` that it gives.
+        make_training: function of the data to train on, and of arguments to hand on to the
+            `TrainingRun` that it gives; among them are the `options` of the run, a dict.
         score: string, what the validation score is called.
     """
     given = context.params
     state = RunState(given["out"])
     state.check()  # before the files are read
     train, validation = read()
-    options = _run_options(given, lines(train, validation))
+    options = _run_options(context, lines(train, validation))
     state.check(options)  # before a model is made
     if not state.finished:
         keras.utils.set_random_seed(given["seed"])
         training = make_training(
             train,
-            options,
             directory=given["out"],
             options=options,
             metadata={"description": given["description"], "training": options},
@@ -96,9 +95,16 @@ def report(line):
     typer.echo(line, err=True)
 
 
-def _run_options(given, texts):
-    """Give what a run is known by: its options, and what tells its texts apart."""
-    options = {name: value for name, value in given.items() if name not in FREE_OPTIONS}
+def _run_options(context, texts):
+    """Give what a run is known by: its options, by the names they are given by, and its texts.
+
+    Of the texts it has what tells them apart.
+    """
+    options = {
+        option.opts[0].lstrip("-").replace("-", "_"): context.params[option.name]
+        for option in context.command.params
+        if option.name in context.params and option.name not in FREE_OPTIONS
+    }
     return options | {name: _digest(lines) for name, lines in texts.items()}
 
 

@@ -106,7 +106,8 @@ def train_tag(
     weights are kept. Ctrl-C stops after the step under way; the same command goes on from there.
     """
 
-    def make_training(data, options, **run):
+    def make_training(data, **run):
+        options = run["options"]
         chosen = {name: options[name] for name in TRAINING_OPTIONS}
         return TaggerTraining(_make_model(*data, options), **chosen, **run)
 

@@ -44,6 +44,7 @@ BACKBONE_OPTIONS = (
     "scaled_attention",
     "attend_from",
     "input_feeding",
+    "context",
     "bridge",
     "residual",
     "dropout",
@@ -126,7 +127,8 @@ def train_translate(
     there. The defaults are those of the pretrained models.
     """
 
-    def make_training(texts, options, **run):
+    def make_training(texts, **run):
+        options = run["options"]
         chosen = {name: options[name] for name in TRAINING_OPTIONS}
         return TranslationTraining(
             _make_model(*texts, options), boundaries=_boundaries(max_length), **chosen, **run
@@ -153,7 +155,6 @@ def _make_model(source, target, options):
         sequence_length=max(128, 2 * options["max_length"]),
         tie_softmax=not options["untied"],
         attention=attention,
-        context=options["context_vector"],
         attention_units=attention and options["attention_units"],
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         **{name: options[name] for name in BACKBONE_OPTIONS},

@@ -9,7 +9,7 @@ import typer
 from keras_seqzoo.cli.lines import text_lines
 from keras_seqzoo.cli.train_options import Seed, report
 from keras_seqzoo.data.output_files import check_output_path
-from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec
+from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
@@ -53,7 +53,9 @@ def train_vectors(
         float, typer.Option(min=0.0, help="Thin out words above this share of the text.")
     ] = 1e-3,
     epochs: Annotated[int, typer.Option(min=1)] = 5,
-    learning_rate: Annotated[float, typer.Option(min=1e-6, help="The first; it falls to 0.")] = 0.1,
+    learning_rate: Annotated[
+        float, typer.Option(min=1e-6, help="The first; it falls to 0.")
+    ] = 0.25,
     seed: Seed = 0,
 ):
     """Learn word vectors from text (word2vec).
@@ -81,10 +83,8 @@ def train_vectors(
     )
     report(f"{len(lines)} lines, {model.counts.sum()} words of {len(model.words)} kinds")
     batches = model.batches(lines, seed=seed)
-    rate = keras.optimizers.schedules.PolynomialDecay(
-        learning_rate, epochs * batches.cardinality().numpy(), 1e-4 * learning_rate
-    )
-    model.compile(RowAdagrad(rate))
+    steps = epochs * batches.cardinality().numpy()
+    model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
     for epoch in range(epochs):
         history = model.fit(batches, verbose=0, shuffle=False).history
         report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")

@@ -73,7 +73,7 @@ class TaggerTraining(LabelTraining):
                             f"`{what}`, sentence {number}: a tag must be among "
                             f"{', '.join(names)}, got {label!r}."
                         )
-        self._sentences = self._numbered(*train)
+        self._sentences = number_sentences(self.model.preprocessor, *train)
 
     def batches(self, epoch):
         """Give the batches of an epoch."""
@@ -96,19 +96,29 @@ class TaggerTraining(LabelTraining):
             figures["f1"] = entity_scores(tags, found).overall.f1
         return figures[self.measured_by], figures
 
-    def _numbered(self, words, tags):
-        preprocessor = self.model.preprocessor
-        rows = tf.ragged.constant(words, tf.string, ragged_rank=1)
-        lengths = rows.row_lengths().numpy()
-        names = {name: id for id, name in enumerate(preprocessor.labels)}
-        labels = [names[label] for row in tags for label in row]
-        pieces = None
-        if preprocessor.piece_tokenizer is not None:
-            found = preprocessor.piece_tokenizer(rows.values)
-            pieces = RaggedIds.from_lengths(found.values.numpy(), found.row_lengths().numpy())
-        ids = preprocessor.tokenizer.word_ids(rows)
-        return TaggedSentences(
-            RaggedIds.from_lengths(ids.values.numpy(), lengths),
-            pieces,
-            RaggedIds.from_lengths(labels, lengths),
-        )
+
+def number_sentences(preprocessor, words, tags):
+    """Numbers the words, pieces and tags of sentences.
+
+    Args:
+        preprocessor: a `RecurrentTaggerPreprocessor`.
+        words: list of lists of strings.
+        tags: list of lists of strings, all among the preprocessor's `labels`.
+
+    Returns:
+        A `TaggedSentences`.
+    """
+    rows = tf.ragged.constant(words, tf.string, ragged_rank=1)
+    lengths = rows.row_lengths().numpy()
+    names = {name: id for id, name in enumerate(preprocessor.labels)}
+    labels = [names[label] for row in tags for label in row]
+    pieces = None
+    if preprocessor.piece_tokenizer is not None:
+        found = preprocessor.piece_tokenizer(rows.values)
+        pieces = RaggedIds.from_lengths(found.values.numpy(), found.row_lengths().numpy())
+    ids = preprocessor.tokenizer.word_ids(rows)
+    return TaggedSentences(
+        RaggedIds.from_lengths(ids.values.numpy(), lengths),
+        pieces,
+        RaggedIds.from_lengths(labels, lengths),
+    )

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from keras_seqzoo.models import RecurrentTextClassifier
+from keras_seqzoo.training import make_text_classifier
+from keras_seqzoo.zoo import save_preset
 from tests.training.test_text_classification import LABELS, TEXTS
 
 TINY = ("--units", 8, "--embedding-dim", 8, "--batch-size", 4, "--learning-rate", 0.02)
@@ -24,6 +25,13 @@ def folder(tmp_path_factory):
     many = [{"text": text, "label": ["x"] if "ood" in text else []} for text in TEXTS * 3]
     (folder / "many.jsonl").write_text("\n".join(map(json.dumps, many)))
     return folder
+
+
+@pytest.fixture(scope="module")
+def classifier(folder):
+    """A preset among the files."""
+    small = {"embedding_dim": 3, "units": 3}
+    save_preset(make_text_classifier(TEXTS, LABELS, backbone_options=small), folder / "classifier")
 
 
 def test_there_and_back(seqzoo, folder, tmp_path):
@@ -74,6 +82,9 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
     assert config["widths"] == [1, 2] and config["filters"] == 4
     result = seqzoo("evaluate", "--preset", tmp_path / "new", "--test", folder / "many.jsonl")
     assert result.output.startswith("accuracy ")
+    test = ("--test", folder / "many.jsonl", "--confusion", tmp_path / "confusion.png")
+    result = seqzoo("evaluate", "--preset", tmp_path / "new", *test)
+    assert result.status == 2 and "--confusion goes with texts of one label" in result.errors
     result = seqzoo("classify", "--preset", tmp_path / "new", stdin=b"a\nb\n")
     assert result.status == 0 and len(result.output.split("\n")) == 3
 
@@ -105,7 +116,8 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (("evaluate", "--preset", "gru_plain", "--test", "odd.tsv"), "--test goes with"),
         (("evaluate", "--preset", "gru_plain"), "--source is needed"),
         (("evaluate", "--preset", "classifier"), "--test is needed"),
-        (("evaluate", "--preset", "classifier", "--source", "a"), "--source and --reference go"),
+        (("evaluate", "--preset", "classifier", "--source", "a"), "--source goes with a preset"),
+        (("evaluate", "--preset", "classifier", "--entities"), "--entities goes with a preset"),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv"),
             "a label must be among no, yes",
@@ -115,15 +127,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
          "x.doc"),
     ],
 )  # fmt: skip
-def test_errors(seqzoo, zoo, folder, monkeypatch, arguments, message):
-    if "classifier" in arguments and not (zoo / "classifier").exists():
-        from keras_seqzoo.training import make_text_classifier
-        from keras_seqzoo.zoo import save_preset
-
-        small = {"embedding_dim": 3, "units": 3}
-        model = make_text_classifier(TEXTS, LABELS, backbone_options=small)
-        assert isinstance(model, RecurrentTextClassifier)
-        save_preset(model, zoo / "classifier")
+def test_errors(seqzoo, folder, classifier, monkeypatch, arguments, message):
     monkeypatch.chdir(folder)
     result = seqzoo(*arguments)
     assert (result.status, result.output) == (2, "")

@@ -7,6 +7,7 @@ from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import FeedForwardLanguageModel
 from keras_seqzoo.tokenizers import WordTokenizer
+from tests.fits import fit_passes
 from tests.layer_checks import check_saved_model_in_fresh_process
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
@@ -73,7 +74,7 @@ def test_fit(options):
     model = make(**{**options, "dropout": 0.0})
     model.compile(keras.optimizers.Adam(0.03), SequenceCrossentropy())
     before = model.perplexity(TEXT).perplexity
-    model.fit(*model.examples(TEXT), epochs=60, verbose=0)
+    fit_passes(model, *model.examples(TEXT), passes=60)
     found = model.perplexity(TEXT)
     assert found.perplexity < 2.5 < before
     loss = model.evaluate(*model.examples(TEXT), verbose=0)
@@ -143,7 +144,7 @@ def test_what_two_words_say_only_together(text):
         WordTokenizer.train(text), order=3, embedding_dim=4, hidden_units=[8]
     )
     model.compile(keras.optimizers.Adam(0.05), SequenceCrossentropy())
-    model.fit(*model.examples(text), epochs=150, verbose=0)
+    fit_passes(model, *model.examples(text), passes=150)
     for sentence in text:
         *_, last, _ = model.token_scores([sentence])[0]
         assert np.exp(last) > 0.9

@@ -9,12 +9,30 @@ import pytest
 
 from keras_seqzoo import list_presets
 from keras_seqzoo.decoding import Sampling
-from keras_seqzoo.models import RecurrentLanguageModel, RecurrentSeq2SeqLM
+from keras_seqzoo.models import (
+    RecurrentLanguageModel,
+    RecurrentSeq2SeqLM,
+    RecurrentTagger,
+    RecurrentTextClassifier,
+)
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.tokenizers import TextTokenizer
 from keras_seqzoo.zoo.names import preset_folders, presets_folder
 
 TRANSLATORS = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}
-LANGUAGE_MODELS = {"lstm_char_shakespeare"}
-SHIPPED = TRANSLATORS | LANGUAGE_MODELS
+LANGUAGE_MODELS = {"lstm_char_shakespeare": "The king is", "lstm_bpe_imdb": "The film is"}
+CLASSIFIERS = {"bilstm_imdb_sentiment"}
+TAGGERS = {"bilstm_crf_ewt_upos", "bilstm_crf_wnut17_ner"}
+VECTORS = {"skipgram_imdb_100d"}
+# Of each kind: its names, the class, the command that trains one, and what its card's scores are.
+KINDS = (
+    (TRANSLATORS, RecurrentSeq2SeqLM, "translate", "BLEU"),
+    (set(LANGUAGE_MODELS), RecurrentLanguageModel, "lm", "Perplexity"),
+    (CLASSIFIERS, RecurrentTextClassifier, "classify", "Accuracy"),
+    (TAGGERS, RecurrentTagger, "tag", "test"),
+    (VECTORS, None, "vectors", "Analogies"),
+)
+SHIPPED = set().union(*(kind[0] for kind in KINDS))
 NAMES = sorted(SHIPPED | set(preset_folders()))
 SENTENCE = "A small brown dog is running through the tall grass."
 
@@ -26,6 +44,11 @@ def offline(monkeypatch):
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+def kind_of(name):
+    [kind] = [kind for kind in KINDS if name in kind[0]]
+    return kind
 
 
 def test_all_are_listed():
@@ -42,8 +65,8 @@ def test_metadata(name):
     metadata = list_presets()[name]
     assert metadata["description"]
     assert "\n" not in metadata["description"]
-    task = RecurrentSeq2SeqLM if name in TRANSLATORS else RecurrentLanguageModel
-    assert name in task.presets
+    _, task, *_ = kind_of(name)
+    assert task is None or name in task.presets
 
 
 @pytest.mark.parametrize("name", sorted(TRANSLATORS))
@@ -58,18 +81,20 @@ def test_translates_offline(name, offline):
 @pytest.mark.parametrize("name", sorted(LANGUAGE_MODELS))
 def test_writes_offline(name, offline):
     model = RecurrentLanguageModel.from_preset(name)
-    [[text]] = model.generate(["KING"], strategy=Sampling(temperature=0.5, seed=1), max_length=80)
-    assert text.startswith("KING")
+    begin = LANGUAGE_MODELS[name]
+    [[text]] = model.generate([begin], strategy=Sampling(temperature=0.5, seed=1), max_length=80)
+    assert text.startswith(begin)
     assert len(set(text.split())) >= 8
-    likely, other = model.score(["The king is dead.", "eTh ingk si dade."])
-    assert likely[0] > other[0] + 20
+    likely, other = model.score([f"{begin} dead.", " ".join([*begin.split()[::-1], "dead ."])])
+    assert likely[0] > other[0] + 5
 
 
 @pytest.mark.parametrize("name", sorted(LANGUAGE_MODELS))
 def test_keras_hub_loads_a_language_model(name, offline):
     model = keras_hub.models.CausalLM.from_preset(str(preset_folders()[name]))
     assert isinstance(model, RecurrentLanguageModel)
-    assert model.generate("KING", max_length=20).startswith("KING")
+    begin = LANGUAGE_MODELS[name]
+    assert model.generate(begin, max_length=20).startswith(begin)
 
 
 @pytest.mark.parametrize("name", sorted(TRANSLATORS))
@@ -79,11 +104,38 @@ def test_keras_hub_loads_a_translator(name, offline):
     assert model.generate(SENTENCE)
 
 
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+def test_classifies_offline(name, offline):
+    model = RecurrentTextClassifier.from_preset(name)
+    texts = ["A moving film, wonderfully played.", "A waste of time: dull, and badly played.", ""]
+    good, bad, empty = model.classify(texts)
+    assert (good.labels, bad.labels) == (["positive"], ["negative"])
+    assert all(0.45 < share < 0.55 for share in empty.probabilities.values())  # the prior
+
+
+@pytest.mark.parametrize("name", sorted(TAGGERS))
+def test_tags_offline(name, offline):
+    model = RecurrentTagger.from_preset(name)
+    [tags] = model.tag([["Maria", "lives", "in", "London", "."]])
+    assert tags in (
+        ["PROPN", "VERB", "ADP", "PROPN", "PUNCT"],
+        ["B-person", "O", "O", "B-location", "O"],
+    )
+
+
+@pytest.mark.parametrize("name", sorted(VECTORS))
+def test_vectors_offline(name, offline):
+    vectors = WordVectors.from_preset(name)
+    assert {"movie", "films"} & {word for word, _ in vectors.most_similar("film", 5)}
+    tokenizer = TextTokenizer.from_preset(name)
+    assert tokenizer.get_vocabulary()[5:] == vectors.words
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_size_and_files(name):
     files = [path for path in preset_folders()[name].rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 40e6
-    assert {path.suffix for path in files} - {".spm"} == {".h5", ".json", ".md"}
+    assert {path.suffix for path in files} - {".spm", ".txt"} == {".h5", ".json", ".md"}
     for path in files:
         if path.suffix == ".h5":
             with h5py.File(path) as weights:
@@ -97,6 +149,6 @@ def test_model_card(name):
         text = re.search(rf"^##+ {section}\n(.*?)(?=^##+ |\Z)", card, re.MULTILINE | re.DOTALL)
         assert text, f"the model card of {name} has no section {section}"
         assert len(text[1].split()) >= 5
-    command, measure = ("translate", "BLEU") if name in TRANSLATORS else ("lm", "Perplexity")
+    *_, command, measure = kind_of(name)
     assert f"seqzoo train {command} " in card
     assert measure in card

@@ -8,7 +8,7 @@ from keras_seqzoo.models.word_vectors.evaluation import (
 )
 from keras_seqzoo.models.word_vectors.phrases import Phrases
 from keras_seqzoo.models.word_vectors.projector import save_projector
-from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
+from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad, linear_decay
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.word2vec import Word2Vec
 
@@ -21,5 +21,6 @@ __all__ = [
     "WordVectors",
     "evaluate_analogies",
     "evaluate_similarities",
+    "linear_decay",
     "save_projector",
 ]

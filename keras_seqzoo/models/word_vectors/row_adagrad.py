@@ -1,4 +1,4 @@
-"""Adagrad with one step size for each row of a matrix."""
+"""Adagrad with one step size for each row of a matrix, and a rate for it that falls."""
 
 import keras
 import tensorflow as tf
@@ -61,3 +61,17 @@ class RowAdagrad(keras.optimizers.Optimizer):
     def get_config(self):
         """Gives the constructor's arguments."""
         return {**super().get_config(), "epsilon": self.epsilon}
+
+
+def linear_decay(learning_rate, steps):
+    """Makes a schedule that falls along a line, to a ten-thousandth at the end (as word2vec's).
+
+    Args:
+        learning_rate: float, the first rate.
+        steps: int, those of the whole run.
+
+    Returns:
+        A `keras.optimizers.schedules.LearningRateSchedule`.
+    """
+    last = 1e-4 * learning_rate
+    return keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, last)

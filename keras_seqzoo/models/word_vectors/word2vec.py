@@ -125,8 +125,9 @@ class Word2Vec(Recompilation, keras.Model):
         if self.objective == "hierarchical":
             tree = huffman_tree(self.counts.astype(np.float64))
             self._nodes, self._turns, _ = huffman_paths(*tree, size)
-        noise = np.maximum(self.counts, 1) ** 0.75
-        self._noise = tf.constant(np.cumsum(noise / noise.sum()), tf.float32)
+        if self.objective == "negative-sampling":
+            noise = np.maximum(self.counts, 1) ** 0.75
+            self._noise = tf.constant(np.cumsum(noise / noise.sum()), tf.float32)
 
     @classmethod
     def for_text(cls, texts, minimum_count=5, vocabulary_size=None, **kwargs):

@@ -14,6 +14,7 @@ from keras_seqzoo.models.log_linear import (
     previous_tokens,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
+from tests.fits import fit_passes
 from tests.layer_checks import check_saved_model_in_fresh_process
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
@@ -129,7 +130,7 @@ def test_fit():
     model = LogLinearLanguageModel.for_text(TEXT, order=4)
     model.compile(keras.optimizers.Adagrad(0.5), SequenceCrossentropy())
     before = model.perplexity(TEXT).perplexity
-    model.fit(*model.examples(TEXT), epochs=60, verbose=0)
+    fit_passes(model, *model.examples(TEXT), passes=60)
     assert model.perplexity(TEXT).perplexity < 2.5 < before
     assert model.generate(["a"], Greedy()) == [["a dog"]]
 
@@ -140,7 +141,7 @@ def test_a_regularizer_keeps_weights_small():
         regularizer = keras.regularizers.L2(strength)
         model = LogLinearLanguageModel.for_text(TEXT, order=3, regularizer=regularizer)
         model.compile(keras.optimizers.Adagrad(0.5), SequenceCrossentropy())
-        model.fit(*model.examples(TEXT), epochs=20, verbose=0)
+        fit_passes(model, *model.examples(TEXT), passes=20)
         norms.append(np.linalg.norm(model.weight))
     assert norms[1] < 0.5 * norms[0]
 
@@ -152,7 +153,7 @@ FARM = {"farmers eat": "steak", "farmers grow": "corn", "cows eat": "corn", "cow
 def learnt(model, **options):
     contexts, labels = model.examples([f"{begin} {end}" for begin, end in FARM.items()])
     model.compile(keras.optimizers.Adam(0.1), SequenceCrossentropy())
-    model.fit(contexts, labels, epochs=150, verbose=0, batch_size=16)
+    fit_passes(model, contexts, labels, passes=150)
     ids = model.tokenizer(list(FARM)).to_tensor().numpy()
     begins = np.pad(ids, ((0, 0), (model.order - 3, 0)), constant_values=2)
     scores = tf.nn.softmax(model(begins)).numpy()

@@ -1,0 +1,163 @@
+"""Speed of taggers and classifiers, beside the same models of plain Keras layers.
+
+    python benchmarks/label_speed.py --preset bilstm_imdb_sentiment
+
+Sentences (reviews) a second in training, by `fit` on the same batches in turn: the tagger with
+words and characters on UD English-EWT, the classifier in both directions on IMDb reviews. The plain
+models have the same sizes, dropout, masks and optimizer, and are measured with and without XLA.
+Ours is compiled as `fit` does by default. Then the reviews a second that a classifier's preset
+labels, from strings to probabilities.
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from measure import Table, in_turn, machine, timed
+
+from keras_seqzoo.data import (
+    RaggedIds,
+    labelled_batches,
+    read_labelled_texts,
+    read_tagged_sentences,
+    tagged_batches,
+)
+from keras_seqzoo.models import RecurrentTextClassifier
+from keras_seqzoo.training import make_tagger, make_text_classifier
+from keras_seqzoo.training.tagging import BOUNDARIES, number_sentences
+
+BATCH = 32
+WORD_LENGTH = 20
+REVIEW_BOUNDARIES = (64, 128, 192, 256, 384, 512)
+
+
+def data(*parts):
+    """Gives the path of a data file."""
+    return Path(os.environ["SEQZOO_DATA"], *parts)
+
+
+# === Tagger ===
+def keras_tagger(backbone, tags):
+    """Makes of Keras' layers what `RecurrentTagger` is without a CRF, for a backbone's sizes."""
+    layers, ops = keras.layers, keras.ops
+    ids = keras.Input((None,), dtype="int32", name="token_ids")
+    mask = keras.Input((None,), dtype="bool", name="padding_mask")
+    pieces = keras.Input((None, WORD_LENGTH), dtype="int32", name="piece_ids")
+    embedded = layers.Embedding(backbone.vocabulary_size, backbone.embedding_dim)(ids)
+    flat = ops.reshape(pieces, (-1, WORD_LENGTH))
+    read = layers.Embedding(backbone.piece_vocabulary_size, backbone.piece_dim, mask_zero=True)
+    read = layers.Bidirectional(layers.LSTM(backbone.piece_units // 2))(read(flat))
+    read = ops.reshape(read, (-1, ops.shape(ids)[1], backbone.piece_units))
+    words = layers.Dropout(backbone.dropout)(ops.concatenate([embedded, read], axis=-1))
+    stack = layers.Bidirectional(layers.LSTM(backbone.units, return_sequences=True))
+    outputs = layers.Dropout(backbone.dropout)(stack(words, mask=mask))
+    return keras.Model([ids, mask, pieces], layers.Dense(tags)(outputs))
+
+
+def taggers(options):
+    """Gives the timed epochs of taggers by name, and the number of sentences."""
+    words, tags = read_tagged_sentences(data("ud_ewt", "en_ewt-ud-train.conllu.gz"))
+    words, tags = words[: options.sentences], tags[: options.sentences]
+    found = {}
+    for name, crf in (("ours", False), ("ours, CRF", True)):
+        model = make_tagger(words, tags, crf=crf, dropout=0.5)
+        batches = cached(
+            tagged_batches(number_sentences(model.preprocessor, words, tags), BATCH, BOUNDARIES,
+                           WORD_LENGTH, 0)
+        )  # fmt: skip
+        model.preprocessor = None  # the batches hold ids already
+        model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0))
+        found[name] = epoch(model, batches)
+    weighted = cached(batches.map(lambda x, y: (x, tf.maximum(y, 0), tf.cast(y >= 0, tf.float32))))
+    for name, jit in (("Keras", False), ("Keras, XLA", True)):
+        plain = keras_tagger(model.backbone, model.num_labels)
+        plain.compile(
+            keras.optimizers.Adam(1e-3, global_clipnorm=1.0),
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            jit_compile=jit,
+        )
+        found[name] = epoch(plain, weighted)
+    return found, len(words)
+
+
+# === Classifier ===
+def keras_classifier(backbone, classes, dropout):
+    """Makes of Keras' layers the classifier of both directions' last states."""
+    layers = keras.layers
+    ids = keras.Input((None,), dtype="int32", name="token_ids")
+    mask = keras.Input((None,), dtype="bool", name="padding_mask")
+    embedded = layers.Embedding(backbone.vocabulary_size, backbone.embedding_dim)(ids)
+    read = layers.Bidirectional(layers.LSTM(backbone.units))(embedded, mask=mask)
+    return keras.Model([ids, mask], layers.Dense(classes)(layers.Dropout(dropout)(read)))
+
+
+def classifiers(options):
+    """Gives the timed epochs of classifiers by name, and the number of reviews."""
+    texts, labels = read_labelled_texts(data("imdb", "train.jsonl.gz"))
+    step = len(texts) // options.reviews
+    texts, labels = texts[::step], labels[::step]
+    both = {"embedding_dim": 100, "units": 128, "bidirectional": True}
+    model = make_text_classifier(texts, labels, dropout=0.5, backbone_options=both)
+    ids = model.preprocessor.token_ids(texts)
+    ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
+    own = model.label_array(labels)
+    batches = cached(labelled_batches(ids, own, BATCH, REVIEW_BOUNDARIES, 0))
+    model.preprocessor = None
+    model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), metrics=[])
+    found = {"ours": epoch(model, batches)}
+    for name, jit in (("Keras", False), ("Keras, XLA", True)):
+        plain = keras_classifier(model.backbone, 2, 0.5)
+        plain.compile(
+            keras.optimizers.Adam(1e-3, global_clipnorm=1.0),
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            jit_compile=jit,
+        )
+        found[name] = epoch(plain, batches)
+    return found, len(texts)
+
+
+def cached(batches):
+    """Keeps batches, so that making them takes no time; the same order for all."""
+    return batches.cache()
+
+
+def epoch(model, batches):
+    """Makes a timed epoch of `fit`."""
+    return timed(lambda: model.fit(batches, verbose=0, shuffle=False))
+
+
+def reviews_per_second(name, number):
+    """Measures how many reviews a preset classifies in a second, from strings."""
+    model = RecurrentTextClassifier.from_preset(name)
+    texts, _ = read_labelled_texts(data("imdb", "test.jsonl.gz"))
+    texts = texts[:: len(texts) // number]
+    model.classify(texts[:64])
+    started = time.perf_counter()
+    model.classify(texts)
+    return len(texts) / (time.perf_counter() - started)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sentences", type=int, default=2000)
+    parser.add_argument("--reviews", type=int, default=256)
+    parser.add_argument("--preset", help="a classifier whose reviews a second are measured too")
+    options = parser.parse_args()
+    print(machine(), "\n")
+    table = Table("model", "by", "texts/s in training", "of the faster Keras'")
+    for kind, make in (("tagger", taggers), ("classifier", classifiers)):
+        competitors, number = make(options)
+        times = in_turn(competitors, rounds=2)
+        best = min(time for name, time in times.items() if name.startswith("Keras"))
+        for name, milliseconds in times.items():
+            table.row(kind, name, 1e3 * number / milliseconds, best / milliseconds)
+    if options.preset:
+        speed = reviews_per_second(options.preset, 2000)
+        print(f"\n{options.preset} classifies {speed:.0f} reviews a second.")
+
+
+if __name__ == "__main__":
+    main()
