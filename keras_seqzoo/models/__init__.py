@@ -41,6 +41,7 @@ from keras_seqzoo.models.running_text import DynamicEvaluation, RunningText
 from keras_seqzoo.models.translation import Translation
 from keras_seqzoo.models.unknown_words import replace_unknown_words
 from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
+from keras_seqzoo.models.word_vectors import Word2Vec, WordVectors
 
 __all__ = [
     "CacheLanguageModel",
@@ -79,7 +80,9 @@ __all__ = [
     "ShallowFusion",
     "TeacherForcing",
     "Translation",
+    "Word2Vec",
     "WordAlignment",
+    "WordVectors",
     "replace_unknown_words",
     "rescore",
     "word_alignment",

@@ -83,7 +83,9 @@ class WordVectors:
 
     def why_not(self, word):
         """Says that a word has no vector, and which ones are spelled like it."""
-        near = difflib.get_close_matches(word, self.words[:50_000], n=3)
+        near = [word.lower()] if word.lower() in self else []
+        near += difflib.get_close_matches(word, self.words[:50_000], n=3)
+        near = list(dict.fromkeys(near))[:3]
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"there is no vector of {word!r}{hint}"
 

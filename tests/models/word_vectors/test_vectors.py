@@ -24,6 +24,8 @@ def test_a_word_and_its_vector(vectors):
     assert vectors.similarity("man", "woman") == pytest.approx(cosine(MATRIX[2], MATRIX[3]))
     with pytest.raises(KeyError, match="'womans'; did you mean woman"):
         vectors["womans"]
+    with pytest.raises(KeyError, match="'Queen'; did you mean queen"):
+        vectors["Queen"]
 
 
 def test_most_similar(vectors):
