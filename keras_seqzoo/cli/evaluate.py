@@ -82,7 +82,8 @@ def evaluate(
 
     BLEU and chrF are sacrebleu's, on detokenised text, each followed by the signature that says how
     it was computed. With a text classifier or a tagger --test is needed, and a table of precision,
-    recall and F1 of each label is printed, then the accuracy.
+    recall and F1 of each label is printed, then the accuracy; where texts have any number of
+    labels, the share of right decisions alone.
     """
     tags = is_task(preset[0], RecurrentTagger)
     if not tags:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, Preset
+from keras_seqzoo.cli.options import BatchSize, Preset, refuse_given
 from keras_seqzoo.cli.preset_tasks import load_task
 from keras_seqzoo.data import read_conllu
 from keras_seqzoo.data.conllu import COLUMNS
@@ -25,6 +25,7 @@ def load_tagger(preset):
 
 
 def tag(
+    context: typer.Context,
     preset: Preset,
     texts: Annotated[
         list[str] | None, typer.Argument(metavar="TEXT", help="By default lines of the input.")
@@ -49,6 +50,10 @@ def tag(
     """
     if conllu is not None and texts:
         raise ValueError("TEXT does not go with --conllu")
+    if conllu is not None:
+        refuse_given(context, ("format",), "does not go with --conllu")
+    elif format != "conllu":
+        refuse_given(context, ("column",), "goes with CoNLL-U")
     model = load_tagger(preset)
     if conllu is not None:
         sentences = read_conllu(conllu)

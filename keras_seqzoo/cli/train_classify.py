@@ -121,6 +121,15 @@ def train_classify(
     """
     if start is not None:
         refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
+    elif encoder == "convolution":
+        recurrent = ("units", "layers", "bidirectional", "word_dropout")
+        refuse_given(context, recurrent, "goes with a recurrent encoder")
+    else:
+        refuse_given(context, ("filters", "widths"), "goes with --encoder convolution")
+    if tokenizer != "word":
+        refuse_given(context, ("minimum_count", "vectors"), "goes with --tokenizer word")
+    if "k-max" not in (pooling or ()):
+        refuse_given(context, ("k",), "goes with --pooling k-max")
 
     def make_training(data, **run):
         options = run["options"]
@@ -146,8 +155,6 @@ def _make_model(texts, labels, options):
     if options["start"] is None:
         kind["embedding_dim"] = options["embedding_dim"]
         if options["encoder"] == "convolution":
-            if "word_dropout" in kind:
-                raise ValueError("--word-dropout goes with a recurrent encoder")
             kind |= {"filters": options["filters"], "widths": options["widths"] or (3, 4, 5)}
         else:
             kind |= {"units": options["units"], "num_layers": options["layers"]}

@@ -128,7 +128,7 @@ def _report_end(state, score):
         )
     report(
         f"the run in {state.directory} is finished: {state.epoch} epochs, best validation {score} "
-        f"{state.best:.2f}; {state.directory} is the preset"
+        f"{state.best:.4g}; {state.directory} is the preset"
     )
 
 

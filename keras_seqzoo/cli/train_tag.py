@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.options import Progress, refuse_given
 from keras_seqzoo.cli.train_options import (
     Clipnorm,
     Description,
@@ -25,6 +25,7 @@ from keras_seqzoo.cli.train_options import (
 from keras_seqzoo.data import read_tagged_sentences
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import TaggerTraining, make_tagger
+from keras_seqzoo.training.recurrent_language_model import SUBWORDS
 
 EXAMPLES = """\b
 Examples:
@@ -105,6 +106,11 @@ def train_tag(
     DIR becomes the preset. After each epoch the validation sentences are tagged, and the best
     weights are kept. Ctrl-C stops after the step under way; the same command goes on from there.
     """
+    if pieces not in SUBWORDS:
+        refuse_given(context, ("piece_vocabulary_size",), "goes with --pieces bpe or unigram")
+    if pieces == "none":
+        of_pieces = ("piece_dim", "piece_units", "piece_encoder", "word_length")
+        refuse_given(context, of_pieces, "does not go with --pieces none")
 
     def make_training(data, **run):
         options = run["options"]

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from keras_seqzoo.data.output_files import replacing
-from keras_seqzoo.data.text_files import read_lines
+from keras_seqzoo.data.text_files import read_rows
 
 
 def is_blank(line):
@@ -37,10 +37,7 @@ def read_blocks(path, is_border=is_blank):
         [(1, ['a', 'b']), (4, ['c'])]
     """
     blocks, inside = [], False
-    for number, line in enumerate(read_lines(path), 1):
-        line = line.removesuffix("\r")
-        if number == 1:
-            line = line.removeprefix("\ufeff")
+    for number, line in enumerate(read_rows(path), 1):
         if is_border(line):
             inside = False
         elif inside:

@@ -37,6 +37,26 @@ def read_lines(path):
     return lines
 
 
+def read_rows(path):
+    r"""Reads the lines of a file that a spreadsheet or another system may have written.
+
+    As `read_lines`, but lines may end in `"\r\n"`, and the file may begin with a byte order mark;
+    both are dropped.
+
+    Args:
+        path: The file's path, a string or a `pathlib.Path`.
+
+    Returns:
+        A list of strings.
+
+    Raises:
+        OSError: When the file cannot be read.
+        ValueError: When the file is not UTF-8; the message gives path, line and byte.
+    """
+    lines = [line.removesuffix("\r") for line in read_lines(path)]
+    return [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
+
+
 def read_paragraphs(path):
     r"""Reads a UTF-8 text file, plain or compressed (`.gz`), into a list of paragraphs.
 

@@ -92,7 +92,11 @@ class ClassifierHead(keras.layers.Layer):
             size = self.hidden_units
         self.scores.build((None, size))
         self.prior_scores = self.add_weight(
-            name="prior_scores", shape=(self.num_classes,), initializer="zeros", trainable=False
+            name="prior_scores",
+            shape=(self.num_classes,),
+            initializer="zeros",
+            trainable=False,
+            autocast=False,
         )
 
     def call(self, sequence, mask=None, training=None):

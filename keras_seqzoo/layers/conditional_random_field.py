@@ -56,19 +56,19 @@ class ConditionalRandomField(keras.layers.Layer):
     (TensorShape([2, 5]), TensorShape([2]), TensorShape([2, 5, 3]))
 
     In a model of one's own the layer comes last, with `loss=crf.loss`, and labels are -1 at
-    padding:
+    padding. A file of the model is loaded with `compile=False`, since the loss is the layer's:
 
     ```python
-    outputs = crf(keras.layers.Dense(3)(hidden))
-    model = keras.Model(inputs, outputs)
+    outputs = crf(keras.layers.Dense(3)(hidden), mask=mask)
+    model = keras.Model([ids, mask], outputs)
     model.compile("adam", loss=crf.loss)
-    model.fit(sentences, labels)
-    found, _ = crf.best_labels(model(sentences))
+    model.fit([sentences, valid], labels)
+    found, _ = crf.best_labels(model([sentences, valid]), mask=valid)
     ```
     """
 
     def __init__(self, num_labels, allowed=None, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # bfloat16 scores are not rounded again
         self.num_labels = check_integer("num_labels", num_labels, minimum=1)
         if allowed is not None:
             allowed = np.asarray(allowed, bool)

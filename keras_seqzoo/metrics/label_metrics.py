@@ -25,7 +25,7 @@ class _LabelMetric(keras.metrics.Metric):
         if y_pred.shape.rank == 3:
             y_pred = tf.argmax(y_pred, -1)
         hits = tf.cast(y_true, tf.int32) == tf.cast(y_pred, tf.int32)
-        weights = tf.ones_like(hits, tf.float32)
+        weights = tf.cast(y_true >= 0, tf.float32)
         for given in (mask, sample_weight):
             if given is not None:
                 given = tf.cast(given, tf.float32)
@@ -45,7 +45,8 @@ class TokenAccuracy(_LabelMetric):
 
         Σ_t w_t [ŷ_t = y_t] / Σ_t w_t
 
-    over the places t of all batches so far, padding having the weight 0. It is no mean of the
+    over the places t of all batches so far, padding having the weight 0, as have places whose label
+    is negative. It is no mean of the
     accuracies of batches.
 
     Args:

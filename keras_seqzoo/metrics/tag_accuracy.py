@@ -1,6 +1,6 @@
 """The share of tags that are right."""
 
-import itertools
+import operator
 
 
 def tag_accuracy(expected, found):
@@ -20,7 +20,17 @@ def tag_accuracy(expected, found):
         >>> tag_accuracy([["DET", "NOUN"], ["VERB"]], [["DET", "VERB"], ["VERB"]])
         0.6666666666666666
     """
-    rows = zip(expected, found, strict=True)
-    pairs = itertools.chain.from_iterable(zip(*row, strict=True) for row in rows)
-    right = [one == other for one, other in pairs]
+    if len(expected) != len(found):
+        raise ValueError(
+            f"`expected` and `found` must have as many sentences, got {len(expected)} and "
+            f"{len(found)}"
+        )
+    right = []
+    for number, (row, other) in enumerate(zip(expected, found, strict=True), 1):
+        if len(row) != len(other):
+            raise ValueError(
+                f"`expected` and `found` must have as many tags, in sentence {number} they have "
+                f"{len(row)} and {len(other)}"
+            )
+        right += map(operator.eq, row, other)
     return sum(right) / len(right) if right else 0.0

@@ -51,6 +51,10 @@ class ConvolutionalTextClassifier(TextClassification):
     ```
     """
 
-    DEFAULT_POOLING = "max"
     backbone_cls = ConvolutionalBackbone
     preprocessor_cls = ConvolutionalTextClassifierPreprocessor
+
+    @staticmethod
+    def default_pooling(backbone):
+        """Gives "max", as Kim has it."""
+        return "max"

@@ -28,7 +28,7 @@ PRONOUNS = ("i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "
 class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
     """Labels texts by six counts, with a feed-forward network.
 
-        h = ReLU(W x + b),    P(label | text) = softmax(U h)
+        h = ReLU(W x + b),    P(label | text) = softmax(U h + c)
 
     x has, in this order, the number of words of a positive and of a negative lexicon, whether "no"
     is in the text, the number of pronouns of the first and second person, whether there is an

@@ -31,6 +31,8 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
         preprocessor: a `RecurrentTaggerPreprocessor`, or `None`, with which `fit` takes tensors.
         num_labels: int, or `None` for as many as the preprocessor has.
         crf: bool.
+        allowed: which tags may follow each other, see `ConditionalRandomField`; `None` for all, or
+            for what IOB2 allows where the preprocessor's labels mark entities.
 
     Call arguments:
         inputs: see `RecurrentTaggerBackbone`.
@@ -55,7 +57,9 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
     preprocessor_cls = RecurrentTaggerPreprocessor
     _traced = None
 
-    def __init__(self, backbone, preprocessor=None, num_labels=None, crf=True, **kwargs):
+    def __init__(
+        self, backbone, preprocessor=None, num_labels=None, crf=True, allowed=None, **kwargs
+    ):
         labels = None if preprocessor is None else preprocessor.labels
         num_labels = count_labels("num_labels", num_labels, labels)
         # === Layers ===
@@ -64,10 +68,9 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
         scores = keras.layers.Dense(num_labels, dtype="float32", name="scores")
         field = None
         if crf:
-            marks = labels and any(label.startswith("I-") for label in labels)
-            field = ConditionalRandomField(
-                num_labels, iob2_transitions(labels) if marks else None, name="crf"
-            )
+            if allowed is None and any(label.startswith("I-") for label in labels or ()):
+                allowed = iob2_transitions(labels)
+            field = ConditionalRandomField(num_labels, allowed, dtype="float32", name="crf")
 
         # === Functional Model ===
         inputs = backbone.input
@@ -114,6 +117,7 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
             losses = tf.reduce_sum(losses * valid, axis=1)
         words = tf.reduce_sum(valid, axis=1)
         if sample_weight is not None:
+            sample_weight = tf.cast(sample_weight, tf.float32)
             losses, words = losses * sample_weight, words * sample_weight
         loss = tf.math.divide_no_nan(tf.reduce_sum(losses), tf.reduce_sum(words))
         return tf.add_n([loss, *self.losses]) if self.losses else loss
@@ -183,4 +187,9 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
 
     def get_config(self):
         """Returns every constructor argument."""
-        return {**super().get_config(), "num_labels": self.num_labels, "crf": self.crf}
+        return {
+            **super().get_config(),
+            "num_labels": self.num_labels,
+            "crf": self.crf,
+            "allowed": self.field.allowed if self.crf else None,
+        }

@@ -75,6 +75,8 @@ class RecurrentTaggerBackbone(NamedPresets, keras_hub.models.Backbone):
         check_integer("embedding_dim", embedding_dim, minimum=1)
         check_integer("units", units, minimum=1)
         check_integer("num_layers", num_layers, minimum=1)
+        if piece_encoder == "lstm" and piece_units % 2:
+            raise ValueError(f"`piece_units` must be even for two directions, got {piece_units}.")
         check_choice("cell", cell, CELLS)
 
         # === Layers ===

@@ -29,8 +29,8 @@ class RecurrentTextClassifier(TextClassification):
         h_1 .. h_n = backbone(w_1 .. w_n),    P(label | w) = softmax(head(h_1 .. h_n))
 
     Elman's network, LSTM or GRU, of any depth, in one direction or both (`RecurrentBackbone`); the
-    vectors are pooled and scored by a `ClassifierHead`. By default that is the last state, which
-    has read all of the text; `pooling="ends"` takes that of both directions.
+    vectors are pooled and scored by a `ClassifierHead`. By default that is the last state, or with
+    two directions ("ends") the last of each, which have read all of the text.
 
     The backbone may begin with the weights of a language model of the same sizes, which has read
     text without labels (Dai and Le 2015, "Semi-supervised sequence learning"): give its backbone,
@@ -44,7 +44,6 @@ class RecurrentTextClassifier(TextClassification):
     model = keras_seqzoo.models.RecurrentTextClassifier(
         RecurrentBackbone(tokenizer.vocabulary_size(), units=128, bidirectional=True),
         preprocessor=RecurrentTextClassifierPreprocessor(tokenizer, labels=["bad", "good"]),
-        pooling="ends",
     )
     model.fit(texts, labels, batch_size=32, epochs=3)
     model.classify(["A film to see again."])[0].labels
@@ -55,3 +54,8 @@ class RecurrentTextClassifier(TextClassification):
 
     backbone_cls = RecurrentBackbone
     preprocessor_cls = RecurrentTextClassifierPreprocessor
+
+    @staticmethod
+    def default_pooling(backbone):
+        """Gives "last", or "ends" for two directions."""
+        return "ends" if backbone.bidirectional else "last"

@@ -20,7 +20,7 @@ class TextClassification(
 ):
     """Base of text classifiers: a backbone, and a `ClassifierHead` over its sequence.
 
-    A subclass sets `backbone_cls`, `preprocessor_cls` and its `DEFAULT_POOLING`.
+    A subclass sets `backbone_cls` and `preprocessor_cls` and implements `default_pooling`.
 
     Args:
         backbone: a backbone whose output is a sequence, `(batch, length, features)`.
@@ -43,7 +43,6 @@ class TextClassification(
         ValueError: if `num_classes` is missing, or the preprocessor has other labels.
     """
 
-    DEFAULT_POOLING = "last"
     _traced = None
 
     def __init__(
@@ -66,7 +65,7 @@ class TextClassification(
         self.multi_label = multi_label  # Keras compiles the model as soon as it is made
         head = ClassifierHead(
             num_classes,
-            pooling=self.DEFAULT_POOLING if pooling is None else pooling,
+            pooling=self.default_pooling(backbone) if pooling is None else pooling,
             k=k,
             hidden_units=hidden_units,
             dropout=dropout,
@@ -86,6 +85,11 @@ class TextClassification(
         self.k = k
         self.hidden_units = hidden_units
         self.dropout = dropout
+
+    @staticmethod
+    def default_pooling(backbone):
+        """Gives the pooling, a name or a list, where none is asked for."""
+        raise NotImplementedError("A text classifier needs `default_pooling`.")
 
     @property
     def label_names(self):

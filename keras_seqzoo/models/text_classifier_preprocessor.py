@@ -78,8 +78,12 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     def label_ids(self, labels):
         """Turns labels into ids; see the class."""
-        dense = not isinstance(labels, tf.RaggedTensor)
-        labels = tf.convert_to_tensor(labels) if dense else labels
+        if isinstance(labels, tf.RaggedTensor):
+            raise ValueError(
+                "`y` must be a dense tensor, for texts of any number of labels one of floats "
+                "(batch, labels); got a ragged one."
+            )
+        labels = tf.convert_to_tensor(labels)
         if self._label_names is None or labels.dtype.is_floating:
             return labels
         return self._label_names.ids(labels)

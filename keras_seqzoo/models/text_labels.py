@@ -92,6 +92,10 @@ class TextLabels:
             ValueError: if a label is unknown.
         """
         names = self.label_names
+        for own in labels:
+            if isinstance(own, str) == self.multi_label:
+                need = "a list of labels" if self.multi_label else "one label"
+                raise ValueError(f"each text must have {need}, got {own!r}")
         for label in labels if not self.multi_label else itertools.chain.from_iterable(labels):
             if label not in names:
                 raise ValueError(f"a label must be among {', '.join(names)}, got {label!r}")

@@ -62,9 +62,12 @@ def make_tagger(
     ```
     """
     check_choice("pieces", pieces, PIECES)
+    if vectors is not None:
+        vectors.check_dimensions(backbone_options.get("embedding_dim", vectors.dimensions))
+        backbone_options["embedding_dim"] = vectors.dimensions
     labels = sorted(set(itertools.chain.from_iterable(tags)))
-    if not labels:
-        raise ValueError("`tags` must have at least one tag.")
+    if len(labels) < 2:
+        raise ValueError(f"`tags` must have two kinds or more, got {', '.join(labels) or 'none'}.")
     texts = [" ".join(sentence) for sentence in words]
     options = {"normalization": ["lowercase"], "split_punctuation": True}
     known = _known_words(words, vocabulary_size, minimum_count)

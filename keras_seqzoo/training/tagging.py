@@ -1,11 +1,13 @@
 """Training of taggers from tagged sentences."""
 
+import itertools
+
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
-from keras_seqzoo.data.tagged_sentences import TaggedSentences, tagged_batches
+from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
 from keras_seqzoo.data.token_pairs import RaggedIds
-from keras_seqzoo.metrics import entity_scores, tag_accuracy
+from keras_seqzoo.metrics import entities, entity_scores, tag_accuracy
 from keras_seqzoo.training.label_training import LabelTraining
 
 BOUNDARIES = (8, 16, 24, 32, 48, 64, 128)
@@ -73,6 +75,11 @@ class TaggerTraining(LabelTraining):
                             f"`{what}`, sentence {number}: a tag must be among "
                             f"{', '.join(names)}, got {label!r}."
                         )
+        if self.measured_by == "f1":
+            for name in names:
+                entities([name])  # an error must not come up after an epoch
+        if self.model.crf and self.model.field.allowed is not None:
+            _check_transitions(train[1], names, self.model.field.allowed)
         self._sentences = number_sentences(self.model.preprocessor, *train)
 
     def batches(self, epoch):
@@ -95,6 +102,20 @@ class TaggerTraining(LabelTraining):
         if self.measured_by == "f1":
             figures["f1"] = entity_scores(tags, found).overall.f1
         return figures[self.measured_by], figures
+
+
+def _check_transitions(tags, names, allowed):
+    """Refuses sentences to which the model can give no probability."""
+    places = {name: place for place, name in enumerate(names)}
+    for number, row in enumerate(tags, 1):
+        steps = [-1, *(places[tag] for tag in row), -1]
+        for before, after in itertools.pairwise(steps):
+            if not allowed[before][after] and row:
+                where = "at the end" if after < 0 else repr(names[after])
+                where += " at the beginning" if before < 0 else f" after {names[before]!r}"
+                raise ValueError(
+                    f"`train`, sentence {number}: tags must be those that IOB2 allows, got {where}."
+                )
 
 
 def number_sentences(preprocessor, words, tags):

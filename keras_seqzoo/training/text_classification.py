@@ -13,10 +13,10 @@ class TextClassifierTraining(LabelTraining):
     """Trains a text classifier, keeps the best preset, can be stopped and resumed.
 
     Texts come in batches of similar length, in random order, cut to the preprocessor's
-    `sequence_length`. After each epoch the averaged weights are measured by their accuracy on the
-    validation texts. Texts without a token will be classified by the shares of the labels among
-    the training texts. For `run`, `train` and `validation` are pairs of lists: texts, and labels,
-    names or, with `multi_label`, lists of names.
+    `sequence_length`, or to 1024 tokens if it has none. After each epoch the averaged weights are
+    measured by their accuracy on the validation texts. Texts without a token will be classified by
+    the shares of the labels among the training texts. For `run`, `train` and `validation` are pairs
+    of lists: texts, and labels, names or, with `multi_label`, lists of names.
 
     Args:
         model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier`, with a preprocessor

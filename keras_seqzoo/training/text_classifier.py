@@ -49,8 +49,8 @@ def make_text_classifier(
         tokenizer: `"word"`, `"bpe"` or `"unigram"`.
         vocabulary_size: int, the most tokens.
         minimum_count: int, how often a word must come not to be `[UNK]`.
-        vectors: a `WordVectors`, or `None`: the embeddings begin with them, and, where tokens are
-            words, its words are known too.
+        vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are known
+            too. It goes with the tokenizer "word".
         start: the preset of a recurrent language model whose backbone and tokenizer the classifier
             begins with, or `None`; `encoder`, `tokenizer` and what follows on them then come from
             it, and so does what `backbone_options`, kinds of dropout for one, do not replace.
@@ -100,6 +100,12 @@ def make_text_classifier(
         return RecurrentTextClassifier(backbone, None, preprocessor, **head)
     check_choice("encoder", encoder, ENCODERS)
     check_choice("tokenizer", tokenizer, TOKENIZERS)
+    options = {"dtype": dtype, **(backbone_options or {})}
+    if vectors is not None:
+        if tokenizer != "word":
+            raise ValueError(f"`vectors` go with the tokenizer 'word', got {tokenizer!r}.")
+        vectors.check_dimensions(options.get("embedding_dim", vectors.dimensions))
+        options["embedding_dim"] = vectors.dimensions
     if tokenizer == "word":
         cut = {"normalization": ["lowercase"], "split_punctuation": True}
         tokenizer = WordTokenizer.train(texts, vocabulary_size, minimum_count, **cut)
@@ -110,14 +116,12 @@ def make_text_classifier(
         tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size)
     size = tokenizer.vocabulary_size()
     if encoder == "convolution":
-        backbone = ConvolutionalBackbone(size, dtype=dtype, **(backbone_options or {}))
+        backbone = ConvolutionalBackbone(size, **options)
         preprocessor = ConvolutionalTextClassifierPreprocessor(tokenizer, *given)
         model = ConvolutionalTextClassifier(backbone, None, preprocessor, **head)
     else:
-        backbone = RecurrentBackbone(size, cell=encoder, dtype=dtype, **(backbone_options or {}))
+        backbone = RecurrentBackbone(size, cell=encoder, **options)
         preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, *given)
-        if pooling is None and backbone.bidirectional:
-            head["pooling"] = "ends"
         model = RecurrentTextClassifier(backbone, None, preprocessor, **head)
     if vectors is not None:
         vectors.fill(backbone.token_embedding, tokenizer)

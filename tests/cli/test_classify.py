@@ -41,7 +41,7 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     assert result.status == 0, result.errors
     first, *epochs, last = result.errors.splitlines()
     assert first == "6 batches an epoch" and len(epochs) == 3
-    assert "finished: 3 epochs, best validation accuracy 1.00" in last
+    assert "finished: 3 epochs, best validation accuracy 1;" in last
     result = seqzoo("classify", "--preset", out, stdin="\n".join([*TEXTS, ""]).encode())
     rows = [line.split("\t") for line in result.output.splitlines()]
     assert [row[0] for row in rows[:4]] == LABELS

@@ -193,6 +193,16 @@ def test_iob2():
     assert allowed[:, -1].all()
 
 
+def test_bfloat16_around_it_rounds_nothing():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        layer = ConditionalRandomField(2)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    scores = tf.constant([[[100.3, 0.1]]])
+    np.testing.assert_array_equal(layer(scores), scores)
+
+
 def test_errors():
     with pytest.raises(ValueError, match=r"`allowed` needs the shape \(4, 4\)"):
         ConditionalRandomField(3, np.ones((3, 3)))

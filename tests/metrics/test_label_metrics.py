@@ -28,6 +28,13 @@ def test_value_without_a_mask():
     assert value(SentenceAccuracy(), TRUTH, FOUND) == pytest.approx(1 / 4)
 
 
+@pytest.mark.parametrize("kind", [TokenAccuracy, SentenceAccuracy])
+def test_negative_labels_are_padding(kind):
+    metric = kind()
+    metric.update_state([[1, 2, -1], [2, -1, -1]], [[1, 2, 0], [2, 2, 2]])
+    assert float(metric.result()) == 1.0
+
+
 def test_weights():
     weights = np.where(MASK, [[1.0], [2.0], [4.0], [1.0]], 0.0)
     assert value(TokenAccuracy(), TRUTH, FOUND, weights) == pytest.approx(12 / 16)

@@ -152,6 +152,20 @@ def test_keras_file(tmp_path):
     loaded.fit(SENTENCES, TAGS, verbose=0)
 
 
+def test_allowed_tags_do_not_need_the_preprocessor():
+    model = make(labels=MARKS)
+    config = keras.saving.serialize_keras_object(model.field)["config"]
+    again = RecurrentTagger(model.backbone, num_labels=3, allowed=config["allowed"])
+    assert again.field.allowed == model.field.allowed == model.get_config()["allowed"]
+
+
+def test_fit_takes_weights_of_sentences():
+    weights = np.array([1.0, 2.0, 0.0, 1.0, 1.0])  # float64
+    assert np.isfinite(
+        make().fit(SENTENCES, TAGS, sample_weight=weights, verbose=0).history["loss"]
+    )
+
+
 def test_errors():
     model = make()
     with pytest.raises(tf.errors.InvalidArgumentError, match="must have a tag for each word"):

@@ -80,6 +80,24 @@ def test_wrong_data(tmp_path, train, validation, message):
         make_training(tmp_path).prepare(train, validation)
 
 
+def test_tags_that_iob2_forbids_are_refused(tmp_path):
+    words, tags = [["in", "Rome"], ["Rome", "too"]], [["O", "B-x"], ["B-x", "I-x"]]
+    training = TaggerTraining(make_tagger(words, tags, 1), tmp_path / "new")
+    training.prepare((words, tags), (words, tags))
+    odd = [["O", "B-x"], ["I-x", "O"]]
+    with pytest.raises(ValueError, match="`train`, sentence 2: .* got 'I-x' at the beginning"):
+        training.prepare((words, odd), (words, tags))
+    words, tags = [["a", "dog"]], [["DET", "NOUN"]]
+    training = TaggerTraining(make_tagger(words, tags, 1), tmp_path / "new", measure="f1")
+    with pytest.raises(ValueError, match="got 'DET'"):
+        training.prepare((words, tags), (words, tags))
+
+
+def test_a_tagger_needs_two_tags():
+    with pytest.raises(ValueError, match="`tags` must have two kinds or more, got _"):
+        make_tagger([["a", "dog"]], [["_", "_"]])
+
+
 def test_wrong_options(tmp_path):
     with pytest.raises(ValueError, match="`pieces` must be one of none"):
         make_tagger(WORDS, TAGS, pieces="letters")

@@ -63,6 +63,19 @@ class WordVectors:
         """Writes a preset, float16; see `write_preset`."""
         write_preset(directory, self.words, self.matrix, tokenizer, metadata)
 
+    @property
+    def dimensions(self):
+        """The size of a vector."""
+        return self.matrix.shape[1]
+
+    def check_dimensions(self, embedding_dim):
+        """Raises `ValueError` where an embedding is not as wide as the vectors."""
+        if embedding_dim != self.dimensions:
+            raise ValueError(
+                f"`embedding_dim` must be that of `vectors`, {self.dimensions}, got "
+                f"{embedding_dim}."
+            )
+
     def __len__(self):
         """Gives the number of words."""
         return len(self.words)

@@ -1,0 +1,64 @@
+"""Batches of texts of similar length and their labels."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.length_buckets import bucket_order, bucket_rows, count_batches, generated
+
+
+def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pad_token_id=0):
+    """Makes batches of texts of similar length, in random order, for `fit`.
+
+    Each text belongs to the first boundary that it does not exceed and is padded to it, or cut to
+    the last. The last batch of a boundary is filled up with rows of padding that weigh nothing, so
+    that what XLA compiles, it compiles once for each boundary.
+
+    Args:
+        ids: `RaggedIds` of the texts.
+        labels: array `(texts,)` of ints, or `(texts, labels)` of floats.
+        batch_size: int, rows of a batch.
+        boundaries: list of increasing ints, the lengths to pad to.
+        seed: integer or sequence of them; the same gives the same batches in each iteration.
+        weights: floats `(texts,)`, what each text weighs in the loss, or `None` for 1.
+        pad_token_id: int.
+
+    Returns:
+        A `tf.data.Dataset`, of known cardinality, of `(inputs, labels, sample_weight)`: a dict of
+        `token_ids`, int32, and `padding_mask`, bool, `(batch_size, boundary)`, labels and float32
+        weights `(batch_size,)`.
+
+    Raises:
+        ValueError: if the numbers of texts and labels differ or are 0.
+    """
+    check_integer("batch_size", batch_size, minimum=1)
+    texts = len(ids.lengths)
+    labels = np.asarray(labels)
+    weights = np.ones(texts, np.float32) if weights is None else np.asarray(weights, np.float32)
+    if not texts or not len(labels) == len(weights) == texts:
+        raise ValueError(
+            f"`labels` and `weights` must be as many as texts, {texts}, and at least one, "
+            f"got {len(labels)} and {len(weights)}."
+        )
+    buckets = bucket_rows(ids.lengths, boundaries)
+    steps = count_batches(buckets, batch_size)
+
+    def generate():
+        for rows, number in bucket_order(buckets, batch_size, True, seed):
+            token_ids, valid = ids.padded(rows, boundaries[number], pad_token_id)
+            more = batch_size - len(rows)
+            inputs = {
+                "token_ids": np.pad(token_ids, ((0, more), (0, 0)), constant_values=pad_token_id),
+                "padding_mask": np.pad(valid, ((0, more), (0, 0))),
+            }
+            # The first label fills up: with the weight 0 any will do.
+            own = labels[np.pad(rows, (0, more), constant_values=rows[0])]
+            yield inputs, own, np.pad(weights[rows], (0, more))
+
+    matrix = {dtype: tf.TensorSpec((batch_size, None), dtype) for dtype in (tf.int32, tf.bool)}
+    signature = (
+        {"token_ids": matrix[tf.int32], "padding_mask": matrix[tf.bool]},
+        tf.TensorSpec((batch_size, *labels.shape[1:]), labels.dtype),
+        tf.TensorSpec((batch_size,), tf.float32),
+    )
+    return generated(generate, signature, steps)
