@@ -12,7 +12,7 @@ import keras  # noqa: E402
 import pytest  # noqa: E402
 
 # The first example of a test may trace a function; how long one takes is no matter of the tests.
-hypothesis.settings.register_profile("untimed")
+hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
