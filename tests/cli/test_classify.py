@@ -10,7 +10,7 @@ from keras_seqzoo.training import make_text_classifier
 from keras_seqzoo.zoo import save_preset
 from tests.training.test_text_classification import LABELS, TEXTS
 
-TINY = ("--units", 8, "--embedding-dim", 8, "--batch-size", 4, "--learning-rate", 0.02)
+TINY = ("--embedding-dim", 8, "--batch-size", 4, "--learning-rate", 0.02)
 TINY += ("--warmup-steps", 2, "--average", 0.5, "--dropout", 0)
 
 
@@ -37,7 +37,7 @@ def classifier(folder):
 def test_there_and_back(seqzoo, folder, tmp_path):
     files = ("--train", folder / "train.tsv", "--valid", folder / "test.tsv")
     out = tmp_path / "new"
-    result = seqzoo("train", "classify", *files, *TINY, "--epochs", 3, "--out", out)
+    result = seqzoo("train", "classify", *files, *TINY, "--units", 8, "--epochs", 3, "--out", out)
     assert result.status == 0, result.errors
     first, *epochs, last = result.errors.splitlines()
     assert first == "6 batches an epoch" and len(epochs) == 3

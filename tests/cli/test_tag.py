@@ -8,7 +8,7 @@ import pytest
 from keras_seqzoo.data import ConlluSentence, read_conllu, write_columns, write_conllu
 from tests.training.test_tagging import TAGS, WORDS
 
-TINY = ("--units", 8, "--embedding-dim", 6, "--piece-units", 6, "--batch-size", 5)
+TINY = ("--units", 8, "--embedding-dim", 6, "--batch-size", 5)
 TINY += ("--learning-rate", 0.05, "--warmup-steps", 2, "--average", 0.5, "--dropout", 0)
 TINY += ("--minimum-count", 1, "--unknown-rate", 0)
 
@@ -43,7 +43,7 @@ def tagger(folder):
 def test_there_and_back(seqzoo, folder, tmp_path):
     files = ("--train", folder / "train.conllu", "--valid", folder / "test.conll")
     out = tmp_path / "new"
-    result = seqzoo("train", "tag", *files, *TINY, "--epochs", 8, "--out", out)
+    result = seqzoo("train", "tag", *files, *TINY, "--piece-units", 6, "--epochs", 8, "--out", out)
     assert result.status == 0, result.errors
     assert "best validation accuracy 1;" in result.errors.splitlines()[-1]
     text = "\n".join(" ".join(row) for row in WORDS).encode()
@@ -96,6 +96,26 @@ def test_entities(seqzoo, folder, tmp_path):
     [
         (("tag", "--preset", "gru_plain", "a"), "--preset must be a tagger"),
         (("tag", "--preset", "tagger", "--conllu", "test.conllu", "a"), "TEXT does not go with"),
+        (("tag", "--preset", "tagger", "--column", "xpos", "a"), "--column goes with CoNLL-U"),
+        (
+            *(
+                (
+                    "train",
+                    "tag",
+                    "--pieces",
+                    "none",
+                    "--piece-units",
+                    6,
+                    "--train",
+                    "a",
+                    "--valid",
+                    "a",
+                    "--out",
+                    "b",
+                ),
+            ),
+            "--piece-units does not go with --pieces none",
+        ),
         (("tag", "--preset", "tagger", "--conllu", "broken.conllu"), "broken.conllu, line 1: ten"),
         (("evaluate", "--preset", "tagger"), "--test is needed"),
         (("evaluate", "--preset", "tagger", "--test", "none.conll"), "no such file: none.conll"),

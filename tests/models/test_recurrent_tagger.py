@@ -184,7 +184,7 @@ def test_errors():
         RecurrentTaggerPreprocessor(WordTokenizer(["a"]), CharacterTokenizer("a"), LABELS)
     with pytest.raises(ValueError, match="`tokenizer` must be a WordTokenizer"):
         RecurrentTaggerPreprocessor(CharacterTokenizer("a"), labels=LABELS)
-    with pytest.raises(ValueError, match="`units` must be even"):
+    with pytest.raises(ValueError, match="`piece_units` must be even"):
         make(piece_units=5)
     model.preprocessor = None
     with pytest.raises(ValueError, match="needs a `preprocessor`"):

@@ -13,7 +13,6 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RecurrentSeq2SeqLM,
     RecurrentTagger,
-    RecurrentTextClassifier,
 )
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import TextTokenizer
@@ -21,15 +20,13 @@ from keras_seqzoo.zoo.names import preset_folders, presets_folder
 
 TRANSLATORS = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}
 LANGUAGE_MODELS = {"lstm_char_shakespeare": "The king is", "lstm_bpe_imdb": "The film is"}
-CLASSIFIERS = {"bilstm_imdb_sentiment"}
-TAGGERS = {"bilstm_crf_ewt_upos", "bilstm_crf_wnut17_ner"}
+TAGGERS = {"bilstm_crf_ewt_upos"}
 VECTORS = {"skipgram_imdb_100d"}
 # Of each kind: its names, the class, the command that trains one, and what its card's scores are.
 KINDS = (
     (TRANSLATORS, RecurrentSeq2SeqLM, "translate", "BLEU"),
     (set(LANGUAGE_MODELS), RecurrentLanguageModel, "lm", "Perplexity"),
-    (CLASSIFIERS, RecurrentTextClassifier, "classify", "Accuracy"),
-    (TAGGERS, RecurrentTagger, "tag", "test"),
+    (TAGGERS, RecurrentTagger, "tag", "Accuracy"),
     (VECTORS, None, "vectors", "Analogies"),
 )
 SHIPPED = set().union(*(kind[0] for kind in KINDS))
@@ -104,23 +101,11 @@ def test_keras_hub_loads_a_translator(name, offline):
     assert model.generate(SENTENCE)
 
 
-@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
-def test_classifies_offline(name, offline):
-    model = RecurrentTextClassifier.from_preset(name)
-    texts = ["A moving film, wonderfully played.", "A waste of time: dull, and badly played.", ""]
-    good, bad, empty = model.classify(texts)
-    assert (good.labels, bad.labels) == (["positive"], ["negative"])
-    assert all(0.45 < share < 0.55 for share in empty.probabilities.values())  # the prior
-
-
 @pytest.mark.parametrize("name", sorted(TAGGERS))
 def test_tags_offline(name, offline):
     model = RecurrentTagger.from_preset(name)
     [tags] = model.tag([["Maria", "lives", "in", "London", "."]])
-    assert tags in (
-        ["PROPN", "VERB", "ADP", "PROPN", "PUNCT"],
-        ["B-person", "O", "O", "B-location", "O"],
-    )
+    assert tags == ["PROPN", "VERB", "ADP", "PROPN", "PUNCT"]
 
 
 @pytest.mark.parametrize("name", sorted(VECTORS))
