@@ -111,7 +111,8 @@ def test_begins_with_word_vectors(encoder):
 
 def test_both_directions_are_pooled_at_their_ends():
     options = {**SMALL, "bidirectional": True}
-    assert make_text_classifier(TEXTS, LABELS, backbone_options=options).pooling == "ends"
+    model = make_text_classifier(TEXTS, LABELS, backbone_options=options)
+    assert model.head.pooling == "ends"
 
 
 def test_errors(tmp_path):
