@@ -92,10 +92,9 @@ def evaluate(
         refuse_given(context, TRANSLATION, "goes with a preset that translates")
         _check_labelling(preset, test, confusion)
         if tags:
-            found = _tagged_words(preset[0], test, batch_size, column, entities)
+            _evaluate_tagger(preset[0], test, batch_size, confusion, column, entities)
         else:
-            found = _labelled_texts(preset[0], test, batch_size, confusion)
-        _report(*found, confusion)
+            _evaluate_classifier(preset[0], test, batch_size, confusion)
         return
     refuse_given(context, ("test", "confusion"), "goes with a preset that classifies or tags")
     for name, given in (("--source", source), ("--reference", reference)):
@@ -134,35 +133,32 @@ def _check_labelling(presets, test, confusion):
         check_figure_path(confusion)
 
 
-def _labelled_texts(preset, test, batch_size, confusion):
-    """Give the expected and the found labels, all labels, and a line or table to print first."""
+def _evaluate_classifier(preset, test, batch_size, confusion):
     texts, expected = read_labelled_texts(test)
     model = load_text_classifier(preset)
-    if model.multi_label and confusion is not None:
-        raise ValueError("--confusion goes with texts of one label each")
     if model.multi_label:
-        return None, None, None, f"accuracy {model.accuracy(texts, expected, batch_size):.4f}"
+        if confusion is not None:
+            raise ValueError("--confusion goes with texts of one label each")
+        typer.echo(f"accuracy {model.accuracy(texts, expected, batch_size):.4f}")
+        return
     model.label_array(expected)  # refuses unknown ones
     found = [label for row in model.classify(texts, batch_size) for label in row.labels]
-    return expected, found, model.label_names, None
+    _report(expected, found, model.label_names, confusion)
 
 
-def _tagged_words(preset, test, batch_size, column, entities):
+def _evaluate_tagger(preset, test, batch_size, confusion, column, entities):
     words, expected = read_tagged_sentences(test, column)
     model = load_tagger(preset)
     found = model.tag(words, batch_size)
-    table = str(entity_scores(expected, found)) if entities else None
-    flat = [list(itertools.chain.from_iterable(rows)) for rows in (expected, found)]
+    if entities:
+        typer.echo(entity_scores(expected, found))
+    expected, found = (list(itertools.chain.from_iterable(rows)) for rows in (expected, found))
     # Tags that the model does not know count as not found.
-    labels = [*model.preprocessor.labels, *sorted(set(flat[0]) - set(model.preprocessor.labels))]
-    return *flat, labels, table
+    labels = [*model.preprocessor.labels, *sorted(set(expected) - set(model.preprocessor.labels))]
+    _report(expected, found, labels, confusion)
 
 
-def _report(expected, found, labels, first, confusion):
-    if first is not None:
-        typer.echo(first)
-    if labels is None:
-        return
+def _report(expected, found, labels, confusion):
     typer.echo(class_report(expected, found, labels))
     if confusion is not None:
         plot_confusion(confusion_matrix(expected, found, labels), labels, confusion)

@@ -131,16 +131,15 @@ def train_classify(
     if "k-max" not in (pooling or ()):
         refuse_given(context, ("k",), "goes with --pooling k-max")
 
-    def make_training(data, **run):
-        options = run["options"]
-        chosen = {name: options[name] for name in TRAINING_OPTIONS}
-        return TextClassifierTraining(_make_model(*data, options), **chosen, **run)
+    def make_training(data, options, **run):
+        return TextClassifierTraining(_make_model(*data, options), options=options, **run)
 
     train_preset(
         context,
         read=lambda: (read_labelled_texts(train), read_labelled_texts(valid)),
         lines=lambda train, valid: {"train": _lines(*train), "valid": _lines(*valid)},
         make_training=make_training,
+        chosen=TRAINING_OPTIONS,
         score="accuracy",
     )
 

@@ -173,18 +173,16 @@ def train_lm(
         refuse_given(context, MODEL_OPTIONS, "cannot be given with --start")
     read = read_paragraphs if paragraphs else read_lines
 
-    def make_training(texts, **run):
-        options = run["options"]
-        chosen = {name: options[name] for name in TRAINING_OPTIONS}
-        return LanguageModelTraining(
-            _make_model(texts, options), carry=not sentences, **chosen, **run
-        )
+    def make_training(texts, options, **run):
+        model = _make_model(texts, options)
+        return LanguageModelTraining(model, carry=not sentences, options=options, **run)
 
     train_preset(
         context,
         read=lambda: (read(train), read(valid)),
         lines=lambda *texts: dict(zip(("train", "valid"), texts, strict=True)),
         make_training=make_training,
+        chosen=TRAINING_OPTIONS,
         score="perplexity",
     )
 

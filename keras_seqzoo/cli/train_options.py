@@ -58,7 +58,7 @@ Untied = Annotated[
 ]
 
 
-def train_preset(context, read, lines, make_training, score):
+def train_preset(context, read, lines, make_training, chosen, score):
     """Train a preset, or go on with the run that lies there: what these commands do alike.
 
     Args:
@@ -66,8 +66,9 @@ def train_preset(context, read, lines, make_training, score):
             `progress` besides its own options.
         read: function that reads the files: the data to train on, and those to validate with.
         lines: function of both that gives the lines of each option that names a file, a dict.
-        make_training: function of the data to train on, and of arguments to hand on to the
-            `TrainingRun` that it gives; among them are the `options` of the run, a dict.
+        make_training: function of the data to train on, the `options` of the run, a dict, and
+            further arguments; it hands both on to the `TrainingRun` that it gives.
+        chosen: names of the options that are such arguments.
         score: string, what the validation score is called.
     """
     given = context.params
@@ -84,6 +85,7 @@ def train_preset(context, read, lines, make_training, score):
             options=options,
             metadata={"description": given["description"], "training": options},
             report=report,
+            **{name: options[name] for name in chosen},
         )
         _run_to_the_end(training, train, validation, given["progress"])
         state = training.state

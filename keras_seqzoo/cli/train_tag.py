@@ -112,16 +112,15 @@ def train_tag(
         of_pieces = ("piece_dim", "piece_units", "piece_encoder", "word_length")
         refuse_given(context, of_pieces, "does not go with --pieces none")
 
-    def make_training(data, **run):
-        options = run["options"]
-        chosen = {name: options[name] for name in TRAINING_OPTIONS}
-        return TaggerTraining(_make_model(*data, options), **chosen, **run)
+    def make_training(data, options, **run):
+        return TaggerTraining(_make_model(*data, options), options=options, **run)
 
     train_preset(
         context,
         read=lambda: [read_tagged_sentences(path, column) for path in (train, valid)],
         lines=lambda train, valid: {"train": _lines(*train), "valid": _lines(*valid)},
         make_training=make_training,
+        chosen=TRAINING_OPTIONS,
         score=measure,
     )
 

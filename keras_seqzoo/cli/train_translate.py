@@ -127,18 +127,16 @@ def train_translate(
     there. The defaults are those of the pretrained models.
     """
 
-    def make_training(texts, **run):
-        options = run["options"]
-        chosen = {name: options[name] for name in TRAINING_OPTIONS}
-        return TranslationTraining(
-            _make_model(*texts, options), boundaries=_boundaries(max_length), **chosen, **run
-        )
+    def make_training(texts, options, **run):
+        model, boundaries = _make_model(*texts, options), _boundaries(max_length)
+        return TranslationTraining(model, boundaries=boundaries, options=options, **run)
 
     train_preset(
         context,
         read=lambda: (read_parallel(source, target), read_parallel(valid_source, valid_target)),
         lines=lambda train, valid: dict(zip(TEXT_OPTIONS, (*train, *valid), strict=True)),
         make_training=make_training,
+        chosen=TRAINING_OPTIONS,
         score="BLEU",
     )
 

@@ -4,7 +4,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.length_buckets import bucket_order, bucket_rows, count_batches, generated
+from keras_seqzoo.data.length_buckets import (
+    bucket_order,
+    bucket_rows,
+    count_batches,
+    full_batch,
+    generated,
+)
 
 
 def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pad_token_id=0):
@@ -45,12 +51,10 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
 
     def generate():
         for rows, number in bucket_order(buckets, batch_size, True, seed):
-            token_ids, valid = ids.padded(rows, boundaries[number], pad_token_id)
+            width = boundaries[number]
+            token_ids, mask = full_batch(ids, rows, width, batch_size, pad_token_id)
+            inputs = {"token_ids": token_ids, "padding_mask": mask}
             more = batch_size - len(rows)
-            inputs = {
-                "token_ids": np.pad(token_ids, ((0, more), (0, 0)), constant_values=pad_token_id),
-                "padding_mask": np.pad(valid, ((0, more), (0, 0))),
-            }
             # The first label fills up: with the weight 0 any will do.
             own = labels[np.pad(rows, (0, more), constant_values=rows[0])]
             yield inputs, own, np.pad(weights[rows], (0, more))

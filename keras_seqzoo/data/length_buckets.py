@@ -126,6 +126,24 @@ def bucket_rows(lengths, boundaries):
     return [np.flatnonzero(bucket == number) for number in range(len(boundaries))]
 
 
+def full_batch(ids, rows, width, batch_size, value):
+    """Pads rows of ids, and fills the batch up with rows of padding.
+
+    Args:
+        ids: `RaggedIds`.
+        rows: integers, the rows to take, at most `batch_size`.
+        width: int, what rows are padded or cut to.
+        batch_size: int.
+        value: int, the id at padding.
+
+    Returns:
+        A tuple of int32 ids `(batch_size, width)` and a bool mask of that shape.
+    """
+    found, valid = ids.padded(rows, width, value)
+    more = ((0, batch_size - len(rows)), (0, 0))
+    return np.pad(found, more, constant_values=value), np.pad(valid, more)
+
+
 def generated(generate, signature, steps):
     """Makes a dataset of what a generator function gives in so many steps."""
     dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
@@ -190,14 +208,8 @@ _SIGNATURE = (
 
 
 def _padded_batch(pairs, rows, width, batch_size, pad_token_id):
-    empty = ((0, batch_size - len(rows)), (0, 0))
-
-    def padded(side, width):
-        ids, valid = side.padded(rows, width, pad_token_id)
-        return np.pad(ids, empty, constant_values=pad_token_id), np.pad(valid, empty)
-
-    encoder_ids, encoder_mask = padded(pairs.source, width)
-    ids, valid = padded(pairs.target, width + 1)
+    encoder_ids, encoder_mask = full_batch(pairs.source, rows, width, batch_size, pad_token_id)
+    ids, valid = full_batch(pairs.target, rows, width + 1, batch_size, pad_token_id)
     # A step is valid where it has a label; [EOS] is a label, and never an input.
     labels, mask = ids[:, 1:], valid[:, 1:]
     inputs = {

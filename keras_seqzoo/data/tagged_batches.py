@@ -6,7 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.length_buckets import bucket_order, bucket_rows, count_batches, generated
+from keras_seqzoo.data.length_buckets import (
+    bucket_order,
+    bucket_rows,
+    count_batches,
+    full_batch,
+    generated,
+)
 from keras_seqzoo.data.token_pairs import RaggedIds
 
 
@@ -58,20 +64,16 @@ def tagged_batches(sentences, batch_size, boundaries, word_length, seed, pad_tok
     def generate():
         for rows, number in bucket_order(buckets, batch_size, True, seed):
             width = boundaries[number]
-            more = ((0, batch_size - len(rows)), (0, 0))
-            ids, valid = words.padded(rows, width, pad_token_id)
-            labels, _ = tags.padded(rows, width, -1)
-            inputs = {
-                "token_ids": np.pad(ids, more, constant_values=pad_token_id),
-                "padding_mask": np.pad(valid, more),
-            }
+            ids, mask = full_batch(words, rows, width, batch_size, pad_token_id)
+            labels, _ = full_batch(tags, rows, width, batch_size, -1)
+            inputs = {"token_ids": ids, "padding_mask": mask}
             if pieces is not None:
                 places = words.offsets[rows][:, np.newaxis] + np.arange(width)
                 found = np.full((batch_size, width, word_length), pad_token_id, np.int32)
-                own, _ = pieces.padded(places[valid], word_length, pad_token_id)
-                found[: len(rows)][valid] = own
+                own, _ = pieces.padded(places[mask[: len(rows)]], word_length, pad_token_id)
+                found[mask] = own
                 inputs["piece_ids"] = found
-            yield inputs, np.pad(labels, more, constant_values=-1)
+            yield inputs, labels
 
     signature = {
         "token_ids": tf.TensorSpec((batch_size, None), tf.int32),

@@ -4,8 +4,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models.text_classification import TextClassification
 from keras_seqzoo.models.text_labels import TextLabels
-from keras_seqzoo.serving.saved_functions import save_functions
-from keras_seqzoo.serving.versions import write_version
+from keras_seqzoo.serving.saved_functions import write_text_functions
 
 
 def export_text_classifier(model, directory):
@@ -54,8 +53,4 @@ def export_text_classifier(model, directory):
             "probabilities": probabilities,
         }
 
-    spec = tf.TensorSpec([None], tf.string, name="text")
-    functions = {"serving_default": tf.function(classify).get_concrete_function(spec)}
-    return write_version(
-        directory, lambda path: save_functions(functions, [*model.resources], path)
-    )
+    return write_text_functions(directory, {"serving_default": classify}, [*model.resources])

@@ -5,8 +5,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy, Sampling
 from keras_seqzoo.models.language_model import LanguageModel, tokenize_sentences
-from keras_seqzoo.serving.saved_functions import save_functions
-from keras_seqzoo.serving.versions import write_version
+from keras_seqzoo.serving.saved_functions import write_text_functions
 
 
 def export_language_model(model, directory, strategy=None, max_length=64):
@@ -70,9 +69,5 @@ def export_language_model(model, directory, strategy=None, max_length=64):
         found = model.token_log_probabilities(ids.to_tensor(tokenizer.pad_token_id), lengths)
         return {"log_probability": tf.reduce_sum(found, axis=1), "tokens": lengths}
 
-    spec = tf.TensorSpec([None], tf.string, name="text")
-    functions = {
-        name: tf.function(function).get_concrete_function(spec)
-        for name, function in (("serving_default", generate), ("score", score))
-    }
-    return write_version(directory, lambda path: save_functions(functions, [tokenizer], path))
+    functions = {"serving_default": generate, "score": score}
+    return write_text_functions(directory, functions, [tokenizer])

@@ -3,8 +3,7 @@
 import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentTagger
-from keras_seqzoo.serving.saved_functions import save_functions
-from keras_seqzoo.serving.versions import write_version
+from keras_seqzoo.serving.saved_functions import write_text_functions
 
 
 def export_tagger(model, directory):
@@ -54,11 +53,9 @@ def export_tagger(model, directory):
             "probabilities": tf.where(mask, probabilities, 0.0),
         }
 
-    spec = tf.TensorSpec([None], tf.string, name="text")
-    functions = {"serving_default": tf.function(tag).get_concrete_function(spec)}
     tokenizers = [
         tokenizer
         for tokenizer in (preprocessor.tokenizer, preprocessor.piece_tokenizer)
         if tokenizer is not None
     ]
-    return write_version(directory, lambda path: save_functions(functions, tokenizers, path))
+    return write_text_functions(directory, {"serving_default": tag}, tokenizers)
