@@ -32,23 +32,24 @@ STRATEGIES = {
 }
 
 
-def found(strategy, seed, shrink, prefix=False, seen=None, compiled=True):
-    """Searches with a memory that tells the rows apart; `seen` gets the rows of each step."""
-    model = reference.Model(4, END, seed=seed, sharpness=2.0)
-    plain_step, start = reference.step_function(tf.constant(model.table))
+def searching(name, shrink, prefix=False, seen=None):
+    """A search with a memory that tells the rows apart; `seen` gets the rows of each step."""
+    strategy = STRATEGIES[name]
     strategy = type(strategy).from_config({**strategy.get_config(), "max_source_ratio": 1.0})
     wanted = tf.constant(PHRASES) if strategy.takes_phrases else None
     given = tf.constant(PREFIX) if prefix else None
 
-    def step(tokens, state, memory):
-        if seen is not None:
-            seen.append(len(tokens))
-        log_probabilities, state = plain_step(tokens, state)
-        width = tf.shape(tokens)[0] // tf.shape(memory["bias"])[0]
-        log_probabilities += tf.repeat(memory["bias"], width, axis=0)
-        return log_probabilities, state
+    def search(table, starts, bias, lengths):
+        plain_step, start = reference.step_function(table)
 
-    def search(starts, bias, lengths):
+        def step(tokens, state, memory):
+            if seen is not None:
+                seen.append(len(tokens))
+            log_probabilities, state = plain_step(tokens, state)
+            width = tf.shape(tokens)[0] // tf.shape(memory["bias"])[0]
+            log_probabilities += tf.repeat(memory["bias"], width, axis=0)
+            return log_probabilities, state
+
         return strategy(
             step,
             start(tf.shape(starts)[0]),
@@ -64,17 +65,27 @@ def found(strategy, seed, shrink, prefix=False, seen=None, compiled=True):
             shrink=shrink,
         )
 
-    if compiled:
-        search = tf.function(
-            search,
-            input_signature=[
-                tf.TensorSpec([None], tf.int32),
-                tf.TensorSpec([None, 4]),
-                tf.TensorSpec([None], tf.int32),
-            ],
-        )
+    return search
+
+
+def compiled(*options):
+    """The search as a graph for any model and any number of rows, so that it is traced once."""
+    signature = [
+        tf.TensorSpec([None, 4]),
+        tf.TensorSpec([None], tf.int32),
+        tf.TensorSpec([None, 4]),
+        tf.TensorSpec([None], tf.int32),
+    ]
+    return tf.function(searching(*options), input_signature=signature)
+
+
+def found(search, seed):
+    """What a search finds with the model of a seed."""
+    table = reference.Model(4, END, seed=seed, sharpness=2.0).table
     bias = -np.random.default_rng(seed).random((BATCH, 4), "float32")
-    return search(tf.constant(range(BATCH)) % 4, bias, tf.constant(LIMITS))
+    return search(
+        tf.constant(table), tf.constant(range(BATCH)) % 4, tf.constant(bias), tf.constant(LIMITS)
+    )
 
 
 def assert_same(one, other):
@@ -88,21 +99,20 @@ def assert_same(one, other):
 def test_nothing_changes(name, prefix):
     if name == "phrases" and prefix:
         pytest.skip("what is given may leave no room for the phrases")
+    shrinking, plain = compiled(name, True, prefix), compiled(name, False, prefix)
     for seed in range(4):
-        options = STRATEGIES[name], seed
-        assert_same(found(*options, True, prefix), found(*options, False, prefix))
+        assert_same(found(shrinking, seed), found(plain, seed))
 
 
 @pytest.mark.parametrize("name", ["beam", "diverse"])
 def test_nothing_changes_eagerly_or_where_the_batch_is_known(name):
-    expected = found(STRATEGIES[name], 7, False)
-    assert_same(found(STRATEGIES[name], 7, True, compiled=False), expected)
+    assert_same(found(searching(name, True), 7), found(compiled(name, False), 7))
 
 
 def test_steps_get_fewer_rows():
     seen, all_rows = [], []
-    found(BeamSearch(3), 1, True, seen=seen, compiled=False)
-    found(BeamSearch(3), 1, False, seen=all_rows, compiled=False)
+    found(searching("beam", True, seen=seen), 1)
+    found(searching("beam", False, seen=all_rows), 1)
     assert len(seen) == len(all_rows) and set(all_rows) == {3 * BATCH}
     assert seen[0] == 3 * BATCH and seen == sorted(seen, reverse=True)
     # A row is left out at the latest when a quarter of the batch is done with it.

@@ -118,54 +118,50 @@ def test_log_probabilities_are_what_scoring_the_targets_gives(model, max_length,
         )
 
 
-def attending_step(seed, steps, positions):
-    """A random model whose attention weights are a distribution, by position and last token."""
+def random_attention(seed, steps, positions):
+    """Log probabilities and weights of attention by position and last token."""
     random = np.random.default_rng(seed)
-    table = np.log(random.dirichlet(np.ones(4), size=(steps, 4)).astype("float32"))
-    weights = random.dirichlet(np.ones(positions), size=(steps, 4)).astype("float32")
-
-    def step(tokens, state):
-        place = tf.stack([state["time"], tokens], axis=-1)
-        return tf.gather_nd(table, place), {
-            "time": state["time"] + 1,
-            "weights": tf.gather_nd(weights, place),
-        }
-
-    return step, {"time": tf.zeros([2], tf.int32), "weights": tf.zeros([2, positions])}
+    table = np.log(random.dirichlet(np.ones(4), size=(steps, 4)))
+    weights = random.dirichlet(np.ones(positions), size=(steps, 4))
+    return tf.constant(table, tf.float32), tf.constant(weights, tf.float32)
 
 
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_coverage_penalty_is_that_of_the_alignments(seed, jit_compile):
-    step, state = attending_step(seed, steps=4, positions=3)
+def test_coverage_penalty_is_that_of_the_alignments(jit_compile):
     sources = [3, 2]
-
-    def search(width, beta):
-        strategy = BeamSearch(width, 0.6, n_best=width, coverage_penalty=beta)
-        run = tf.function(
-            lambda: strategy(step, state, [0, 1], 3, 4, 0, lambda state: state["weights"], sources),
-            jit_compile=jit_compile,
-        )
-        return run()
-
     everything = 1 + 3 + 9 + 27 + 81  # that end after 1 to 4 tokens, or do not
-    found = search(everything, 0.7)
-    plain = search(everything, 0.0)
-    for row, source in enumerate(sources):
-        expected = {}
-        for result in (found, plain):
-            for rank in range(everything):
-                length = int(result.lengths[row, rank])
-                if not length:
-                    continue
-                covered = result.alignments[row, rank, :length, :source].numpy().sum(0)
-                penalty = 0.7 * np.log(np.minimum(covered, 1.0)).sum()
-                log_probability = float(result.log_probabilities[row, rank])
-                tokens = tuple(result.tokens[row, rank, :length].numpy())
-                expected[tokens] = log_probability / length**0.6 + penalty
-        ranked = sorted(expected.values(), reverse=True)
-        assert len(ranked) == everything
-        np.testing.assert_allclose(found.scores[row], ranked, rtol=1e-4)
+
+    def search(beta, table, weights):
+        def step(tokens, state):
+            place = tf.stack([state["time"], tokens], axis=-1)
+            return tf.gather_nd(table, place), {
+                "time": state["time"] + 1,
+                "weights": tf.gather_nd(weights, place),
+            }
+
+        strategy = BeamSearch(everything, 0.6, n_best=everything, coverage_penalty=beta)
+        state = {"time": tf.zeros([2], tf.int32), "weights": tf.zeros([2, 3])}
+        return strategy(step, state, [0, 1], 3, 4, 0, lambda state: state["weights"], sources)
+
+    search = tf.function(search, jit_compile=jit_compile)
+    for seed in range(5):
+        made = random_attention(seed, steps=4, positions=3)
+        found, plain = search(0.7, *made), search(0.0, *made)
+        for row, source in enumerate(sources):
+            expected = {}
+            for result in (found, plain):
+                lengths, alignments = result.lengths[row].numpy(), result.alignments[row].numpy()
+                for rank, length in enumerate(lengths):
+                    if not length:
+                        continue
+                    covered = alignments[rank, :length, :source].sum(0)
+                    penalty = 0.7 * np.log(np.minimum(covered, 1.0)).sum()
+                    log_probability = float(result.log_probabilities[row, rank])
+                    tokens = tuple(result.tokens[row, rank, :length].numpy())
+                    expected[tokens] = log_probability / length**0.6 + penalty
+            ranked = sorted(expected.values(), reverse=True)
+            assert len(ranked) == everything
+            np.testing.assert_allclose(found.scores[row], ranked, rtol=1e-4)
 
 
 def test_a_row_is_limited_by_its_source():
