@@ -1,5 +1,6 @@
 import functools
 
+import keras
 import numpy as np
 import pytest
 
@@ -225,14 +226,26 @@ def test_a_damaged_preset_is_an_error(seqzoo, zoo, tmp_path):
             ("--groups", 5, "--diversity", 4, "--length-form", "wu", "--coverage-penalty", 0.2),
             DiverseBeamSearch(5, 5, 4.0, WuLengthPenalty(), coverage_penalty=0.2),
         ),
-        (("--groups", 1), BeamSearch(5)),
+        (("--groups", 1), DiverseBeamSearch(5, 1)),
         (("--stop", "top", "--beam", 3), BeamSearch(3, stop="top")),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )
-def test_search_options(seqzoo, model, options, strategy):
-    expected = as_output(best(model, TEXTS, strategy))
-    assert seqzoo("translate", *options, *TEXTS) == (0, expected, "")
+def test_search_options(seqzoo, monkeypatch, options, strategy):
+    """The options make the strategy; that it is used, the tests above and below show."""
+    used = []
+
+    def translate(model, texts, strategy, **options):
+        used.append(strategy)
+        return [[Translation("une", -1.0, -1.0, (), (), None)] for _ in texts]
+
+    monkeypatch.setattr(RecurrentSeq2SeqLM, "translate", translate)
+    assert seqzoo("translate", *options, "a cat") == (0, "une\n", "")
+    [found] = used
+    assert type(found) is type(strategy)
+    assert keras.saving.serialize_keras_object(found) == keras.saving.serialize_keras_object(
+        strategy
+    )
 
 
 def test_samples(seqzoo, model):
