@@ -24,7 +24,7 @@ from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.cli.search_options import MaxSourceRatio
 from keras_seqzoo.cli.search_strategy import make_strategy
 from keras_seqzoo.cli.tag import load_tagger
-from keras_seqzoo.cli.train_tag import Column
+from keras_seqzoo.cli.train_tag import Column, refuse_column
 from keras_seqzoo.data import read_labelled_texts, read_parallel, read_tagged_sentences
 from keras_seqzoo.metrics import (
     class_report,
@@ -47,7 +47,7 @@ Examples:
 
 # Options by what they go with.
 TRANSLATION = ("source", "reference", "beam", "length_penalty", "lowercase", "max_length")
-TRANSLATION += ("max_source_ratio",)
+TRANSLATION += ("max_source_ratio", "progress")
 TAGGING = ("column", "entities")
 
 
@@ -92,6 +92,7 @@ def evaluate(
         refuse_given(context, TRANSLATION, "goes with a preset that translates")
         _check_labelling(preset, test, confusion)
         if tags:
+            refuse_column(context, test)
             _evaluate_tagger(preset[0], test, batch_size, confusion, column, entities)
         else:
             _evaluate_classifier(preset[0], test, batch_size, confusion)

@@ -1,14 +1,18 @@
 """What several commands have in common: options, the model, the search."""
 
+import enum
 from typing import Annotated
 
 import typer
 
 from keras_seqzoo.cli.help_sections import BEAM, LIMITS
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
+from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.zoo import preset_path
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
+
+NormalForm = enum.StrEnum("NormalForm", list(STEPS))  # of `Literal` typer takes no lists
 
 Preset = Annotated[
     str,
@@ -57,6 +61,10 @@ Truncate = Annotated[
         "--truncate/--no-truncate",
         help="Whether a source above the preset's limit is cut, with a warning, or an error.",
     ),
+]
+Normalization = Annotated[
+    list[NormalForm] | None,
+    typer.Option(help="Bring text into a normal form first; may be given several times."),
 ]
 Progress = Annotated[
     bool | None,

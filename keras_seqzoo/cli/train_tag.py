@@ -23,6 +23,7 @@ from keras_seqzoo.cli.train_options import (
     train_preset,
 )
 from keras_seqzoo.data import read_tagged_sentences
+from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import TaggerTraining, make_tagger
 from keras_seqzoo.training.recurrent_language_model import SUBWORDS
@@ -112,6 +113,8 @@ def train_tag(
         of_pieces = ("piece_dim", "piece_units", "piece_encoder", "word_length")
         refuse_given(context, of_pieces, "does not go with --pieces none")
 
+    refuse_column(context, train, valid)
+
     def make_training(data, options, **run):
         return TaggerTraining(_make_model(*data, options), options=options, **run)
 
@@ -123,6 +126,12 @@ def train_tag(
         chosen=TRAINING_OPTIONS,
         score=measure,
     )
+
+
+def refuse_column(context, *paths):
+    """Refuse --column if none of the files is CoNLL-U."""
+    if not any(map(is_conllu, paths)):
+        refuse_given(context, ("column",), "goes with files of CoNLL-U (.conllu)")
 
 
 def _make_model(words, tags, options):

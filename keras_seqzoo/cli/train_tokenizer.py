@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.options import Normalization
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,
@@ -13,7 +14,6 @@ from keras_seqzoo.tokenizers import (
     WordPieceTokenizer,
     WordTokenizer,
 )
-from keras_seqzoo.tokenizers.normalization import STEPS
 
 EXAMPLES = """\b
 Examples:
@@ -70,13 +70,7 @@ def train_tokenizer(
             help="Whether punctuation marks are words; by default for wordpiece alone.",
         ),
     ] = None,
-    normalization: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar=f"[{'|'.join(STEPS)}]",
-            help="Bring text into a normal form first; may be given several times.",
-        ),
-    ] = None,
+    normalization: Normalization = None,
 ):
     """Train a tokenizer on text.
 
@@ -93,10 +87,7 @@ def train_tokenizer(
         if kind not in KINDS_OF[name]:
             option = name.replace("_", "-")
             raise ValueError(f"--{option} goes with {' or '.join(KINDS_OF[name])}, not with {kind}")
-    for step in normalization or []:
-        if step not in STEPS:
-            raise ValueError(f"--normalization must be one of {', '.join(STEPS)}, got {step}")
-    options["normalization"] = normalization or []
+    options["normalization"] = list(map(str, normalization or []))
     with new_folder(out) as folder:
         tokenizer = _made(kind, text, vocabulary_size, options)
         tokenizer.save_to_preset(str(folder))

@@ -7,13 +7,13 @@ import tensorflow as tf
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.options import Normalization
 from keras_seqzoo.cli.train_options import Seed, report
 from keras_seqzoo.data.output_files import check_output_path
 from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.normalization import check_normalization
 from keras_seqzoo.tokenizers.texts import text_batches
 
 EXAMPLES = """\b
@@ -30,10 +30,7 @@ def train_vectors(
         typer.Option(metavar="FILE", help="Text, or .gz of it; by default the input."),
     ] = None,
     format: Annotated[Literal[FORMATS], typer.Option(help="Of the file.")] = "word2vec",
-    normalization: Annotated[
-        list[str] | None,
-        typer.Option(help="See `seqzoo train tokenizer`; may be given several times."),
-    ] = None,
+    normalization: Normalization = None,
     split_punctuation: Annotated[
         bool, typer.Option("--split-punctuation", help="Punctuation marks are words.")
     ] = False,
@@ -63,10 +60,9 @@ def train_vectors(
     Words are what stands between white space; windows do not leave a line.
     """
     check_output_path(out)
-    normalization = check_normalization(normalization or [])
     lines = text_lines(text)
     if normalization or split_punctuation:
-        lines = _normal_lines(lines, normalization, split_punctuation)
+        lines = _normal_lines(lines, list(map(str, normalization or [])), split_punctuation)
     if phrases:
         lines = Phrases.learn(lines, minimum_count, passes=phrases)(lines)
     keras.utils.set_random_seed(seed)

@@ -98,23 +98,21 @@ def test_entities(seqzoo, folder, tmp_path):
         (("tag", "--preset", "tagger", "--conllu", "test.conllu", "a"), "TEXT does not go with"),
         (("tag", "--preset", "tagger", "--column", "xpos", "a"), "--column goes with CoNLL-U"),
         (
-            *(
-                (
-                    "train",
-                    "tag",
-                    "--pieces",
-                    "none",
-                    "--piece-units",
-                    6,
-                    "--train",
-                    "a",
-                    "--valid",
-                    "a",
-                    "--out",
-                    "b",
-                ),
-            ),
+            ("train", "tag", "--train", "a", "--valid", "a", "--out", "b")
+            + ("--pieces", "none", "--piece-units", 6),
             "--piece-units does not go with --pieces none",
+        ),
+        (
+            ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--column", "xpos"),
+            "--column goes with files of CoNLL-U (.conllu)",
+        ),
+        (
+            ("evaluate", "--preset", "tagger", "--test", "test.conll", "--column", "xpos"),
+            "--column goes with files of CoNLL-U (.conllu)",
+        ),
+        (
+            ("evaluate", "--preset", "tagger", "--test", "test.conll", "--progress"),
+            "--progress goes with a preset that translates",
         ),
         (("tag", "--preset", "tagger", "--conllu", "broken.conllu"), "broken.conllu, line 1: ten"),
         (("evaluate", "--preset", "tagger"), "--test is needed"),

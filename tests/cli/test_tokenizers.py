@@ -77,7 +77,7 @@ def test_of_a_model(seqzoo):
         (("train", "tokenizer", "--kind", "x", "--out", "o"), "'--kind'"),
         (
             ("train", "tokenizer", "--kind", "bpe", "--normalization", "x", "--out", "o"),
-            "--normalization must be one of nfc, nfkc, lowercase, accents, white_space, got x",
+            "'x' is not one of 'nfc', 'nfkc', 'lowercase', 'accents', 'white_space'",
         ),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full"), "this one has files: full"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full/file"), "this is a file"),
