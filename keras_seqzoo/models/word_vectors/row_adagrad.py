@@ -50,7 +50,9 @@ class RowAdagrad(keras.optimizers.Optimizer):
             rows = tf.range(tf.shape(gradient)[0])
         else:
             rows, place = tf.unique(gradient.indices)
-            gradient = tf.math.unsorted_segment_sum(gradient.values, place, tf.size(rows))
+            # Half the time of tf.math.unsorted_segment_sum on a CPU.
+            shape = tf.concat([tf.shape(rows), tf.shape(variable)[1:]], axis=0)
+            gradient = tf.scatter_nd(place[:, tf.newaxis], gradient.values, shape)
         squares = tf.square(gradient)
         axes = list(range(1, squares.shape.rank))
         sums.scatter_add(tf.IndexedSlices(tf.reduce_mean(squares, axes), rows))

@@ -15,7 +15,8 @@ from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.tokenizers.texts import count_pieces, frequent_pieces, text_batches
 from keras_seqzoo.tokenizers.words import split_words
 
-ARCHITECTURES = ("skip-gram", "cbow")
+NOISE_WORDS = {"skip-gram": 64, "cbow": 16}
+ARCHITECTURES = tuple(NOISE_WORDS)
 OBJECTIVES = ("negative-sampling", "hierarchical", "full")
 FIRST = len(SPECIAL_TOKENS)
 
@@ -52,7 +53,8 @@ class Word2Vec(Recompilation, keras.Model):
         objective: `"negative-sampling"`, `"hierarchical"` or `"full"`.
         window: int, the most words to one side.
         negatives: int, k.
-        noise_words: int, noise words of a row.
+        noise_words: int, noise words of a row; by default 64, and 16 with CBOW, where a word makes
+            one prediction, not one for each neighbour.
         subsample: float, t: of frequent words only so many are read that each is about as if its
             share of the text were near t, see `keep_probabilities`; 0 reads all.
         **kwargs: `name`.
@@ -84,7 +86,7 @@ class Word2Vec(Recompilation, keras.Model):
         objective="negative-sampling",
         window=5,
         negatives=5,
-        noise_words=64,
+        noise_words=None,
         subsample=1e-3,
         **kwargs,
     ):
@@ -104,6 +106,8 @@ class Word2Vec(Recompilation, keras.Model):
         self.objective = objective
         self.window = check_integer("window", window, minimum=1)
         self.negatives = check_integer("negatives", negatives, minimum=1)
+        if noise_words is None:
+            noise_words = NOISE_WORDS[architecture]
         self.noise_words = check_integer("noise_words", noise_words, minimum=1)
         self.subsample = check_number("subsample", subsample, minimum=0.0)
         self.supports_jit = False  # a batch has any number of different words
