@@ -12,13 +12,13 @@ are made, does not count. Then the exact perplexity of held-out reviews is measu
 import argparse
 import gzip
 import json
+import math
 import os
 import re
 import time
 from pathlib import Path
 
 import keras
-import numpy as np
 from measure import Table, machine, result_of
 
 from keras_seqzoo.data import stream_batches
@@ -87,7 +87,6 @@ def measure(softmax, size, samples, rate, seconds):
         "tokens": tokens,
         "perplexity": report.perplexity,
         "unknown": report.unknown / report.events,
-        "text": len(np.asarray(labels)),
     }
 
 
@@ -107,13 +106,14 @@ def main():
         return
     print(machine(), "\n")
     table = Table("output layer", "tokens/s", "times full", "million tokens", "perplexity")
-    full = None
+    full = math.nan
     for layer in layers:
         arguments = []
         for name in ("minutes", "vocabulary_size", "samples", "learning_rate"):
             arguments += [f"--{name.replace('_', '-')}", getattr(options, name)]
         found = result_of(__file__, "--one", "--softmax", layer, *arguments)
-        full = full or found["speed"]
+        if layer == "full":
+            full = found["speed"]
         ratio = found["speed"] / full
         table.row(layer, found["speed"], ratio, found["tokens"] / 1e6, found["perplexity"])
     print(f"\nOf the held-out tokens {100 * found['unknown']:.2f}% are [UNK].")

@@ -155,6 +155,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     paths = options.train, options.valid, options.test
+    if any(paths) and not all(paths):
+        parser.error("--train, --valid and --test go together")
     if all(paths):
         train, valid, test = (read_lines(path) for path in paths)
     else:

@@ -1,4 +1,4 @@
-"""Checks of arguments: numbers and choices."""
+"""Checks of arguments: numbers, choices and texts."""
 
 import math
 import numbers
@@ -39,3 +39,10 @@ def check_choice(name, value, choices):
     """Refuses what is not one of the choices."""
     if value not in choices:
         raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}.")
+
+
+def list_of_texts(texts, name="texts"):
+    """Returns a list of strings, or raises a ValueError where there is one string."""
+    if isinstance(texts, str):
+        raise ValueError(f"`{name}` must be a list of strings, got the string {texts[:40]!r}.")
+    return list(texts)

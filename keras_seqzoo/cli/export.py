@@ -5,7 +5,12 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.classify import load_text_classifier
-from keras_seqzoo.cli.language_models import ENDINGS, is_language_model, load_language_model
+from keras_seqzoo.cli.language_models import (
+    ENDINGS,
+    is_language_model,
+    load_language_model,
+    no_unknown_words,
+)
 from keras_seqzoo.cli.options import (
     Beam,
     LengthPenalty,
@@ -72,8 +77,8 @@ def export(
             return
     if is_language_model(preset):
         refuse_given(context, SEARCH, TRANSLATES)
-        strategy = Sampling(n_best or 1)
         model = load_language_model(preset)
+        strategy = Sampling(n_best or 1, constraints=no_unknown_words(model))
         typer.echo(export_language_model(model, to, strategy, max_length or 64))
         return
     strategy = make_strategy(beam, length_penalty, n_best or 1, max_source_ratio=max_source_ratio)

@@ -4,9 +4,15 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.language_models import LanguageModelPreset, load_language_model
+from keras_seqzoo.cli.language_models import (
+    LanguageModelPreset,
+    load_language_model,
+    no_unknown_words,
+)
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
-from keras_seqzoo.decoding import BeamSearch, ForbiddenTokens, Sampling
+from keras_seqzoo.cli.options import refuse_given
+from keras_seqzoo.cli.search_strategy import SAMPLING_OPTIONS
+from keras_seqzoo.decoding import BeamSearch, Sampling
 
 EXAMPLES = """\b
 Examples:
@@ -16,6 +22,7 @@ Examples:
 
 
 def generate(
+    context: typer.Context,
     preset: LanguageModelPreset,
     prompts: Annotated[
         list[str] | None,
@@ -49,10 +56,12 @@ def generate(
     It goes on with the beginnings of sentences, an empty line being none, and writes no unknown
     words. One line for each sentence; several of a beginning follow each other.
     """
-    if beam is not None and samples > beam:
-        raise ValueError(f"--samples {samples} is above the --beam of {beam}")
+    if beam is not None:
+        refuse_given(context, SAMPLING_OPTIONS, "does not go with --beam")
+        if samples > beam:
+            raise ValueError(f"--samples {samples} is above the --beam of {beam}")
     model = load_language_model(preset)
-    constraints = [ForbiddenTokens([model.tokenizer.unk_token_id])]  # no word to write
+    constraints = no_unknown_words(model)
     if beam is not None:
         strategy = BeamSearch(beam, n_best=samples, constraints=constraints)
     else:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.preset_tasks import is_task, load_task
+from keras_seqzoo.decoding import ForbiddenTokens
 from keras_seqzoo.models import NGramLanguageModel, RecurrentLanguageModel
 
 ENDINGS = (".arpa", ".arpa.gz")
@@ -34,6 +35,11 @@ def load_language_model(preset):
     if preset.endswith(ENDINGS):
         return NGramLanguageModel.from_arpa(preset)
     return load_recurrent_language_model(preset)
+
+
+def no_unknown_words(model):
+    """Give the constraints of text that is written: `[UNK]` is no word to write."""
+    return [ForbiddenTokens([model.tokenizer.unk_token_id])]
 
 
 def load_recurrent_language_model(preset, dtype=None):

@@ -1,5 +1,6 @@
 """`seqzoo score`."""
 
+import math
 from typing import Annotated
 
 import typer
@@ -77,18 +78,20 @@ def _score_text(presets, source, target, batch_size, running_text):
         if not isinstance(model, RecurrentLanguageModel):
             raise ValueError("--running-text goes with a recurrent language model")
         model, chunks = RunningText(model), [[line for lines in chunks for line in lines]]
-    total, tokens, unknown = 0.0, 0, 0
+    total, tokens, unknown, characters = 0.0, 0, 0, 0
     for lines in chunks:
         scores = model.score(lines, batch_size)
         _write(scores)
         total += sum(log_probability for log_probability, _ in scores)
         tokens += sum(count for _, count in scores)
         unknown += model.count_unknown(lines)
+        characters += sum(len(line) + 1 for line in lines)
     if not tokens:
         raise ValueError("the input has no lines to score")
     typer.echo(
         f"perplexity {perplexity_of(total, tokens):.6g} of {tokens} tokens, the ends of lines "
-        f"counted; {unknown} of them unknown words",
+        f"counted; {unknown} of them unknown words, each with the probability of [UNK]; "
+        f"{-total / math.log(2) / characters:.4g} bits a character",
         err=True,
     )
 

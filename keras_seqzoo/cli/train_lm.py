@@ -94,7 +94,8 @@ def train_lm(
     ] = None,
     tokenizer: Literal["word", "character", "bpe", "unigram"] = "word",
     vocabulary_size: Annotated[
-        int | None, typer.Option(min=6, help="By default all, or 8000 subwords.")
+        int | None,
+        typer.Option(min=6, help="5 special tokens counted; by default all, or 8000 subwords."),
     ] = None,
     minimum_count: MinimumCount = 1,
     cell: Literal["lstm", "gru", "elman"] = "lstm",
@@ -137,7 +138,10 @@ def train_lm(
         typer.Option("--sentences", help="A row for each sentence, not streams that run on."),
     ] = False,
     batch_size: Annotated[int, typer.Option(min=1, help="Streams, or sentences.")] = 20,
-    length: Annotated[int, typer.Option(min=1, help="Tokens a gradient flows through.")] = 35,
+    length: Annotated[
+        int,
+        typer.Option(min=1, help="Tokens a gradient flows through; longer --sentences are cut."),
+    ] = 35,
     epochs: Size = 15,
     optimizer: Literal["sgd", "momentum", "adagrad", "adam"] = "sgd",
     learning_rate: Annotated[
@@ -171,6 +175,10 @@ def train_lm(
     """
     if start is not None:
         refuse_given(context, MODEL_OPTIONS, "cannot be given with --start")
+    if softmax != "full":
+        refuse_given(context, ("untied",), "goes with --softmax full, the others are not tied")
+    if schedule != "plateau":
+        refuse_given(context, ("decay",), "goes with --schedule plateau")
     read = read_paragraphs if paragraphs else read_lines
 
     def make_training(texts, options, **run):

@@ -56,7 +56,7 @@ def train_ngram(
     ] = 1,
     vocabulary_size: Annotated[
         int | None,
-        typer.Option(min=1, help="The most frequent words that are known; by default all."),
+        typer.Option(min=1, help="How many of the most frequent words are known; by default all."),
     ] = None,
 ):
     """Estimate an n-gram language model from text.

@@ -10,7 +10,7 @@ CELLS = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 def token_embedding(vocabulary_size, dim, dtype, name="token_embedding"):
     """Make an embedding of tokens whose matrix may also be a softmax's.
 
-    It starts small, as a softmax has it; the layers that read tokens scale it up again.
+    It starts small, as a softmax has it; layers that read tokens may scale it up again.
     """
     initializer = keras.initializers.RandomNormal(stddev=dim**-0.5)
     return keras.layers.Embedding(vocabulary_size, dim, initializer, dtype=dtype, name=name)

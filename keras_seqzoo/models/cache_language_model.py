@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_number, check_share
+from keras_seqzoo.checks import check_integer, check_number, check_share, list_of_texts
 from keras_seqzoo.models.language_model import LanguageModel
 
 
@@ -50,7 +50,7 @@ class CacheLanguageModel(LanguageModel):
 
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of the sentences of a text; see `LanguageModel`."""
-        texts = list(texts)
+        texts = list_of_texts(texts)
         own = self.model.token_scores(texts, batch_size)
         if not own:
             return own

@@ -7,9 +7,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_integer, list_of_texts
 from keras_seqzoo.models.recompilation import Recompilation
-from keras_seqzoo.models.text_labels import TextLabels, list_of_texts
+from keras_seqzoo.models.text_labels import TextLabels
 from keras_seqzoo.tokenizers.lookup_tables import string_table
 from keras_seqzoo.tokenizers.words import split_words
 

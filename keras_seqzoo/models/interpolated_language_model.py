@@ -3,6 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.models.mixtures import check_same_vocabulary, mixture_weights
 
@@ -65,7 +66,7 @@ class InterpolatedLanguageModel(LanguageModel):
             ValueError: if there is no text, or an event of it has no probability under any model.
         """
         mixed = cls(models)
-        held_out = list(held_out)
+        held_out = list_of_texts(held_out, "held_out")
         if not held_out:
             raise ValueError("`held_out` must have at least one sentence, got none.")
         scores = np.stack(

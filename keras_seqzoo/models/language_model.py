@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data import length_sorted_batches
 from keras_seqzoo.decoding import DecodingStrategy, Sampling, score_targets
 
@@ -20,6 +21,7 @@ class PerplexityReport(NamedTuple):
         unknown: int, how many of the tokens are `[UNK]`.
         bits_per_character: float, -log2 P over the characters of the text, the ends of lines
             counted.
+        unknown_words: string, what the probability of an unknown word is.
     """
 
     perplexity: float
@@ -27,9 +29,10 @@ class PerplexityReport(NamedTuple):
     events: int
     unknown: int
     bits_per_character: float
+    unknown_words: str
 
     @classmethod
-    def of(cls, scores, texts, unknown):
+    def of(cls, scores, texts, unknown, unknown_words="that of [UNK]"):
         """Make it from `(log probability, events)` of each text.
 
         Raises:
@@ -45,6 +48,7 @@ class PerplexityReport(NamedTuple):
             events=events,
             unknown=unknown,
             bits_per_character=-total / math.log(2) / characters,
+            unknown_words=unknown_words,
         )
 
 
@@ -55,11 +59,15 @@ def perplexity_of(log_probability, events):
     return math.exp(min(-log_probability / events, 700.0))
 
 
+def tokenize_texts(tokenizer, texts):
+    """Tokenizes texts in their normal form, with nothing added: ids, ragged `(rows, None)`."""
+    return tokenizer.encode(tokenizer.normalize(texts))
+
+
 def tokenize_sentences(tokenizer, texts):
     """Tokenizes sentences, each with `[EOS]`: int32 ids, ragged of shape `(rows, None)`."""
-    texts = tf.convert_to_tensor(texts, tf.string)
-    end = tf.fill([tf.shape(texts)[0], 1], tokenizer.end_token_id)
-    return tf.concat([tokenizer.encode(texts), end], axis=1)
+    ids = tokenize_texts(tokenizer, texts)
+    return tf.concat([ids, tf.fill([ids.nrows(), 1], tokenizer.end_token_id)], axis=1)
 
 
 class LanguageModel:
@@ -160,7 +168,7 @@ class LanguageModel:
         Raises:
             ValueError: if there is no text.
         """
-        texts = list(texts)
+        texts = list_of_texts(texts)
         return PerplexityReport.of(self.score(texts, batch_size), texts, self.count_unknown(texts))
 
     def count_unknown(self, texts):
@@ -187,10 +195,7 @@ class LanguageModel:
         strategy = Sampling() if strategy is None else strategy
         if not isinstance(strategy, DecodingStrategy):
             raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
-        if isinstance(prompts, str):
-            raise ValueError(
-                f"`prompts` must be a list of strings, got the string {prompts[:40]!r}."
-            )
+        prompts = list_of_texts(prompts, "prompts")
         if not prompts:
             return []
         given = self._ragged_ids(prompts)
@@ -237,9 +242,7 @@ class LanguageModel:
         Raises:
             ValueError: if `texts` is a string.
         """
-        if isinstance(texts, str):
-            raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
-        texts = list(texts)
+        texts = list_of_texts(texts)
         if not texts:
             return []
         ids = tokenize_sentences(self.tokenizer, texts)
@@ -247,4 +250,4 @@ class LanguageModel:
 
     def _ragged_ids(self, texts):
         """Tokenize, without the beginning and the end of the sentence."""
-        return self.tokenizer.encode(tf.constant(texts, tf.string))
+        return tokenize_texts(self.tokenizer, texts)

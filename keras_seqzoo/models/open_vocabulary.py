@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 
-from keras_seqzoo.checks import check_integer, check_share
+from keras_seqzoo.checks import check_integer, check_share, list_of_texts
 from keras_seqzoo.models.language_model import LanguageModel, PerplexityReport
 from keras_seqzoo.tokenizers import WordTokenizer
+
+CHARACTERS = 0x110000  # of Unicode
 
 
 class OpenVocabulary:
@@ -24,12 +26,14 @@ class OpenVocabulary:
         P(w | h) = P_model([UNK] | h) P_unk(w)    for words that are not in the vocabulary,
 
     and what the model says for all others. P_unk is uniform over as many words as there may be, or
-    the probability of a word's letters.
+    the probability of a word's letters. A letter that the model of letters does not know has its
+    probability of `[UNK]` by 1 / 1,114,112, the characters of Unicode.
 
     Args:
         model: a `LanguageModel` with a `WordTokenizer`.
         weight: number from 0 to 1, or `None`.
-        vocabulary_size: int, how many words there may be, if `spelling` is `None`.
+        vocabulary_size: int, how many words there may be, the known ones counted, if `spelling` is
+            `None`.
         spelling: a `LanguageModel` of words, whose texts are letters with spaces between, or
             `None`.
 
@@ -56,14 +60,17 @@ class OpenVocabulary:
             )
         self.model = model
         self.weight = None if weight is None else check_share("weight", weight, " or None")
-        self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=1)
+        known = len(model.tokenizer.words) if spelling is None else 1
+        self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=known)
         self.spelling = spelling
 
     def score(self, texts, batch_size=64):
         """Compute the log probability of sentences; see `LanguageModel.score`."""
-        texts = list(texts)
-        known = set(self.model.tokenizer.words)
-        sentences = [text.split() for text in texts]
+        texts = list_of_texts(texts)
+        tokenizer = self.model.tokenizer
+        known = set(tokenizer.words)
+        rows = tokenizer.cut(tokenizer.normalize(texts)).to_list()
+        sentences = [[word.decode() for word in words] for words in rows]
         scores = []
         spelled = self._words({word for own in sentences for word in own}, known)
         for words, own in zip(sentences, self.model.token_scores(texts, batch_size), strict=True):
@@ -85,9 +92,19 @@ class OpenVocabulary:
 
         The events are the same: words, unknown ones too, and the ends of sentences.
         """
-        texts = list(texts)
-        scores = self.score(texts, batch_size)
-        return PerplexityReport.of(scores, texts, self.model.count_unknown(texts))
+        texts = list_of_texts(texts)
+        unknown = self.model.count_unknown(texts)
+        return PerplexityReport.of(
+            self.score(texts, batch_size), texts, unknown, self._unknown_words()
+        )
+
+    def _unknown_words(self):
+        own = "that of its letters"
+        if self.spelling is None:
+            own = f"1 / {self.vocabulary_size}"
+        if self.weight is None:
+            return f"that of [UNK] times {own}"
+        return f"{self.weight:g} times {own}, for known words too"
 
     def _words(self, words, known):
         """Gives log P_unk of words, of those that are needed, as a dict."""
@@ -96,5 +113,12 @@ class OpenVocabulary:
         words = sorted(words)
         if self.spelling is None:
             return dict.fromkeys(words, -math.log(self.vocabulary_size))
-        spelled = self.spelling.score([" ".join(word) for word in words])
-        return {word: score for word, (score, _) in zip(words, spelled, strict=True)}
+        letters = [" ".join(word) for word in words]
+        unknown = self.spelling.tokenizer.unk_token_id
+        strange = [np.count_nonzero(ids == unknown) for ids in self.spelling.sentence_ids(letters)]
+        return {
+            word: score - number * math.log(CHARACTERS)
+            for word, (score, _), number in zip(
+                words, self.spelling.score(letters), strange, strict=True
+            )
+        }

@@ -139,7 +139,8 @@ class RecurrentLanguageModel(
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `Sampling()`.
             streams: int, the rows of each batch, which go on where those of the batch before
-                ended, or `None` for rows of their own.
+                ended, or `None` for rows of their own. Goes with a `SequenceCrossentropy` and
+                without metrics.
             **kwargs: see `keras_hub.models.CausalLM.compile`.
         """
         if optimizer == "auto":

@@ -31,7 +31,7 @@ class RunningText(LanguageModel):
 
     Example:
     ```python
-    model = RecurrentLanguageModel.from_preset("lstm_imdb")
+    model = RecurrentLanguageModel.from_preset("lstm_bpe_imdb")
     RunningText(model).perplexity(sentences)
     CacheLanguageModel(RunningText(model), weight=0.05).perplexity(sentences)
     ```

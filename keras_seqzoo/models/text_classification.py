@@ -7,11 +7,12 @@ import keras_hub
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.length_buckets import sort_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
-from keras_seqzoo.models.text_labels import TextLabels, list_of_texts
+from keras_seqzoo.models.text_labels import TextLabels
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 

@@ -13,13 +13,6 @@ probability is at least a half. `probabilities` is a dict of the probability of 
 """
 
 
-def list_of_texts(texts):
-    """Gives a list of strings, or raises `ValueError` where there is one string."""
-    if isinstance(texts, str):
-        raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
-    return list(texts)
-
-
 class TextLabels:
     """Mixin of text classifiers: labels by name.
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy, Sampling
-from keras_seqzoo.models.language_model import LanguageModel, tokenize_sentences
+from keras_seqzoo.models.language_model import LanguageModel, tokenize_sentences, tokenize_texts
 from keras_seqzoo.serving.saved_functions import write_text_functions
 
 
@@ -58,7 +58,8 @@ def export_language_model(model, directory, strategy=None, max_length=64):
     found = strategy.giving(strategy.most_hypotheses)
 
     def generate(text):
-        hypotheses = model.search(tokenizer.encode(text)[:, :max_length], found, max_length)
+        ids = tokenize_texts(tokenizer, text)
+        hypotheses = model.search(ids[:, :max_length], found, max_length)
         n_best, length = hypotheses.tokens.shape[1:]
         texts = tokenizer.detokenize(tf.reshape(hypotheses.tokens, [-1, length]))
         return {"generated": tf.reshape(texts, [-1, n_best]), "scores": hypotheses.scores}

@@ -4,6 +4,7 @@ import gzip
 import math
 
 import pytest
+import tensorflow as tf
 
 from keras_seqzoo.models import NGramLanguageModel
 from keras_seqzoo.tokenizers import WordTokenizer
@@ -47,7 +48,8 @@ def test_score(seqzoo, arpa):
     perplexity = math.exp(-sum(score for score, _ in scores) / 7)
     assert result.errors == (
         f"perplexity {perplexity:.6g} of 7 tokens, the ends of lines counted; "
-        "1 of them unknown words\n"
+        "1 of them unknown words, each with the probability of [UNK]; "
+        f"{model.perplexity(lines).bits_per_character:.4g} bits a character\n"
     )
 
 
@@ -72,6 +74,9 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
     assert result.status == 0 and "UNK" not in result.output
     result = seqzoo("generate", "--preset", path, "--beam", 3, "")
     assert result.status == 0 and "UNK" not in result.output
+    result = seqzoo("export", "--preset", path, "--to", tmp_path / "served", "--n-best", 50)
+    served = tf.saved_model.load(result.output.strip()).signatures["serving_default"]
+    assert not any(b"UNK" in text for text in served(tf.constant([""]))["generated"][0].numpy())
 
 
 @pytest.mark.parametrize(
@@ -87,6 +92,10 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
         (("score", "--preset", "none.arpa"), "no such file: none.arpa"),
         (("generate", "--preset", "model", "a"), "There is no preset 'model'"),
         (("generate", "--preset", "model.arpa", "--beam", 2, "--samples", 3, "a"), "--samples 3"),
+        (
+            ("generate", "--preset", "model.arpa", "--beam", 2, "--top-k", 3, "a"),
+            "--top-k does not go with --beam",
+        ),
         (("generate", "--preset", "model.arpa", "--max-length", 1, "a dog"), "'a dog' has 2"),
         (("generate", "--preset", "model.arpa", "--temperature", 0, "a"), "temperature"),
     ],

@@ -199,6 +199,15 @@ def test_export(seqzoo, preset, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ("train", "lm", "--train", "a", "--valid", "a", "--out", "b", "--decay", 0.5),
+            "--decay goes with --schedule plateau",
+        ),
+        (
+            ("train", "lm", "--train", "a", "--valid", "a", "--out", "b", "--untied")
+            + ("--softmax", "nce"),
+            "--untied goes with --softmax full",
+        ),
         (("train", "lm", "--train", "none", "--valid", "v", "--out", "new"), "no such file: none"),
         (("train", "lm", "--dropout", 1.0, "--train", "t", "--valid", "v", "--out", "n"), "0<=x<1"),
         (("score", "--preset", "none"), "There is no preset 'none'"),

@@ -34,10 +34,10 @@ def test_words_that_were_rare_in_training(spelling):
     tokenizer = WordTokenizer.train(TEXT, minimum_count=2)
     model = NGramLanguageModel.train(TEXT, 2, WittenBell(), tokenizer)
     found = OpenVocabulary(model, weight=None, vocabulary_size=500, spelling=spelling)
-    word = -math.log(500) if spelling is None else LETTERS.score(["c o w"])[0][0]
-    [(score, tokens)] = found.score(["the cow sat"])
+    word = -math.log(500) if spelling is None else LETTERS.score(["c o d"])[0][0]
+    [(score, tokens)] = found.score(["the cod sat"])
     assert tokens == 4
-    assert score == pytest.approx(model.score(["the cow sat"])[0][0] + word, rel=1e-5)
+    assert score == pytest.approx(model.score(["the cod sat"])[0][0] + word, rel=1e-5)
 
 
 def test_probabilities_of_all_words_sum_to_one():
@@ -55,6 +55,23 @@ def test_probabilities_of_all_words_sum_to_one():
     assert total + unknown == pytest.approx(1.0, rel=1e-5)
 
 
+def test_words_are_those_of_the_tokenizer():
+    tokenizer = WordTokenizer.train(TEXT, normalization=["lowercase"], split_punctuation=True)
+    model = NGramLanguageModel.train(TEXT, 2, WittenBell(), tokenizer)
+    open_model = OpenVocabulary(model, weight=0.1)
+    assert open_model.score(["The CAT, sat"]) == open_model.score(["the cat , sat"])
+    assert open_model.perplexity(["The CAT, sat"]).unknown == 1
+    assert OpenVocabulary(model, weight=0.0).score(["The Cat"]) == model.score(["the cat"])
+
+
+def test_unknown_letters_share_a_probability():
+    texts = ["東", "d東"]
+    found = OpenVocabulary(MODEL, weight=1.0, spelling=LETTERS)._words(set(texts), set())
+    for word in texts:
+        [(score, _)] = LETTERS.score([" ".join(word)])
+        assert found[word] == pytest.approx(score - math.log(0x110000))
+
+
 def test_perplexity():
     texts = ["the cow", "a dog sat"]
     model = OpenVocabulary(MODEL)
@@ -62,6 +79,10 @@ def test_perplexity():
     total = sum(score for score, _ in model.score(texts))
     assert (found.events, found.unknown) == (7, 1)
     assert found.perplexity == pytest.approx(math.exp(-total / 7))
+    assert found.unknown_words == "0.05 times 1 / 1000000, for known words too"
+    rare = OpenVocabulary(MODEL, weight=None, spelling=LETTERS).perplexity(texts)
+    assert rare.unknown_words == "that of [UNK] times that of its letters"
+    assert MODEL.perplexity(texts).unknown_words == "that of [UNK]"
     assert OpenVocabulary(MODEL, weight=0.0).perplexity(["the cow"]).perplexity == math.inf
 
 
@@ -71,7 +92,9 @@ def test_perplexity():
         (lambda: OpenVocabulary("model"), "`model` must be a LanguageModel.*'model'"),
         (lambda: OpenVocabulary(MODEL, spelling=1), "`spelling` must be a LanguageModel.*1"),
         (lambda: OpenVocabulary(MODEL, weight=1.5), "`weight`.*from 0 to 1 or None.*1.5"),
-        (lambda: OpenVocabulary(MODEL, vocabulary_size=0), "`vocabulary_size`.*0"),
+        (lambda: OpenVocabulary(MODEL, vocabulary_size=5), "`vocabulary_size`.*at least 6.*5"),
+        (lambda: OpenVocabulary(MODEL).score("the cat"), "`texts` must be a list"),
+        (lambda: OpenVocabulary(MODEL).perplexity("the cat"), "`texts` must be a list"),
         (lambda: OpenVocabulary(MODEL).perplexity([]), "`texts` must have at least one"),
         (
             lambda: OpenVocabulary(

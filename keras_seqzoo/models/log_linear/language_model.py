@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_rate
+from keras_seqzoo.checks import check_integer, check_rate, list_of_texts
 from keras_seqzoo.models.fixed_context_language_model import FixedContextLanguageModel
 from keras_seqzoo.models.log_linear.columns import Columns, add_columns, collect_columns
 from keras_seqzoo.models.log_linear.context_features import NONE, mix, previous_tokens
@@ -139,7 +139,7 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or an argument is out of its range.
         """
-        texts = list(texts)
+        texts = list_of_texts(texts)
         check_integer("order", order, minimum=2)
         check_integer("minimum_count", minimum_count, minimum=0)
         if not texts:

@@ -131,6 +131,11 @@ class _Reader:
             scores.append(score)
             backoffs.append(backoff)
         self._expect("\\end\\")
+        while not len(rows[-1]):  # what pruning left of the longest order
+            rows, scores, backoffs = rows[:-1], scores[:-1], backoffs[:-1]
+            if not rows:
+                raise ValueError(f"{self._path} is an ARPA file without an n-gram.")
+            backoffs[-1][:] = 0.0
         return words, rows, scores, backoffs
 
     def _entries(self, n, size):
@@ -149,6 +154,7 @@ class _Reader:
                 raise self._error(f"a number, {n} words and perhaps a number", line.strip())
             names += parts
         scores[scores <= ZERO] = -math.inf
+        backoffs[backoffs <= ZERO] = -math.inf
         return names, scores * math.log(10), backoffs * math.log(10)
 
     def _line(self):

@@ -29,7 +29,7 @@ class BackoffTable(NamedTuple):
 
     def keys(self, vocabulary_size):
         """Gives what sorts the n-grams and finds them, context · V + word: int64 `(M,)`."""
-        return self.contexts * np.int64(vocabulary_size) + self.words
+        return self.contexts.astype(np.int64) * vocabulary_size + self.words
 
 
 def estimate(ids, order, vocabulary_size, begin, estimator, excluded=()):

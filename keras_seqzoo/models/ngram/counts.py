@@ -35,7 +35,7 @@ def count_ngrams(ids, order, vocabulary_size, begin):
     """Counts all n-grams up to an order, within sentences.
 
     Sorts the text's n-grams of each order, of which each is a pair of its context and a word: the
-    time is O(order · tokens · log tokens), and at most some 40 bytes a token are taken beside the
+    time is O(order · tokens · log tokens), and at most some 100 bytes a token are taken beside the
     tables, which have 21 bytes an n-gram.
 
     Args:
@@ -87,7 +87,7 @@ def count_ngrams(ids, order, vocabulary_size, begin):
         ends = ends[ends - starts[ends] >= n - 1]
         if not len(ends):
             break
-        keys = found[ends - 1] * np.int64(vocabulary_size) + ids[ends]
+        keys = found[ends - 1].astype(np.int64) * vocabulary_size + ids[ends]
         ranked = np.argsort(keys)
         keys = keys[ranked]
         new = np.ones(len(keys), bool)

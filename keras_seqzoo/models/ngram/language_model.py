@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_integer, list_of_texts
 from keras_seqzoo.models.language_model import LanguageModel, tokenize_sentences
 from keras_seqzoo.models.ngram.arpa import BEGIN, END, UNKNOWN, read_arpa, save_arpa, write_arpa
 from keras_seqzoo.models.ngram.backoff import build, estimate
@@ -67,7 +67,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or an argument is out of its range.
         """
-        texts = list(texts)
+        texts = list_of_texts(texts)
         order = check_integer("order", order, minimum=1)
         estimator = KneserNey() if estimator is None else estimator
         if not isinstance(estimator, Estimator):
@@ -102,7 +102,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or `order` is out of its range.
         """
-        texts, held_out = list(texts), list(held_out)
+        texts, held_out = list_of_texts(texts), list_of_texts(held_out, "held_out")
         order = check_integer("order", order, minimum=1)
         if not texts or not held_out:
             raise ValueError("`texts` and `held_out` must have at least one sentence each.")

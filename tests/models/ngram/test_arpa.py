@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from keras_seqzoo.models.ngram import NGramLanguageModel, WittenBell
+from keras_seqzoo.models.ngram import MaximumLikelihood, NGramLanguageModel, WittenBell
 from keras_seqzoo.models.ngram.arpa import read_arpa
 from keras_seqzoo.models.ngram.backoff import build, log_probability
 
@@ -78,6 +78,23 @@ def test_round_trip(tmp_path, order, name):
     sentences = [*TEXT, "a cat on the dog", "the unknown words sat"]
     np.testing.assert_allclose(model.score(sentences), other.score(sentences), rtol=1e-5)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_has_no_probability_keeps_none(tmp_path):
+    model = NGramLanguageModel.train(TEXT, 2, MaximumLikelihood())
+    model.save_arpa(tmp_path / "model.arpa")
+    other = NGramLanguageModel.from_arpa(tmp_path / "model.arpa")
+    np.testing.assert_allclose(model.score(TEXT), other.score(TEXT), rtol=1e-5)
+    [(score, _)], [(own, _)] = other.score(["a cat"]), model.score(["a cat"])
+    assert score == own == -math.inf
+
+
+def test_orders_that_pruning_left_empty(tmp_path):
+    text = FILE.replace("ngram 3=1", "ngram 3=0").replace("-0.05\t<s> a b\n", "")
+    model = NGramLanguageModel.from_arpa(write(tmp_path, text))
+    assert model.lookup.sizes == [7, 3]
+    [(score, _)] = model.score(["a b"])
+    assert score == pytest.approx((-0.1 - 0.3 - 0.6) * math.log(10), rel=1e-5)
 
 
 def test_the_text_of_a_file(tmp_path):

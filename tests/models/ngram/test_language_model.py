@@ -4,6 +4,11 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.decoding import BeamSearch, Greedy, Sampling
+from keras_seqzoo.models import (
+    CacheLanguageModel,
+    InterpolatedLanguageModel,
+    LogLinearLanguageModel,
+)
 from keras_seqzoo.models.ngram import NGramLanguageModel, WittenBell
 from keras_seqzoo.tokenizers import BytePairTokenizer, WordTokenizer
 from tests.layer_checks import check_saved_model_in_fresh_process
@@ -52,6 +57,36 @@ def test_perplexity():
     assert found.log_probability == pytest.approx(total)
     assert found.perplexity == pytest.approx(np.exp(-total / 6))
     assert found.bits_per_character == pytest.approx(-total / np.log(2) / 15)
+
+
+def test_text_is_brought_into_its_normal_form():
+    tokenizer = WordTokenizer.train(TEXT, normalization=["lowercase"], add_bos=True)
+    plain, lowered = (
+        model(),
+        NGramLanguageModel.train(
+            [text.upper() for text in TEXT], order=3, estimator=WittenBell(), tokenizer=tokenizer
+        ),
+    )
+    assert lowered.score(["The Cat"]) == plain.score(["the cat"])
+    assert lowered.perplexity(["The Cat"]).unknown == 0
+    assert lowered.generate(["THE"], Greedy()) == plain.generate(["the"], Greedy())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda lm: lm.score("the cat"),
+        lambda lm: lm.perplexity("the cat"),
+        lambda lm: CacheLanguageModel(lm).score("the cat"),
+        lambda lm: InterpolatedLanguageModel.tuned([lm], "the cat"),
+        lambda lm: NGramLanguageModel.train("the cat"),
+        lambda lm: NGramLanguageModel.train_interpolated(TEXT, "the cat"),
+        lambda lm: LogLinearLanguageModel.for_text("the cat"),
+    ],
+)
+def test_a_string_is_not_read_letter_by_letter(use):
+    with pytest.raises(ValueError, match="must be a list of strings, got the string 'the cat'"):
+        use(model())
 
 
 def test_generation():
