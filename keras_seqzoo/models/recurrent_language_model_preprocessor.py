@@ -25,6 +25,8 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
         x: string tensor `(batch,)` or list of strings.
         y: not used, the labels come from `x`.
         sample_weight: not used, padding is what has weight 0.
+        training: bool; where it is true, tokenizers draw that can. `fit` on strings does not ask
+            for it; a dataset mapped with `preprocessor(x, training=True)` does.
 
     Returns:
         A tuple `(x, y, sample_weight)`: a dict of `token_ids` and `padding_mask`, int32 labels and
@@ -52,10 +54,10 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
             )
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
 
-    def call(self, x, y=None, sample_weight=None, sequence_length=None):
+    def call(self, x, y=None, sample_weight=None, sequence_length=None, training=False):
         """Tokenize sentences for training; see the class."""
         length = sequence_length or self.sequence_length
-        ids = self.tokenizer(tf.convert_to_tensor(x, tf.string))  # (batch, None)
+        ids = self.tokenizer(tf.convert_to_tensor(x, tf.string), training=training)  # (batch, None)
         start, end = (
             tf.fill([ids.nrows(), 1], id)
             for id in (self.tokenizer.start_token_id, self.tokenizer.end_token_id)

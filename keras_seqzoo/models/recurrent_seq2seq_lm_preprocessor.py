@@ -88,16 +88,17 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         """Nothing to build."""
         self.built = True
 
-    def encode_source(self, text, length=None):
+    def encode_source(self, text, length=None, training=False):
         """Turn source strings `(batch,)` into ragged int32 ids, cut to `length`, with `[EOS]`."""
         length = length or self.encoder_sequence_length
-        ids = self.encoder_tokenizer(text)[..., : length - 1]  # ragged (B, None)
+        ids = self.encoder_tokenizer(text, training=training)[..., : length - 1]  # ragged (B, None)
         return _append(ids, self.encoder_tokenizer.end_token_id)
 
-    def encode_target(self, text, length=None):
+    def encode_target(self, text, length=None, training=False):
         """Turn target strings `(batch,)` into ragged int32 ids with `[BOS]` and `[EOS]`."""
         length = length or self.decoder_sequence_length
-        ids = _append(self.tokenizer(text), self.tokenizer.end_token_id)[..., :length]
+        ids = self.tokenizer(text, training=training)
+        ids = _append(ids, self.tokenizer.end_token_id)[..., :length]
         return _prepend(ids, self.tokenizer.start_token_id)
 
     def pad(self, ids, length=None):
@@ -123,12 +124,17 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         encoder_sequence_length=None,
         decoder_sequence_length=None,
         sequence_length=None,
+        training=False,
     ):
-        """Make the inputs, labels and weights of training."""
+        """Make the inputs, labels and weights of training.
+
+        With `training=True` tokenizers draw that can. `fit` on strings does not ask for it; a
+        dataset mapped with `preprocessor(x, training=True)` does.
+        """
         encoder_length = encoder_sequence_length or self.encoder_sequence_length
         decoder_length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
-        source = self.encode_source(_as_batch(x["encoder_text"]), encoder_length)
-        target = self.encode_target(_as_batch(x["decoder_text"]), decoder_length)
+        source = self.encode_source(_as_batch(x["encoder_text"]), encoder_length, training)
+        target = self.encode_target(_as_batch(x["decoder_text"]), decoder_length, training)
         source_ids, source_mask = self.pad(source, encoder_length)
         target_ids, target_mask = self.pad(target, decoder_length + 1)
         inputs = {

@@ -17,9 +17,9 @@ class BytePairTokenizer(SentencePieceTokenizer):
     ever unknown. At byte level (Radford et al., 2019) training starts from the 256 bytes instead:
     no character is special, and pieces may be parts of characters.
 
-    BPE-dropout (Provilkov et al., 2020): called with `training=True`, as in `fit`, a tokenizer with
-    `dropout` leaves out each join with that probability, which gives other segmentations of the
-    same text. They are drawn in SentencePiece, whose generator no seed of TensorFlow sets.
+    BPE-dropout (Provilkov et al., 2020): called with `training=True`, itself or by a
+    preprocessor, a tokenizer with `dropout` leaves out each join with that probability, which gives
+    other segmentations of the same text. They are drawn in SentencePiece, whose generator no seed of TensorFlow sets.
 
     Special tokens and the exact round trip are those of `SentencePieceTokenizer`.
 

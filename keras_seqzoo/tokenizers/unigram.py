@@ -18,9 +18,9 @@ class UnigramTokenizer(SentencePieceTokenizer):
     `vocabulary_size` are left. Characters outside the vocabulary become their UTF-8 bytes, so
     nothing is ever unknown.
 
-    Subword regularisation (section 3.1 of the paper): called with `training=True`, as in `fit`, a
-    tokenizer with `nbest_size` draws one of the so many best segmentations, each with a probability
-    in proportion to `P(x_1 … x_M)^alpha`. Segmentations are drawn in SentencePiece, whose generator
+    Subword regularisation (section 3.1 of the paper): called with `training=True`, itself
+    or by a preprocessor, a tokenizer with `nbest_size` draws one of the so many best segmentations,
+    each with a probability in proportion to `P(x_1 … x_M)^alpha`. Segmentations are drawn in SentencePiece, whose generator
     no seed of TensorFlow sets.
 
     Special tokens and the exact round trip are those of `SentencePieceTokenizer`.

@@ -3,7 +3,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.models import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models import (
+    RecurrentLanguageModelPreprocessor,
+    RecurrentSeq2SeqLMPreprocessor,
+)
+from keras_seqzoo.tokenizers import BytePairTokenizer
 from tests.layer_checks import config_equal
 from tests.models.small import SENTENCES, preprocessor, tokenizer
 
@@ -49,6 +53,22 @@ def test_in_a_dataset():
     [(x, y, weights)] = dataset
     expected = preprocessor(length=12)(TEXTS)
     tf.nest.map_structure(np.testing.assert_array_equal, (x, y, weights), expected)
+
+
+def test_segmentations_are_drawn_where_that_is_asked_for():
+    drawing = BytePairTokenizer.train(SENTENCES, 300, dropout=0.5)
+    translation = RecurrentSeq2SeqLMPreprocessor(
+        drawing, encoder_sequence_length=60, decoder_sequence_length=60
+    )
+    language = RecurrentLanguageModelPreprocessor(drawing, sequence_length=60)
+    texts = tf.data.Dataset.from_tensors(SENTENCES[:1] * 20)
+    pairs = texts.map(lambda text: {"encoder_text": text, "decoder_text": text})
+    for training in (False, True):
+        [(x, y, _)] = pairs.map(lambda pair, on=training: translation(pair, training=on))
+        [(_, own, _)] = texts.map(lambda text, on=training: language(text, training=on))
+        for ids in (x["encoder_token_ids"], y, own):
+            found = len({tuple(row) for row in ids.numpy().tolist()})
+            assert found > 10 if training else found == 1
 
 
 def test_generation():

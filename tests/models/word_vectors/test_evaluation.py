@@ -1,4 +1,5 @@
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from keras_seqzoo.models.word_vectors import (
     WordVectors,
     evaluate_analogies,
     evaluate_similarities,
+    evaluation,
 )
 from keras_seqzoo.models.word_vectors.evaluation import _spearman
 
@@ -45,6 +47,21 @@ def test_analogies(vectors, tmp_path):
     path.write_text("man king woman\n")
     with pytest.raises(ValueError, match="line 1: four words"):
         evaluate_analogies(vectors, path)
+
+
+def test_memory_of_analogies(vectors, tmp_path, monkeypatch):
+    path = tmp_path / "questions"
+    path.write_text("man king woman queen\nman king boy queen\n" * 500)
+    matrix = np.concatenate([vectors.matrix, np.random.default_rng(0).normal(size=(5000, 20))])
+    more = WordVectors([*WORDS, *map(str, range(5000))], matrix)
+    monkeypatch.setattr(evaluation, "NUMBERS", 2**16)
+    tracemalloc.start()
+    assert evaluate_analogies(more, path).sections == {"": (500, 1000)}
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 5 * 2**20  # all questions at a time take 20 MB
+    monkeypatch.setattr(evaluation, "NUMBERS", 1)
+    assert evaluate_analogies(more, path).accuracy == 0.5
 
 
 def test_no_analogy_is_covered(vectors, tmp_path):

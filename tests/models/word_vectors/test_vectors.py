@@ -72,10 +72,14 @@ def test_fill(vectors):
     expected = before.copy()
     expected[[5, 7]] = 2 * np.array(MATRIX)[[3, 0]]
     np.testing.assert_allclose(embedding.get_weights()[0], expected)
+    special = WordVectors(["[UNK]", "king", "[PAD]"], MATRIX[:3])
+    tokenizer = WordTokenizer(["king", "[UNK]"])
+    rows = special.embedding_layer(tokenizer).get_weights()[0]
+    np.testing.assert_array_equal(rows, [*np.zeros((5, 3)), MATRIX[1], MATRIX[0]])
     narrow = keras.layers.Embedding(8, 2)
     narrow.build()
     with pytest.raises(ValueError, match=r"`embedding` must have the shape \(8, 3\)"):
-        vectors.fill(narrow, tokenizer)
+        vectors.fill(narrow, WordTokenizer(WORDS[:3]))
 
 
 @pytest.mark.parametrize(

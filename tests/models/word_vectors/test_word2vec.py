@@ -152,6 +152,33 @@ def test_words_that_are_not_known_are_left_out():
     assert words[1:4].tolist() == [0, 1, 1] and sentences[1:5].tolist() == [0, 0, 2, -1]
 
 
+@pytest.mark.parametrize("objective", ["negative-sampling", "hierarchical", "full"])
+@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+def test_mixed_precision(architecture, objective):
+    arguments = {"dimensions": 8, "architecture": architecture, "objective": objective}
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        models = [Word2Vec.for_text(TEXT, **arguments)]
+    finally:
+        keras.config.set_dtype_policy("float32")
+    models.append(Word2Vec.for_text(TEXT, dtype="mixed_bfloat16", **arguments))
+    for model in models:
+        model.compile()
+        before = model.vectors().matrix
+        history = model.fit(model.batches(TEXT), steps_per_epoch=1, verbose=0).history
+        assert np.isfinite(history["loss"][0])
+        assert model(np.array([0])).dtype == tf.float32
+        assert (
+            model.vectors().matrix.dtype == np.float32 and (model.vectors().matrix != before).any()
+        )
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["x y", "z"]])
+def test_texts_without_a_word_that_has_a_vector(texts):
+    with pytest.raises(ValueError, match="`texts` must have a word that has a vector"):
+        Word2Vec(WORDS, COUNTS).batches(texts)
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
