@@ -1,5 +1,6 @@
 """`seqzoo train vectors`."""
 
+from contextlib import nullcontext
 from typing import Annotated, Literal
 
 import keras
@@ -7,29 +8,39 @@ import tensorflow as tf
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.cli.options import Normalization
-from keras_seqzoo.cli.train_options import Seed, report
-from keras_seqzoo.data.output_files import check_output_path
+from keras_seqzoo.cli.options import Normalization, refuse_given
+from keras_seqzoo.cli.train_options import Description, Seed, report
+from keras_seqzoo.data.output_files import check_output_path, new_folder
 from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.texts import text_batches
 
+PRESET = "preset"
+
 EXAMPLES = """\b
 Examples:
   seqzoo train vectors --out vectors.txt --normalization lowercase --split-punctuation < some.txt
   seqzoo similar --vectors vectors.txt film actor
+  seqzoo train vectors --format preset --out my-vectors --normalization lowercase < some.txt
+  seqzoo train tag --vectors my-vectors --train train.conllu --valid dev.conllu --out my-tagger
 """
 
 
 def train_vectors(
-    out: Annotated[str, typer.Option(metavar="FILE", help="File of the vectors.")],
+    context: typer.Context,
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="File of the vectors, or new folder of the preset.")
+    ],
     text: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Text, or .gz of it; by default the input."),
     ] = None,
-    format: Annotated[Literal[FORMATS], typer.Option(help="Of the file.")] = "word2vec",
+    format: Annotated[
+        Literal[*FORMATS, PRESET],
+        typer.Option(help="Of the file; a preset has the tokenizer too, and starts other models."),
+    ] = "word2vec",
     normalization: Normalization = None,
     split_punctuation: Annotated[
         bool, typer.Option("--split-punctuation", help="Punctuation marks are words.")
@@ -54,41 +65,55 @@ def train_vectors(
         float, typer.Option(min=1e-6, help="The first; it falls to 0.")
     ] = 0.25,
     seed: Seed = 0,
+    description: Description = "Word vectors.",
 ):
     """Learn word vectors from text (word2vec).
 
     Words are what stands between white space; windows do not leave a line.
     """
-    check_output_path(out)
-    lines = text_lines(text)
-    if normalization or split_punctuation:
-        lines = _normal_lines(lines, list(map(str, normalization or [])), split_punctuation)
-    if phrases:
-        lines = Phrases.learn(lines, minimum_count, passes=phrases)(lines)
-    keras.utils.set_random_seed(seed)
-    model = Word2Vec.for_text(
-        lines,
-        minimum_count,
-        vocabulary_size,
-        dimensions=dimensions,
-        architecture=architecture,
-        objective=objective,
-        window=window,
-        negatives=negatives,
-        subsample=subsample,
-    )
-    report(f"{len(lines)} lines, {model.counts.sum()} words of {len(model.words)} kinds")
-    batches = model.batches(lines, seed=seed)
-    steps = epochs * batches.cardinality().numpy()
-    model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
-    for epoch in range(epochs):
-        history = model.fit(batches, verbose=0, shuffle=False).history
-        report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")
-    model.vectors().save(out, format)
+    if format != PRESET:
+        refuse_given(context, ("description",), "goes with --format preset")
+    elif phrases:
+        raise ValueError("--phrases does not go with --format preset: its tokenizer joins no words")
+    cutting = {
+        "normalization": list(map(str, normalization or [])),
+        "split_punctuation": split_punctuation,
+    }
+    with new_folder(out) if format == PRESET else nullcontext(check_output_path(out)) as place:
+        lines = text_lines(text)
+        if any(cutting.values()):
+            lines = _normal_lines(lines, cutting)
+        if phrases:
+            lines = Phrases.learn(lines, minimum_count, passes=phrases)(lines)
+        keras.utils.set_random_seed(seed)
+        model = Word2Vec.for_text(
+            lines,
+            minimum_count,
+            vocabulary_size,
+            dimensions=dimensions,
+            architecture=architecture,
+            objective=objective,
+            window=window,
+            negatives=negatives,
+            subsample=subsample,
+        )
+        report(f"{len(lines)} lines, {model.counts.sum()} words of {len(model.words)} kinds")
+        batches = model.batches(lines, seed=seed)
+        steps = epochs * batches.cardinality().numpy()
+        model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
+        for epoch in range(epochs):
+            history = model.fit(batches, verbose=0, shuffle=False).history
+            report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")
+        vectors = model.vectors()
+        if format == PRESET:
+            tokenizer = WordTokenizer(vectors.words, **cutting)
+            vectors.save_to_preset(place, tokenizer, {"description": description})
+        else:
+            vectors.save(place, format)
 
 
-def _normal_lines(lines, normalization, split_punctuation):
-    tokenizer = WordTokenizer(normalization=normalization, split_punctuation=split_punctuation)
+def _normal_lines(lines, cutting):
+    tokenizer = WordTokenizer(**cutting)
     normal = []
     for batch in text_batches(lines):
         words = tokenizer.cut(tokenizer.normalize(batch))

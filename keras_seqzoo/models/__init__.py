@@ -8,6 +8,7 @@ from keras_seqzoo.models.convolutional_text_classifier import (
     ConvolutionalTextClassifier,
     ConvolutionalTextClassifierPreprocessor,
 )
+from keras_seqzoo.models.dynamic_evaluation import DynamicEvaluation
 from keras_seqzoo.models.encoder_decoder import Decoder, Encoder, EncoderDecoder, TeacherForcing
 from keras_seqzoo.models.feature_text_classifier import FeatureTextClassifier
 from keras_seqzoo.models.feed_forward_language_model import FeedForwardLanguageModel
@@ -37,7 +38,7 @@ from keras_seqzoo.models.recurrent_text_classifier import (
     RecurrentTextClassifierPreprocessor,
 )
 from keras_seqzoo.models.rescoring import rescore
-from keras_seqzoo.models.running_text import DynamicEvaluation, RunningText
+from keras_seqzoo.models.running_text import RunningText
 from keras_seqzoo.models.translation import Translation
 from keras_seqzoo.models.unknown_words import replace_unknown_words
 from keras_seqzoo.models.word_alignment import WordAlignment, word_alignment
