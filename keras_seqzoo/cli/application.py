@@ -69,7 +69,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     **SETTINGS,
 )
-train = typer.Typer(help="Train a model; Ctrl-C stops it, the same command goes on.", **SETTINGS)
+train = typer.Typer(
+    help="Train a model. Ctrl-C stops translate, lm, classify and tag; the same command goes on.",
+    **SETTINGS,
+)
 
 app.command("list")(list_names)
 app.command("translate", cls=SectionedCommand, epilog=TRANSLATE_EXAMPLES)(translate)

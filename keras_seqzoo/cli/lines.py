@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data import read_lines
+from keras_seqzoo.data.text_files import read_rows
 
 CHUNK = 2000  # lines translated at a time: enough to batch by length, few enough to hold
 
@@ -39,10 +39,14 @@ def input_chunks(texts):
 
 
 def text_lines(path):
-    """Gives the lines of a text file, or of standard input where there is no path."""
+    """Gives the lines of a text file, or of standard input where there is no path.
+
+    Both are read as `read_rows` does.
+    """
     if path is not None:
-        return read_lines(path)
-    return [line for _, chunk in input_chunks(None) for line in chunk]
+        return read_rows(path)
+    lines = [line for _, chunk in input_chunks(None) for line in chunk]
+    return [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
 
 
 def check_lengths(model, lines, first=1, truncate=True, place="line"):

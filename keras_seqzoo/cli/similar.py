@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import write_lines
-from keras_seqzoo.cli.options import Preset
+from keras_seqzoo.cli.options import Preset, refuse_given
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 
@@ -19,6 +19,7 @@ Examples:
 
 
 def similar(
+    context: typer.Context,
     words: Annotated[list[str], typer.Argument(metavar="WORD")],
     preset: Preset = DEFAULT_VECTORS,
     vectors: Annotated[
@@ -38,8 +39,10 @@ def similar(
     if analogy and len(words) != 3:
         raise ValueError(f"--analogy needs three words, got {len(words)}")
     if vectors is None:
+        refuse_given(context, ("format",), "goes with --vectors")
         loaded = WordVectors.from_preset(preset)
     else:
+        refuse_given(context, ("preset",), "cannot be given with --vectors")
         loaded = WordVectors.load(vectors, format)
     for word in words:
         if word not in loaded:

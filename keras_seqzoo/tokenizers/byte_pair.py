@@ -1,10 +1,12 @@
 """Byte-pair encoding."""
 
+import itertools
+
 import keras
 
 from keras_seqzoo.checks import check_rate
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
-from keras_seqzoo.tokenizers.sentence_piece_model import BYTES, RESERVED, SPACE, proto_of_pieces
+from keras_seqzoo.tokenizers.sentence_piece_model import RESERVED, SPACE, proto_of_pieces
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -19,7 +21,8 @@ class BytePairTokenizer(SentencePieceTokenizer):
 
     BPE-dropout (Provilkov et al., 2020): called with `training=True`, itself or by a
     preprocessor, a tokenizer with `dropout` leaves out each join with that probability, which gives
-    other segmentations of the same text. They are drawn in SentencePiece, whose generator no seed of TensorFlow sets.
+    other segmentations of the same text. They are drawn in SentencePiece, whose generator no seed
+    of TensorFlow sets.
 
     Special tokens and the exact round trip are those of `SentencePieceTokenizer`.
 
@@ -104,7 +107,8 @@ class BytePairTokenizer(SentencePieceTokenizer):
         """Makes a tokenizer of a table of merges, such as other programs have learned.
 
         Args:
-            merges: list of pairs of strings, in the order in which they are done.
+            merges: list of pairs of strings, in the order in which they are done. A text is cut by
+                the concatenations alone: each must come of its pair when the others are done.
             characters: string, characters that are in no merge; others become bytes.
             end_of_word: string or `None`. What stands at the end of a word's last symbol in the
                 merges, such as `"</w>"`. Without it words have no mark, and a space is a character
@@ -115,14 +119,15 @@ class BytePairTokenizer(SentencePieceTokenizer):
             A tokenizer of this class.
 
         Raises:
-            ValueError: if a merge is not a pair of strings that are not empty.
+            ValueError: if a merge is not a pair of strings that are not empty, or the tokenizer's
+                own `merges` make a symbol of another pair, or in another order.
 
         Example:
         >>> tokenizer = BytePairTokenizer.from_merges([("a", "b"), ("d", "ab")])
         >>> [tokenizer.id_to_token(id) for id in tokenizer("dabba").numpy()]
         ['dab', 'b', 'a']
         """
-        pieces, alphabet = [], dict.fromkeys(characters)
+        table, alphabet = [], dict.fromkeys(characters)
         for merge in merges:
             if len(merge) != 2 or not all(isinstance(part, str) and part for part in merge):
                 raise ValueError(f"`merges` must hold pairs of strings. Received: {merge!r}")
@@ -130,15 +135,17 @@ class BytePairTokenizer(SentencePieceTokenizer):
             if end_of_word is not None:
                 right = right.removesuffix(end_of_word) + SPACE * right.endswith(end_of_word)
             alphabet.update(dict.fromkeys(left + right))
-            pieces.append(left + right)
+            table.append((left, right))
         alphabet.setdefault(SPACE)
         if end_of_word is not None:  # a last character and its mark are one symbol from the start
-            pieces = [character + SPACE for character in alphabet if character != SPACE] + pieces
+            table = [(character, SPACE) for character in alphabet if character != SPACE] + table
         scores = {}
-        for piece in [*pieces, *alphabet]:
+        for piece in [*map("".join, table), *alphabet]:
             scores.setdefault(piece, -float(len(scores)))
         mark = None if end_of_word is None else "suffix"
-        return cls(proto_of_pieces(scores, cls.model_type, mark=mark), **kwargs)
+        tokenizer = cls(proto_of_pieces(scores, cls.model_type, mark=mark), **kwargs)
+        _check_replay(table, tokenizer.merges)
+        return tokenizer
 
     @property
     def byte_level(self):
@@ -151,7 +158,7 @@ class BytePairTokenizer(SentencePieceTokenizer):
         """The table of merges: a list of pairs of strings, in the order in which they are done."""
         rank = {}
         for piece in self.get_vocabulary()[RESERVED:]:
-            if len(piece) > 1 and piece not in BYTES:
+            if len(piece) > 1:
                 rank[piece] = len(rank)
         return [_last_merge(piece, rank) for piece in rank]
 
@@ -164,6 +171,24 @@ class BytePairTokenizer(SentencePieceTokenizer):
     def get_config(self):
         """Returns the arguments of the constructor, `proto` as `None`: it is saved as an asset."""
         return {**super().get_config(), "dropout": self.dropout}
+
+
+def _check_replay(table, merges):
+    """Raises `ValueError` where a table's merges are not done as it has them.
+
+    SentencePiece joins all neighbours whose concatenation is a piece. In a table whose order is
+    right, only one pair of each piece ever stands side by side: that of `merges`.
+    """
+    done = set(merges)
+    given = [merge for merge in dict.fromkeys(table) if merge in done]
+    for wanted, merge in itertools.zip_longest(merges, given):
+        if wanted != merge:
+            piece = "".join(wanted)
+            same = [merge for merge in table if "".join(merge) == piece]
+            raise ValueError(
+                f"`merges` must make {piece!r} of {wanted}, which earlier merges leave "
+                f"side by side. Received: {same}"
+            )
 
 
 def _last_merge(piece, rank):

@@ -32,7 +32,7 @@ def write_pieces(path, pieces):
 def read_pieces(path):
     """Reads what `write_pieces` wrote: a list of strings."""
     with open(path, encoding="utf-8", newline="\n") as file:
-        return file.read().removesuffix("\n").split("\n")
+        return [line.removesuffix("\n") for line in file]
 
 
 def join_surfaces(surfaces, ids, first=""):

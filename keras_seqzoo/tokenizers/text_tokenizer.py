@@ -106,7 +106,9 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
     def set_vocabulary(self, tokens):
         """Sets the tokens of all ids, the special ones first."""
         self._vocabulary = tuple(tokens)
-        self._ids = {token: id for id, token in enumerate(self._vocabulary)}
+        self._ids = {}
+        for id, token in enumerate(self._vocabulary):
+            self._ids.setdefault(token, id)  # text that spells a special token does not take its id
         self._update_special_token_ids()
 
     @property

@@ -6,6 +6,8 @@ from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
 from keras_seqzoo.tokenizers.sentence_piece_model import proto_of_pieces
 
+MOST_SEGMENTATIONS = 512  # SentencePiece's limit
+
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class UnigramTokenizer(SentencePieceTokenizer):
@@ -20,16 +22,16 @@ class UnigramTokenizer(SentencePieceTokenizer):
 
     Subword regularisation (section 3.1 of the paper): called with `training=True`, itself
     or by a preprocessor, a tokenizer with `nbest_size` draws one of the so many best segmentations,
-    each with a probability in proportion to `P(x_1 … x_M)^alpha`. Segmentations are drawn in SentencePiece, whose generator
-    no seed of TensorFlow sets.
+    each with a probability in proportion to `P(x_1 … x_M)^alpha`. They are drawn in SentencePiece,
+    whose generator no seed of TensorFlow sets.
 
     Special tokens and the exact round trip are those of `SentencePieceTokenizer`.
 
     Args:
         proto: bytes, a serialised SentencePiece model as made by `train`, or `None` for a tokenizer
             whose model comes later by `load_assets`.
-        nbest_size: int, how many segmentations to draw from: 1, by default, always takes the best,
-            -1 draws from all.
+        nbest_size: int, how many segmentations to draw from, at most 512: 1, by default, always
+            takes the best, -1 draws from all.
         alpha: float above 0: near 0 all are drawn alike often, the higher the more the best.
         **kwargs: those of `TextTokenizer`.
 
@@ -53,8 +55,10 @@ class UnigramTokenizer(SentencePieceTokenizer):
 
     def __init__(self, proto=None, nbest_size=1, alpha=0.1, **kwargs):
         check_integer("nbest_size", nbest_size, minimum=-1)
-        if not nbest_size:
-            raise ValueError("`nbest_size` must be -1 or at least 1. Received 0.")
+        if not nbest_size or nbest_size > MOST_SEGMENTATIONS:
+            raise ValueError(
+                f"`nbest_size` must be -1 or from 1 to {MOST_SEGMENTATIONS}. Received {nbest_size}."
+            )
         if check_number("alpha", alpha) <= 0:
             raise ValueError(f"`alpha` must be above 0. Received {alpha!r}.")
         super().__init__(proto, **kwargs)

@@ -72,7 +72,10 @@ class WordTokenizer(TableTokenizer):
 
     def set_pieces(self, pieces):
         """Sets the words, a list of strings."""
-        super().set_pieces(check_words("words", pieces))
+        words = check_words("words", pieces)
+        if not words:
+            raise ValueError("`words` must have a word. Received none.")
+        super().set_pieces(words)
         first = len(SPECIAL_TOKENS)
         ids = range(first, first + len(self.words))
         self._table = string_table(self.words, ids, default=SPECIAL_TOKENS.index(UNK))

@@ -65,6 +65,16 @@ def test_tokens(seqzoo, tmp_path):
     assert seqzoo("tokenize", "--preset", tmp_path / "characters", "a \t").output == "a ▁ \\t\n"
 
 
+def test_line_ends_and_byte_order_marks_are_no_characters(seqzoo, tmp_path):
+    path, content = tmp_path / "crlf.txt", "\ufeffab\r\nc\r\n".encode()
+    path.write_bytes(content)
+    options = ("train", "tokenizer", "--kind", "character")
+    assert seqzoo(*options, "--text", path, "--out", tmp_path / "of_file").status == 0
+    assert seqzoo(*options, "--out", tmp_path / "of_input", stdin=content).status == 0
+    for name in ("of_file", "of_input"):
+        assert TextTokenizer.from_preset(tmp_path / name).characters == ["a", "b", "c"]
+
+
 def test_of_a_model(seqzoo):
     result = seqzoo("tokenize", "--preset", DEFAULT_PRESET, "--ids", "a b")
     assert result.status == 0 and result.output.split()
@@ -112,3 +122,9 @@ def test_errors(seqzoo, tmp_path, monkeypatch, arguments, message):
     assert message in result.errors and result.errors.count("\n") == 1
     assert (tmp_path / "full/file").read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == ["full"]
+
+
+def test_help_of_training_promises_no_more_than_is_true(seqzoo):
+    said = " ".join(seqzoo("train", "--help").output.split("Options:")[0].split())
+    promised = said.partition("Ctrl-C")[2]
+    assert all(command in promised for command in ("translate", "lm", "classify", "tag"))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.tokenizers import TextTokenizer
 
 TEXT = "King rules land.\nQueen rules land.\n\nDog eats bone\nCat eats bone\n" * 30
 OPTIONS = ("--dimensions", 8, "--window", 2, "--subsample", 0, "--epochs", 2, "--minimum-count", 2)
@@ -55,6 +56,11 @@ def test_other_kinds(seqzoo, tmp_path):
         (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
         (("similar", "--vectors", "good", "--analogy", "king"), "needs three words, got 1"),
         (("similar", "--vectors", "good", "--format", "glove", "king"), "word2vec's format"),
+        (
+            ("similar", "--vectors", "good", "--preset", "p", "king"),
+            "--preset cannot be given with --vectors",
+        ),
+        (("similar", "--format", "glove", "king"), "--format goes with --vectors"),
         (("similar", "--vectors", "good"), "WORD"),
     ],
 )
@@ -65,3 +71,23 @@ def test_errors(seqzoo, tmp_path, monkeypatch, arguments, message):
     assert result.status == 2
     assert message in result.errors and result.errors.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["good"]
+
+
+def test_a_preset(seqzoo, tmp_path):
+    out = tmp_path / "new"
+    flags = ("--normalization", "lowercase", "--split-punctuation", "--format", "preset")
+    result = seqzoo("train", "vectors", *OPTIONS, *flags, "--out", out, stdin=TEXT.encode())
+    assert result.status == 0, result.errors
+    vectors, tokenizer = WordVectors.from_preset(out), TextTokenizer.from_preset(out)
+    assert tokenizer.words == vectors.words and "king" in vectors
+    layer = vectors.embedding_layer(tokenizer)
+    found = layer(tokenizer(["KING."]))[0]
+    np.testing.assert_array_equal(found, [vectors["king"], vectors["."]])
+    result = seqzoo("similar", "--preset", out, "--number", 1, "king")
+    assert result.status == 0 and result.output.startswith("king\t")
+    again = seqzoo("train", "vectors", *OPTIONS, *flags, "--out", out, stdin=TEXT.encode())
+    assert again.status == 2 and "this one has files" in again.errors
+    for option in (("--phrases", 1), ("--format", "glove", "--description", "x")):
+        refused = seqzoo("train", "vectors", *flags, *option, "--out", tmp_path / "other")
+        assert refused.status == 2 and "--format preset" in refused.errors
+    assert not (tmp_path / "other").exists()

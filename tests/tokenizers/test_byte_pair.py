@@ -85,6 +85,35 @@ def test_merges_of_other_programs():
         BytePairTokenizer.from_merges([("a", "")])
 
 
+@pytest.mark.parametrize(
+    ("merges", "end_of_word", "match"),
+    [
+        (
+            [("b", "c"), ("a", "b"), ("ab", "c")],
+            None,
+            r"make 'abc' of \('a', 'bc'\).*\[\('ab', 'c'\)\]",
+        ),
+        ([("a", "bc")], None, r"make 'abc' of \('ab', 'c'\)"),
+        ([("a", "b"), ("ab", "</w>")], "</w>", r"make 'ab▁' of \('a', 'b▁'\)"),
+        (  # the second pair of "abc" is the one that comes about, but after ("bc", "d")
+            [("ab", "c"), ("b", "c"), ("bc", "d"), ("a", "bc")],
+            None,
+            r"make 'abc' of \('a', 'bc'\)",
+        ),
+    ],
+)
+def test_merges_that_would_be_replayed_otherwise(merges, end_of_word, match):
+    with pytest.raises(ValueError, match=f"`merges` must {match}"):
+        BytePairTokenizer.from_merges(merges, end_of_word=end_of_word)
+
+
+def test_merges_that_come_twice_or_never():
+    merges = [("b", "c"), ("b", "c"), ("a", "bc"), ("ab", "c"), ("bc", "d</w>")]
+    assert BytePairTokenizer.from_merges(merges[:4]).merges == [("b", "c"), ("a", "bc")]
+    tokenizer = BytePairTokenizer.from_merges(merges, end_of_word="</w>")
+    assert tokens_of(tokenizer, "abcd bcd") == ["abc", "d▁", "bcd▁"]
+
+
 def test_dropout():
     plain = BytePairTokenizer.train(LINES, SIZE)
     tokenizer = BytePairTokenizer(plain.proto, dropout=0.5)

@@ -82,6 +82,13 @@ def test_arguments():
     tokenizer = make(nbest_size=4, alpha=0.3)
     again = UnigramTokenizer.from_config(tokenizer.get_config())
     assert (again.nbest_size, again.alpha) == (4, 0.3)
-    for arguments in ({"nbest_size": 0}, {"nbest_size": -2}, {"alpha": 0.0}, {"alpha": -1}):
+    assert make(nbest_size=512)("dab", training=True).shape[0] >= 2
+    for arguments in (
+        {"nbest_size": 0},
+        {"nbest_size": -2},
+        {"nbest_size": 513},
+        {"alpha": 0.0},
+        {"alpha": -1},
+    ):
         with pytest.raises(ValueError, match=f"`{next(iter(arguments))}`"):
             UnigramTokenizer(**arguments)

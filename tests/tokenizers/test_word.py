@@ -76,6 +76,16 @@ def test_text_that_spells_special_tokens_is_text():
     assert tokenizer.detokenize([2, 5, 6]) == "[BOS] a"
 
 
+def test_text_tokens_that_spell_special_tokens_do_not_take_their_ids():
+    tokenizer = WordTokenizer(
+        ["[BOS]", "[EOS]", "[PAD]", "[UNK]", "a"], sequence_length=6, add_bos=True, add_eos=True
+    )
+    assert tokenizer("[BOS] a [PAD]").numpy().tolist() == [2, 5, 9, 7, 3, 0]
+    assert tokenizer("[EOS] b [UNK]").numpy().tolist() == [2, 6, 1, 8, 3, 0]
+    assert [tokenizer.token_to_id(token) for token in ("[BOS]", "[EOS]", "b")] == [2, 3, 1]
+    assert (tokenizer.pad_token_id, tokenizer.start_token_id, tokenizer.end_token_id) == (0, 2, 3)
+
+
 def test_graph_and_tf_data_equal_eager():
     tokenizer = make()
     expected = tokenizer(LINES).to_list()

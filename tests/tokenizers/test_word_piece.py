@@ -41,6 +41,12 @@ def test_takes_the_longest_match_from_the_left(begins, insides, words):
     assert tokens_of(tokenizer, " ".join(words)) == expected
 
 
+def test_no_pieces(tmp_path):
+    WordPieceTokenizer([]).save_to_preset(str(tmp_path))
+    loaded = WordPieceTokenizer.from_preset(tmp_path)
+    assert loaded.pieces == [] and loaded("a b").numpy().tolist() == [1, 1]
+
+
 def test_the_longest_match_is_from_the_left():
     tokenizer = WordPieceTokenizer(["a", "ab", "##bcd", "##cd", "##c", "##d"])
     assert tokens_of(tokenizer, "abcd") == ["ab", "##cd"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_seqzoo.data import read_lines
 
-QUESTIONS = 1024  # answered at a time
+NUMBERS = 2**25  # held at a time, with 4 bytes each
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,9 +122,9 @@ def evaluate_similarities(vectors, path, lowercase=True):
 
 
 def _right_answers(directions, rows):
-    right = 0
-    for begin in range(0, len(rows), QUESTIONS):
-        one, other, third, answer = rows[begin : begin + QUESTIONS].T
+    right, size = 0, max(1, NUMBERS // sum(directions.shape))
+    for begin in range(0, len(rows), size):
+        one, other, third, answer = rows[begin : begin + size].T
         wanted = directions[other] - directions[one] + directions[third]
         cosines = wanted @ directions.T  # (questions, words), up to a factor for each question
         places = np.arange(len(cosines))

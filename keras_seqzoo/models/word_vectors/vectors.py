@@ -8,6 +8,7 @@ import numpy as np
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.word_vectors.vector_files import read_vectors, write_vectors
 from keras_seqzoo.models.word_vectors.vector_presets import read_preset, write_preset
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 
 
 class WordVectors:
@@ -149,7 +150,9 @@ class WordVectors:
         return self._nearest(_direction(other - one + third), number, rows)
 
     def fill(self, embedding, tokenizer, scale=1.0):
-        """Sets the rows of an embedding whose tokens have vectors; the others stay.
+        """Sets the rows of an embedding whose tokens have vectors.
+
+        The others, and those of the special tokens, stay.
 
         Args:
             embedding: a built `keras.layers.Embedding` as wide as the vectors.
@@ -169,7 +172,7 @@ class WordVectors:
                 f"`embedding` must have the shape {shape} of the tokenizer and the vectors. "
                 f"Received: {tuple(embedding.embeddings.shape)}"
             )
-        known = [id for id, token in enumerate(tokens) if token in self._row]
+        known = [id for id in range(len(SPECIAL_TOKENS), len(tokens)) if tokens[id] in self._row]
         weights = keras.ops.convert_to_numpy(embedding.embeddings).copy()
         weights[known] = scale * self.matrix[[self._row[tokens[id]] for id in known]]
         embedding.embeddings.assign(weights)

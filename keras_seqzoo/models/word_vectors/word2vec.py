@@ -121,10 +121,14 @@ class Word2Vec(Recompilation, keras.Model):
         self.embeddings = self.add_weight(
             shape=(size, self.dimensions),
             initializer=keras.initializers.RandomUniform(-half, half),
+            autocast=False,
             name="embeddings",
         )
         self.output_vectors = self.add_weight(
-            shape=(rows, self.dimensions), initializer="zeros", name="output_vectors"
+            shape=(rows, self.dimensions),
+            initializer="zeros",
+            autocast=False,
+            name="output_vectors",
         )
         if self.objective == "hierarchical":
             tree = huffman_tree(self.counts.astype(np.float64))
@@ -163,8 +167,13 @@ class Word2Vec(Recompilation, keras.Model):
 
         Returns:
             A `tf.data.Dataset`, see `windows`; an epoch reads the text once.
+
+        Raises:
+            ValueError: if no word of the text has a vector.
         """
         ids, sentences = _numbers_of(self._tokenizer, texts)
+        if not len(ids):
+            raise ValueError("`texts` must have a word that has a vector. Received none.")
         keep = keep_probabilities(self.counts, self.subsample)
         return windows(ids, sentences, keep, self.window, row_length, words, seed)
 
@@ -253,7 +262,8 @@ class Word2Vec(Recompilation, keras.Model):
 
 def _numbers_of(tokenizer, texts):
     """Gives the numbers of the known words of texts, and of each the number of its text."""
-    ids, sentences, first = [], [], 0
+    nothing, first = np.zeros(0, np.int32), 0
+    ids, sentences = [nothing], [nothing]
     for batch in text_batches(texts):
         rows = tokenizer(batch)
         known = rows.flat_values.numpy() >= FIRST
