@@ -16,9 +16,11 @@ from keras_seqzoo.tokenizers.words import encode_by_words, split_words
 VOCABULARY_FILENAME = "vocabulary.txt"
 INSIDE = "##"
 LONGEST = 100  # bytes of a word; longer ones are unknown
-# Words have no white space, so the matcher may read it for what it cannot (U+0000), and for what
-# words must not spell: the mark inside a word, special tokens.
-NUL, MATCHER_INSIDE, MATCHER_SPECIAL = "\u2028", "\u2029", "\u3000"
+# Words have no white space, so the matcher may read it for what it cannot (U+0000, and U+0011, at
+# which it ends the process), and for what words must not spell: the mark inside a word, special
+# tokens.
+UNREADABLE = {"\x00": "\u2028", "\x11": "\u202f"}
+MATCHER_INSIDE, MATCHER_SPECIAL = "\u2029", "\u3000"
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -122,7 +124,7 @@ class WordPieceTokenizer(TextTokenizer):
         for piece in self.pieces:
             inside = piece.startswith(INSIDE)
             piece = MATCHER_INSIDE + piece.removeprefix(INSIDE) if inside else piece
-            tokens.append(piece.replace("\x00", NUL))
+            tokens.append(piece.translate(str.maketrans(UNREADABLE)))
         with tf.init_scope(), tf.device("CPU"):
             self._matcher = tensorflow_text.FastWordpieceTokenizer(
                 tokens,
@@ -145,7 +147,9 @@ class WordPieceTokenizer(TextTokenizer):
 
     def _match(self, texts):
         words = split_words(texts, self.split_punctuation)
-        words = words.with_values(tf.strings.regex_replace(words.values, r"\x00", NUL))
+        for character, other in UNREADABLE.items():
+            pattern = f"\\x{ord(character):02x}"
+            words = words.with_values(tf.strings.regex_replace(words.values, pattern, other))
         return self._matcher.tokenize(words).merge_dims(-2, -1)
 
     def decode(self, ids):
