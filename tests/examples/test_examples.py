@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def classifier(folder):
     path = folder / "classifier.keras"
-    return path, sequential_classifier.main(["--epochs", "5", "--save", str(path)])
+    return path, sequential_classifier.main(["--epochs", "3", "--save", str(path)])
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def language_model(folder):
 @pytest.fixture(scope="module")
 def translator(folder):
     path = folder / "translator.keras"
-    return path, own_encoder_decoder.main(["--epochs", "4", "--save", str(path)])
+    return path, own_encoder_decoder.main(["--epochs", "2", "--save", str(path)])
 
 
 def test_the_sequential_classifier_sees_what_comes_last(classifier):

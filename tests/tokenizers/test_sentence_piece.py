@@ -66,13 +66,6 @@ def test_vocabulary(tokenizer):
 
 
 @both
-def test_round_trip_of_tricky_texts(tokenizer):
-    assert tokenizer.detokenize(tokenizer(TRICKY)) == TRICKY
-    for text in TRICKY:
-        assert tokenizer.detokenize(tokenizer(text)) == text
-
-
-@both
 @settings(max_examples=200)
 @given(texts=st.lists(st.text(), min_size=1, max_size=20))
 def test_round_trip_of_any_text(tokenizer, texts):
@@ -202,21 +195,6 @@ def test_dtype(tokenizer):
     for dtype in ("float32", "string"):
         with pytest.raises(ValueError, match="`dtype`"):
             type(tokenizer)(tokenizer.proto, dtype=dtype)
-
-
-@both
-def test_graph_equals_eager(tokenizer):
-    dense = type(tokenizer)(tokenizer.proto, sequence_length=12, add_bos=True)
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-    def run(texts):
-        ids = tokenizer(texts)
-        return ids, dense(texts), tokenizer.detokenize(ids)
-
-    ids, padded, texts = run(tf.constant(TRICKY))
-    assert ids.to_list() == tokenizer(TRICKY).to_list()
-    np.testing.assert_array_equal(padded, dense(TRICKY))
-    assert [text.decode() for text in texts.numpy()] == TRICKY
 
 
 @both
