@@ -51,7 +51,7 @@ def trained():
     keras.utils.set_random_seed(0)
     model = make(units=16)
     model.compile(keras.optimizers.Adam(0.03))
-    model.fit(TEXT * 8, batch_size=8, epochs=30, verbose=0)
+    model.fit(TEXT * 240, batch_size=8, verbose=0)
     return model
 
 
@@ -235,7 +235,7 @@ def test_large_softmax(softmax, tmp_path):
     model = make(units=16, tie_softmax=False, softmax=softmax(size))
     assert model(model.preprocessor(TEXT)[0]).shape == (5, 8, size)
     model.compile(keras.optimizers.Adam(0.03))
-    model.fit(TEXT * 8, batch_size=8, epochs=30, verbose=0)
+    model.fit(TEXT * 240, batch_size=8, verbose=0)
     report = model.perplexity(TEXT)
     assert report.perplexity < 2.6
     loss = model.evaluate(TEXT, verbose=0)

@@ -44,9 +44,11 @@ def make(pieces="characters", labels=LABELS, crf=True, **options):
     return RecurrentTagger(backbone, preprocessor, crf=crf)
 
 
-def trained(model, epochs=30):
+def trained(model, passes=60):
     model.compile(keras.optimizers.Adam(0.03))
-    history = model.fit(SENTENCES * 4, TAGS * 4, batch_size=5, epochs=epochs, verbose=0).history
+    history = model.fit(
+        SENTENCES * passes, TAGS * passes, batch_size=5, epochs=2, verbose=0
+    ).history
     assert history["loss"][-1] < 0.5 * history["loss"][0]
     return model
 

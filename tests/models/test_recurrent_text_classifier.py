@@ -39,7 +39,7 @@ def trained():
     keras.utils.set_random_seed(0)
     model = make(backbone={"cell": "gru", "bidirectional": True}, pooling="ends")
     model.compile(keras.optimizers.Adam(0.03))
-    model.fit(TEXTS * 4, LABELS * 4, batch_size=8, epochs=15, verbose=0)
+    model.fit(TEXTS * 60, LABELS * 60, batch_size=8, verbose=0)
     return model
 
 
@@ -86,7 +86,7 @@ def test_many_labels():
     model = make(multi_label=True, labels=["good", "long"], pooling="max")
     labels = np.array([[("good" in text), ("long" in text)] for text in TEXTS], "float32")
     model.compile(keras.optimizers.Adam(0.05))
-    model.fit(TEXTS * 4, np.tile(labels, (4, 1)), batch_size=8, epochs=15, verbose=0)
+    model.fit(TEXTS * 60, np.tile(labels, (60, 1)), batch_size=8, verbose=0)
     found = model.classify(TEXTS)
     expected = [
         [name for name, has in zip(["good", "long"], row, strict=True) if has] for row in labels

@@ -1,4 +1,7 @@
-"""Each strategy exported, and what a process with TensorFlow alone gives: what the model gives."""
+"""Each strategy exported, and what a process with TensorFlow alone gives: what the model gives.
+
+Greedy search is among the exports of `test_export.py`.
+"""
 
 from collections import Counter
 
@@ -11,7 +14,6 @@ from keras_seqzoo.decoding import (
     DiverseBeamSearch,
     EndThreshold,
     ExhaustiveSearch,
-    Greedy,
     LexicallyConstrainedBeamSearch,
     MinimumLength,
     NoRepeatedNGrams,
@@ -26,10 +28,19 @@ from tests.serving.test_export import SOURCE, hexadecimal, make_model
 TEXTS = SOURCE[:12]
 PHRASES = [["chante."], ["voisin", "le"], []] * 4
 STRATEGIES = {
-    "greedy": Greedy(),
-    "beam": BeamSearch(4, WuLengthPenalty(0.7), coverage_penalty=0.2, max_source_ratio=1.0),
-    "word reward": BeamSearch(3, WordReward(0.5), constraints=[NoRepeatedNGrams(2)]),
-    "diverse": DiverseBeamSearch(6, groups=3, constraints=[MinimumLength(2), EndThreshold()]),
+    "beam": BeamSearch(
+        4,
+        WuLengthPenalty(0.7),
+        constraints=[NoRepeatedNGrams(2)],
+        coverage_penalty=0.2,
+        max_source_ratio=1.0,
+    ),
+    "diverse": DiverseBeamSearch(
+        6,
+        groups=3,
+        length_penalty=WordReward(0.5),
+        constraints=[MinimumLength(2), EndThreshold()],
+    ),
     "exhaustive": ExhaustiveSearch(n_best=2),
     "phrases": LexicallyConstrainedBeamSearch(12),
     "sampling": Sampling(50, top_k=3, seed=5),
