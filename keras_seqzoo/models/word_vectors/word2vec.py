@@ -15,7 +15,7 @@ from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.tokenizers.texts import count_pieces, frequent_pieces, text_batches
 from keras_seqzoo.tokenizers.words import split_words
 
-NOISE_WORDS = {"skip-gram": 64, "cbow": 16}
+NOISE_WORDS = {"skip-gram": 64, "cbow": 32}
 ARCHITECTURES = tuple(NOISE_WORDS)
 OBJECTIVES = ("negative-sampling", "hierarchical", "full")
 FIRST = len(SPECIAL_TOKENS)
@@ -53,7 +53,7 @@ class Word2Vec(Recompilation, keras.Model):
         objective: `"negative-sampling"`, `"hierarchical"` or `"full"`.
         window: int, the most words to one side.
         negatives: int, k.
-        noise_words: int, noise words of a row; by default 64, and 16 with CBOW, where a word makes
+        noise_words: int, noise words of a row; by default 64, and 32 with CBOW, where a word makes
             one prediction, not one for each neighbour.
         subsample: float, t: of frequent words only so many are read that each is about as if its
             share of the text were near t, see `keep_probabilities`; 0 reads all.
