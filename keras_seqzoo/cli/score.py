@@ -1,6 +1,5 @@
 """`seqzoo score`."""
 
-import math
 from typing import Annotated
 
 import typer
@@ -16,7 +15,7 @@ from keras_seqzoo.cli.options import (
 )
 from keras_seqzoo.data import read_parallel
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
-from keras_seqzoo.models.language_model import perplexity_of
+from keras_seqzoo.models.language_model import bits_per_character, perplexity_of
 
 EXAMPLES = """\b
 Examples:
@@ -91,7 +90,7 @@ def _score_text(presets, source, target, batch_size, running_text):
     typer.echo(
         f"perplexity {perplexity_of(total, tokens):.6g} of {tokens} tokens, the ends of lines "
         f"counted; {unknown} of them unknown words, each with the probability of [UNK]; "
-        f"{-total / math.log(2) / characters:.4g} bits a character",
+        f"{bits_per_character(total, characters):.4g} bits a character",
         err=True,
     )
 

@@ -47,7 +47,7 @@ class PerplexityReport(NamedTuple):
             log_probability=total,
             events=events,
             unknown=unknown,
-            bits_per_character=-total / math.log(2) / characters,
+            bits_per_character=bits_per_character(total, characters),
             unknown_words=unknown_words,
         )
 
@@ -57,6 +57,11 @@ def perplexity_of(log_probability, events):
     if log_probability == -math.inf:
         return math.inf
     return math.exp(min(-log_probability / events, 700.0))
+
+
+def bits_per_character(log_probability, characters):
+    """Gives -log2 P / characters."""
+    return -log_probability / math.log(2) / characters
 
 
 def tokenize_texts(tokenizer, texts):
