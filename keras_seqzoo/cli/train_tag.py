@@ -46,12 +46,13 @@ Column = Annotated[
     typer.Option(help="The column of CoNLL-U that has the tags."),
 ]
 
-# What `make_tagger` and `TaggerTraining` take as it is.
-MODEL_OPTIONS = (
+# What is not for a tagger that begins with another's backbone.
+BACKBONE_OPTIONS = (
     *("minimum_count", "vocabulary_size", "pieces", "piece_vocabulary_size", "word_length"),
-    *("embedding_dim", "piece_dim", "piece_units", "piece_encoder", "cell", "units", "dropout"),
-    "unknown_rate",
+    *("embedding_dim", "piece_dim", "piece_units", "piece_encoder", "cell", "units"),
+    *("layers", "vectors"),
 )
+
 TRAINING_OPTIONS = (
     *("epochs", "batch_size", "learning_rate", "warmup_steps", "clipnorm", "weight_decay"),
     *("measure", "average", "seed"),
@@ -65,6 +66,10 @@ def train_tag(
     out: PresetFolder,
     description: Description = "Tagger.",
     column: Column = "upos",
+    start: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Preset of a tagger of other tags to begin with."),
+    ] = None,
     measure: Annotated[
         Literal["accuracy", "f1"],
         typer.Option(help="What decides: right tags, or the F1 of entities (B-type, I-type)."),
@@ -107,6 +112,8 @@ def train_tag(
     DIR becomes the preset. After each epoch the validation sentences are tagged, and the best
     weights are kept. Ctrl-C stops after the step under way; the same command goes on from there.
     """
+    if start is not None:
+        refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
     if pieces not in SUBWORDS:
         refuse_given(context, ("piece_vocabulary_size",), "goes with --pieces bpe or unigram")
     if pieces == "none":
@@ -135,15 +142,21 @@ def refuse_column(context, *paths):
 
 
 def _make_model(words, tags, options):
-    vectors = options["vectors"]
+    if options["start"] is not None:
+        kind = {"start": options["start"]}
+    else:
+        kind = {name: options[name] for name in BACKBONE_OPTIONS}
+        kind["num_layers"] = kind.pop("layers")
+        if kind["vectors"] is not None:
+            kind["vectors"] = WordVectors.from_preset(kind["vectors"])
     return make_tagger(
         words,
         tags,
-        vectors=None if vectors is None else WordVectors.from_preset(vectors),
         crf=not options["softmax"],
-        num_layers=options["layers"],
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
-        **{name: options[name] for name in MODEL_OPTIONS},
+        dropout=options["dropout"],
+        unknown_rate=options["unknown_rate"],
+        **kind,
     )
 
 

@@ -7,10 +7,11 @@ import tensorflow as tf
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
+from keras_seqzoo.tokenizers.lookup_tables import string_table
 from keras_seqzoo.tokenizers.packing import keep
 from keras_seqzoo.tokenizers.pieces import join_surfaces
 from keras_seqzoo.tokenizers.sentence_piece_model import BYTES, ESCAPE, ESCAPES, FIRST, NUL, SPACE
-from keras_seqzoo.tokenizers.words import encode_by_words
+from keras_seqzoo.tokenizers.words import encode_known_words
 
 UNKNOWN_SURFACE = "\u2047"  # DOUBLE QUESTION MARK
 
@@ -67,6 +68,7 @@ class Segmenter(tf.Module):
         with tf.init_scope():
             self._resource = SegmenterResource(spec.SerializeToString(deterministic=True))
             self._surfaces = tf.constant([_surface(model, id, self.byte_level) for id in ids])
+            self._words = self._whole_words() if self._word_by_word else None
 
     def tokenize(self, texts, nbest_size=0, alpha=1.0):
         """Turns texts of shape `(rows,)` into int32 ids, ragged of shape `(rows, None)`.
@@ -76,8 +78,19 @@ class Segmenter(tf.Module):
         with each merge left out with probability `alpha`.
         """
         if self._word_by_word and not nbest_size:
-            return self._without_empty_texts(encode_by_words(texts, self._segment), texts)
+            ids = encode_known_words(texts, self._words, len(self.pieces), self._segment)
+            return self._without_empty_texts(ids, texts)
         return self._without_empty_texts(self._segment(texts, nbest_size, alpha), texts)
+
+    def _whole_words(self):
+        """Makes a table of the words that are one piece."""
+        space = b" " if self.byte_level else SPACE.encode()
+        strip = bytes.removeprefix if self.space == "prefix" else bytes.removesuffix
+        words = {strip(s, space) for s in self._surfaces.numpy().tolist()}
+        words = sorted(word for word in words if b" " not in word)
+        ids = self._segment(words)
+        single = {w: i[0] for w, i in zip(words, ids.to_list(), strict=True) if len(i) == 1}
+        return string_table(single.keys(), single.values(), -1)
 
     def _segment(self, texts, nbest_size=0, alpha=1.0):
         if self.space is not None:

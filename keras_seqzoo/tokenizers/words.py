@@ -34,3 +34,30 @@ def encode_by_words(texts, encode):
     different, place = tf.unique(words.values)
     encoded = tf.gather(encode(different), place)
     return words.with_values(encoded).merge_dims(1, 2)  # (rows, words, None)
+
+
+def encode_known_words(texts, table, size, encode):
+    """Encodes texts as `encode_by_words`, but looks words up of which the id is known.
+
+    Args:
+        texts: strings `(rows,)`.
+        table: lookup table of strings to int32 ids of words, and -1 for those that are to be
+            encoded.
+        size: int, above all ids.
+        encode: callable of strings `(words,)` that gives a ragged int32 tensor `(words, None)`.
+
+    Returns:
+        A ragged int32 tensor `(rows, None)`.
+    """
+    words = tf.strings.split(texts, sep=" ")
+    place = table.lookup(words.values)
+    others = tf.where(place < 0)  # (others, 1)
+    different, which = tf.unique(tf.gather_nd(words.values, others))
+    place = tf.tensor_scatter_nd_update(place, others, size + which)
+    encoded = encode(different)
+    encoded = tf.RaggedTensor.from_row_splits(  # first each id of a known word in a row by itself
+        tf.concat([tf.range(size), encoded.values], 0),
+        tf.concat([tf.range(size, dtype=tf.int64), size + encoded.row_splits], 0),
+        validate=False,
+    )
+    return words.with_values(tf.gather(encoded, place)).merge_dims(1, 2)  # (rows, words, None)

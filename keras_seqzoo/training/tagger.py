@@ -26,6 +26,7 @@ def make_tagger(
     piece_vocabulary_size=1000,
     word_length=20,
     vectors=None,
+    start=None,
     crf=True,
     dtype=None,
     **backbone_options,
@@ -46,6 +47,9 @@ def make_tagger(
         word_length: int, the most pieces of a word.
         vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are
             known too.
+        start: the preset of a tagger, of other tags perhaps, whose backbone and tokenizers this one
+            begins with, or `None`; `minimum_count` and what follows on it then come from it, and so
+            do the `backbone_options` that are not given, `dropout` and `unknown_rate` for two.
         crf: bool, see `RecurrentTagger`.
         dtype: dtype policy.
         **backbone_options: see `RecurrentTaggerBackbone`.
@@ -61,13 +65,21 @@ def make_tagger(
     model = make_tagger(words, tags, units=128, dropout=0.5)
     ```
     """
+    labels = sorted(set(itertools.chain.from_iterable(tags)))
+    if len(labels) < 2:
+        raise ValueError(f"`tags` must have two kinds or more, got {', '.join(labels) or 'none'}.")
+    if start is not None:
+        policy = {} if dtype is None else {"dtype": dtype}
+        backbone = RecurrentTaggerBackbone.from_preset(start, **policy, **backbone_options)
+        source = RecurrentTaggerPreprocessor.from_preset(start)
+        preprocessor = RecurrentTaggerPreprocessor(
+            source.tokenizer, source.piece_tokenizer, labels, source.word_length
+        )
+        return RecurrentTagger(backbone, preprocessor, crf=crf)
     check_choice("pieces", pieces, PIECES)
     if vectors is not None:
         vectors.check_dimensions(backbone_options.get("embedding_dim", vectors.dimensions))
         backbone_options["embedding_dim"] = vectors.dimensions
-    labels = sorted(set(itertools.chain.from_iterable(tags)))
-    if len(labels) < 2:
-        raise ValueError(f"`tags` must have two kinds or more, got {', '.join(labels) or 'none'}.")
     texts = [" ".join(sentence) for sentence in words]
     options = {"normalization": ["lowercase"], "split_punctuation": True}
     known = _known_words(words, vocabulary_size, minimum_count)

@@ -103,6 +103,16 @@ def test_entities(seqzoo, folder, tmp_path):
             "--piece-units does not go with --pieces none",
         ),
         (
+            ("train", "tag", "--train", "a", "--valid", "a", "--out", "b")
+            + ("--start", "tagger", "--units", 6),
+            "--units cannot be given with --start",
+        ),
+        (
+            ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")
+            + ("--start", "gru_plain"),
+            "gru_plain",
+        ),
+        (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--column", "xpos"),
             "--column goes with files of CoNLL-U (.conllu)",
         ),

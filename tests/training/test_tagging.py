@@ -67,6 +67,19 @@ def test_begins_with_word_vectors():
     np.testing.assert_array_equal(model.backbone.token_embedding(ids[:2]), np.ones((2, 6)))
 
 
+def test_begins_with_a_tagger_of_other_tags(tmp_path):
+    source = make_tagger(WORDS, TAGS, **SMALL, word_length=7)
+    source.save_to_preset(str(tmp_path))
+    words, tags = [["the", "dog"], ["quagga"]], [["O", "B-x"], ["B-x"]]
+    model = make_tagger(words, tags, start=str(tmp_path), dropout=0.25)
+    assert model.preprocessor.labels == ["B-x", "O"] and model.preprocessor.word_length == 7
+    assert model.backbone.dropout == 0.25 and model.backbone.units == source.backbone.units
+    inputs, wanted = model.preprocessor.words_of(["The dog"]), source.backbone
+    inputs = model.preprocessor.inputs_of(inputs)
+    np.testing.assert_array_equal(model.backbone(inputs), wanted(inputs))
+    assert model.fit(["the dog", "quagga"], ["O B-x", "B-x"], verbose=0)
+
+
 @pytest.mark.parametrize(
     ("train", "validation", "message"),
     [
