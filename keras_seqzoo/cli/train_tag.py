@@ -32,6 +32,7 @@ EXAMPLES = """\b
 Examples:
   seqzoo train tag --train train.conllu --valid dev.conllu --out my-tagger
   seqzoo train tag --train train.conll --valid dev.conll --measure f1 --out my-entities
+  seqzoo train tag --train train.conll --valid dev.conll --start my-tagger --out my-other-tagger
   seqzoo tag --preset my-tagger "Two dogs run."
 """
 
