@@ -28,6 +28,12 @@ def is_task(preset, task):
     return isinstance(found, type) and issubclass(found, task)
 
 
+def check_task(option, preset, task, what):
+    """Refuse a preset that holds another task; see `load_task`."""
+    if not is_task(preset, task):
+        raise ValueError(f"{option} must be {what}, got {preset}")
+
+
 def load_task(preset, task, what, **options):
     """Load the task of a preset.
 
@@ -40,8 +46,7 @@ def load_task(preset, task, what, **options):
     Raises:
         ValueError: if the preset holds another task, or is damaged.
     """
-    if not is_task(preset, task):
-        raise ValueError(f"--preset must be {what}, got {preset}")
+    check_task("--preset", preset, task, what)
     try:
         return task.from_preset(str(preset_path(preset)), **options)
     except (OSError, ValueError, KeyError) as error:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.options import Progress, refuse_given
+from keras_seqzoo.cli.preset_tasks import check_task
 from keras_seqzoo.cli.train_options import (
     Clipnorm,
     Description,
@@ -23,6 +24,7 @@ from keras_seqzoo.cli.train_options import (
 )
 from keras_seqzoo.data import read_labelled_texts
 from keras_seqzoo.layers.classifier_head import POOLINGS
+from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import TextClassifierTraining, make_text_classifier
 
@@ -121,6 +123,7 @@ def train_classify(
     """
     if start is not None:
         refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
+        check_task("--start", start, RecurrentLanguageModel, "a recurrent language model")
     elif encoder == "convolution":
         recurrent = ("units", "layers", "bidirectional", "word_dropout")
         refuse_given(context, recurrent, "goes with a recurrent encoder")

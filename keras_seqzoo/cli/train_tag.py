@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.options import Progress, refuse_given
+from keras_seqzoo.cli.preset_tasks import check_task
 from keras_seqzoo.cli.train_options import (
     Clipnorm,
     Description,
@@ -24,6 +25,7 @@ from keras_seqzoo.cli.train_options import (
 )
 from keras_seqzoo.data import read_tagged_sentences
 from keras_seqzoo.data.tagged_sentences import is_conllu
+from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import TaggerTraining, make_tagger
 from keras_seqzoo.training.recurrent_language_model import SUBWORDS
@@ -115,6 +117,7 @@ def train_tag(
     """
     if start is not None:
         refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
+        check_task("--start", start, RecurrentTagger, "a tagger")
     if pieces not in SUBWORDS:
         refuse_given(context, ("piece_vocabulary_size",), "goes with --pieces bpe or unigram")
     if pieces == "none":

@@ -110,7 +110,7 @@ def test_entities(seqzoo, folder, tmp_path):
         (
             ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")
             + ("--start", "gru_plain"),
-            "gru_plain",
+            "--start must be a tagger, got gru_plain",
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--column", "xpos"),
