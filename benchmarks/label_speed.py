@@ -50,7 +50,10 @@ def keras_tagger(backbone, tags):
     flat = ops.reshape(pieces, (-1, WORD_LENGTH))
     read = layers.Embedding(backbone.piece_vocabulary_size, backbone.piece_dim, mask_zero=True)
     read = layers.Bidirectional(layers.LSTM(backbone.piece_units // 2))(read(flat))
-    read = ops.reshape(read, (-1, ops.shape(ids)[1], backbone.piece_units))
+    # Within a layer the length is that of the batch; among symbolic inputs it would be None.
+    shape = (None, backbone.piece_units)
+    unfold = layers.Lambda(lambda x: ops.reshape(x[0], (-1, ops.shape(x[1])[1], shape[1])), shape)
+    read = unfold([read, ids])
     words = layers.Dropout(backbone.dropout)(ops.concatenate([embedded, read], axis=-1))
     stack = layers.Bidirectional(layers.LSTM(backbone.units, return_sequences=True))
     outputs = layers.Dropout(backbone.dropout)(stack(words, mask=mask))
