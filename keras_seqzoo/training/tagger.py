@@ -28,6 +28,7 @@ def make_tagger(
     vectors=None,
     start=None,
     crf=True,
+    offsets=None,
     dtype=None,
     **backbone_options,
 ):
@@ -51,6 +52,7 @@ def make_tagger(
             begins with, or `None`; `minimum_count` and what follows on it then come from it, and so
             do the `backbone_options` that are not given, `dropout` and `unknown_rate` for two.
         crf: bool, see `RecurrentTagger`.
+        offsets: dict of tags and floats, see `RecurrentTagger`.
         dtype: dtype policy.
         **backbone_options: see `RecurrentTaggerBackbone`.
 
@@ -75,7 +77,7 @@ def make_tagger(
         preprocessor = RecurrentTaggerPreprocessor(
             source.tokenizer, source.piece_tokenizer, labels, source.word_length
         )
-        return RecurrentTagger(backbone, preprocessor, crf=crf)
+        return RecurrentTagger(backbone, preprocessor, crf=crf, offsets=offsets)
     check_choice("pieces", pieces, PIECES)
     if vectors is not None:
         vectors.check_dimensions(backbone_options.get("embedding_dim", vectors.dimensions))
@@ -99,7 +101,7 @@ def make_tagger(
         **backbone_options,
     )
     preprocessor = RecurrentTaggerPreprocessor(tokenizer, piece_tokenizer, labels, word_length)
-    model = RecurrentTagger(backbone, preprocessor, crf=crf)
+    model = RecurrentTagger(backbone, preprocessor, crf=crf, offsets=offsets)
     if vectors is not None:
         vectors.fill(backbone.token_embedding, tokenizer)
     return model
