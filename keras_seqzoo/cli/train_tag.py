@@ -77,13 +77,6 @@ def train_tag(
         Literal["accuracy", "f1"],
         typer.Option(help="What decides: right tags, or the F1 of entities (B-type, I-type)."),
     ] = "accuracy",
-    outside_offset: Annotated[
-        float,
-        typer.Option(
-            help="Added to the score of the tag O where tags are chosen: below 0, more entities "
-            "are found, and fewer of them right."
-        ),
-    ] = 0.0,
     minimum_count: MinimumCount = 2,
     vocabulary_size: Annotated[int | None, typer.Option(min=1, help="By default all.")] = None,
     pieces: Annotated[
@@ -160,16 +153,10 @@ def _make_model(words, tags, options):
         kind["num_layers"] = kind.pop("layers")
         if kind["vectors"] is not None:
             kind["vectors"] = WordVectors.from_preset(kind["vectors"])
-    offsets = None
-    if options["outside_offset"]:
-        if not any("O" in row for row in tags):
-            raise ValueError("--outside-offset goes with tags among which there is O")
-        offsets = {"O": options["outside_offset"]}
     return make_tagger(
         words,
         tags,
         crf=not options["softmax"],
-        offsets=offsets,
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         dropout=options["dropout"],
         unknown_rate=options["unknown_rate"],

@@ -33,10 +33,6 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
         crf: bool.
         allowed: which tags may follow each other, see `ConditionalRandomField`; `None` for all, or
             for what IOB2 allows where the preprocessor's labels mark entities.
-        offsets: dict of labels and floats, or `None`: what is added to the scores of these labels
-            where the best are searched for, but not in training and in probabilities. Where
-            mistakes are not alike it moves the balance: below 0 for `O`, more entities are found
-            and fewer of them are right, which can raise the F1. It may be set later too.
 
     Call arguments:
         inputs: see `RecurrentTaggerBackbone`.
@@ -45,8 +41,7 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
         Scores, float32 `(batch, words, num_labels)`: logits, or the potentials of the CRF.
 
     Raises:
-        ValueError: if `num_labels` is missing, the preprocessor has other labels, or none of a name
-            that is among the `offsets`.
+        ValueError: if `num_labels` is missing, or the preprocessor has other labels.
 
     Example:
     ```python
@@ -63,14 +58,7 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
     _traced = None
 
     def __init__(
-        self,
-        backbone,
-        preprocessor=None,
-        num_labels=None,
-        crf=True,
-        allowed=None,
-        offsets=None,
-        **kwargs,
+        self, backbone, preprocessor=None, num_labels=None, crf=True, allowed=None, **kwargs
     ):
         labels = None if preprocessor is None else preprocessor.labels
         num_labels = count_labels("num_labels", num_labels, labels)
@@ -95,25 +83,6 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
         # === Config ===
         self.num_labels = num_labels
         self.crf = crf
-        self.offsets = offsets
-
-    @property
-    def offsets(self):
-        """What is added to the scores of labels where the best are searched for."""
-        return dict(self._offsets)
-
-    @offsets.setter
-    def offsets(self, offsets):
-        labels = () if self.preprocessor is None else self.preprocessor.labels
-        offsets = {label: float(offset) for label, offset in (offsets or {}).items()}
-        for label in offsets:
-            if label not in labels:
-                raise ValueError(
-                    f"`offsets` must be of labels among {', '.join(labels) or '(none)'}, "
-                    f"got {label!r}."
-                )
-        self._offsets = offsets
-        self._traced = None
 
     def compile(self, optimizer="auto", loss=None, **kwargs):
         """Configures training.
@@ -156,19 +125,15 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
     def best_ids(self, inputs):
         """Finds the best tags in graph: ids, int32 `(batch, words)`, and their probabilities.
 
-        The probability is that of each tag by itself, over all sequences, without `offsets`.
+        The probability is that of each tag by itself, over all sequences.
         """
         scores = self(inputs, training=False)
-        shifted = scores
-        if self.offsets:
-            labels = self.preprocessor.labels
-            shifted += tf.constant([self.offsets.get(label, 0.0) for label in labels], scores.dtype)
         if self.crf:
             mask = inputs["padding_mask"]
-            ids, _ = self.field.best_labels(shifted, mask)
+            ids, _ = self.field.best_labels(scores, mask)
             probabilities = self.field.marginals(scores, mask)
         else:
-            ids = tf.argmax(shifted, axis=-1, output_type=tf.int32)
+            ids = tf.argmax(scores, axis=-1, output_type=tf.int32)
             probabilities = tf.nn.softmax(scores)
         return ids, tf.gather(probabilities, ids, batch_dims=2)
 
@@ -227,5 +192,4 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
             "num_labels": self.num_labels,
             "crf": self.crf,
             "allowed": self.field.allowed if self.crf else None,
-            "offsets": self.offsets or None,
         }

@@ -28,7 +28,6 @@ def make_tagger(
     vectors=None,
     start=None,
     crf=True,
-    offsets=None,
     dtype=None,
     **backbone_options,
 ):
@@ -52,7 +51,6 @@ def make_tagger(
             begins with, or `None`; `minimum_count` and what follows on it then come from it, and so
             do the `backbone_options` that are not given, `dropout` and `unknown_rate` for two.
         crf: bool, see `RecurrentTagger`.
-        offsets: dict of tags and floats, see `RecurrentTagger`.
         dtype: dtype policy.
         **backbone_options: see `RecurrentTaggerBackbone`.
 
@@ -77,7 +75,7 @@ def make_tagger(
         preprocessor = RecurrentTaggerPreprocessor(
             source.tokenizer, source.piece_tokenizer, labels, source.word_length
         )
-        return RecurrentTagger(backbone, preprocessor, crf=crf, offsets=offsets)
+        return RecurrentTagger(backbone, preprocessor, crf=crf)
     check_choice("pieces", pieces, PIECES)
     if vectors is not None:
         vectors.check_dimensions(backbone_options.get("embedding_dim", vectors.dimensions))
@@ -101,7 +99,7 @@ def make_tagger(
         **backbone_options,
     )
     preprocessor = RecurrentTaggerPreprocessor(tokenizer, piece_tokenizer, labels, word_length)
-    model = RecurrentTagger(backbone, preprocessor, crf=crf, offsets=offsets)
+    model = RecurrentTagger(backbone, preprocessor, crf=crf)
     if vectors is not None:
         vectors.fill(backbone.token_embedding, tokenizer)
     return model

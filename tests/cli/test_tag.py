@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import pytest
-import tensorflow as tf
 
 from keras_seqzoo.data import ConlluSentence, read_conllu, write_columns, write_conllu
 from tests.training.test_tagging import TAGS, WORDS
@@ -85,16 +84,11 @@ def test_entities(seqzoo, folder, tmp_path):
     write_columns(tmp_path / "ner.conll", WORDS, marks)
     files = ("--train", tmp_path / "ner.conll", "--valid", tmp_path / "ner.conll")
     options = ("--measure", "f1", "--epochs", 1, "--softmax", "--pieces", "none")
-    options += ("--outside-offset", -30)
     result = seqzoo("train", "tag", *files, *TINY, *options, "--out", tmp_path / "new")
     assert result.status == 0 and "best validation f1" in result.errors
     test = ("--test", tmp_path / "ner.conll", "--entities")
     result = seqzoo("evaluate", "--preset", tmp_path / "new", *test)
     assert result.output.startswith("entity ") and "\nclass " in result.output
-    assert seqzoo("tag", "--preset", tmp_path / "new", "the dog").output == "the/B-x dog/B-x\n"
-    version = seqzoo("export", "--preset", tmp_path / "new", "--to", tmp_path / "served").output
-    served = tf.saved_model.load(version.strip()).signatures["serving_default"]
-    assert served(text=tf.constant(["the dog"]))["tags"].numpy().tolist() == [[b"B-x", b"B-x"]]
 
 
 @pytest.mark.parametrize(
@@ -117,11 +111,6 @@ def test_entities(seqzoo, folder, tmp_path):
             ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")
             + ("--start", "gru_plain"),
             "--start must be a tagger, got gru_plain",
-        ),
-        (
-            ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")
-            + ("--outside-offset", -1),
-            "--outside-offset goes with tags among which there is O",
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--column", "xpos"),

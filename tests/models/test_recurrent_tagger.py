@@ -134,40 +134,6 @@ def test_tags_that_iob2_does_not_allow_are_never_given():
             assert tag != "I-x" or before in ("B-x", "I-x")
 
 
-@pytest.mark.parametrize("crf", [True, False])
-def test_offsets_move_the_best_tags_and_no_probability(crf, tmp_path):
-    model = make(labels=MARKS, crf=crf)
-    inputs = model.preprocessor.inputs_of(model.preprocessor.words_of(SENTENCES))
-    scores, mask = model(inputs), inputs["padding_mask"]
-    before, loss = (
-        model.tag(SENTENCES, return_probabilities=True),
-        model.compute_loss(y=np.where(mask, 0, -1), y_pred=scores),
-    )
-    model.offsets = {"O": -0.5, "B-x": 0.25}
-    shifted = scores + [-0.5, 0.25, 0.0]
-    if crf:
-        ids, _ = model.field.best_labels(shifted, mask)
-        shares = model.field.marginals(scores, mask)
-    else:
-        ids, shares = tf.argmax(shifted, axis=-1), tf.nn.softmax(scores)
-    tags, probabilities = model.tag(SENTENCES, return_probabilities=True)
-    for row, words in enumerate(WORDS):
-        own = ids.numpy()[row, : len(words)]
-        assert tags[row] == [MARKS[id] for id in own]
-        np.testing.assert_allclose(
-            probabilities[row], shares.numpy()[row, np.arange(len(words)), own], atol=1e-6
-        )
-    assert float(model.compute_loss(y=np.where(mask, 0, -1), y_pred=scores)) == float(loss)
-    model.offsets = {"O": -100.0}
-    assert all(tag != "O" for row in model.tag(SENTENCES) for tag in row)
-    save_preset(model, tmp_path / "new")
-    assert RecurrentTagger.from_preset(str(tmp_path / "new")).offsets == {"O": -100.0}
-    model.save(tmp_path / "model.keras")
-    assert keras.saving.load_model(tmp_path / "model.keras").offsets == {"O": -100.0}
-    model.offsets = None
-    assert model.tag(SENTENCES) == before[0] and model.get_config()["offsets"] is None
-
-
 def test_ragged_words_and_tags():
     model = make()
     words, tags = (tf.ragged.constant(rows) for rows in (WORDS, [tags.split() for tags in TAGS]))
@@ -214,10 +180,6 @@ def test_errors():
         model.compile(loss="mse")
     with pytest.raises(ValueError, match="`num_labels` must be that of the preprocessor's"):
         RecurrentTagger(model.backbone, model.preprocessor, num_labels=3)
-    with pytest.raises(ValueError, match="`offsets` must be of labels among A, D, N, V, got 'O'"):
-        model.offsets = {"O": -1.0}
-    with pytest.raises(ValueError, match="`offsets` must be of labels among"):
-        RecurrentTagger(model.backbone, num_labels=3, offsets={"O": -1.0})
     with pytest.raises(ValueError, match="`num_labels` must be given"):
         RecurrentTagger(model.backbone)
     with pytest.raises(ValueError, match="`piece_tokenizer` must be made with `config_file`"):
