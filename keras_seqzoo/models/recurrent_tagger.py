@@ -1,7 +1,5 @@
 """The ready recurrent tagger."""
 
-import types
-
 import keras
 import keras_hub
 import tensorflow as tf
@@ -13,11 +11,12 @@ from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.recurrent_tagger_preprocessor import RecurrentTaggerPreprocessor
+from keras_seqzoo.models.traced_functions import TracedFunctions
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
+class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hub.models.Task):
     """Gives each word of a sentence a tag.
 
         P(y_t | w) = softmax(W h_t + b),    or with `crf`    P(y | w) = CRF(W h_1 + b .. W h_n + b)
@@ -55,7 +54,6 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
 
     backbone_cls = RecurrentTaggerBackbone
     preprocessor_cls = RecurrentTaggerPreprocessor
-    _traced = None
 
     def __init__(
         self, backbone, preprocessor=None, num_labels=None, crf=True, allowed=None, **kwargs
@@ -165,16 +163,12 @@ class RecurrentTagger(NamedTaskPresets, Recompilation, keras_hub.models.Task):
         if not isinstance(sentences[0], str):
             sentences = tf.ragged.constant(sentences, tf.string, ragged_rank=1)
         words = self.preprocessor.words_of(sentences)
-        if self._traced is None:
-            # Not a function by itself: Keras would track it.
-            self._traced = types.SimpleNamespace(
-                run=tf.function(self.best_ids, reduce_retracing=True)
-            )
+        run = self._traced("best_ids", self.best_ids)
         names = self.preprocessor.labels
         lengths = words.row_lengths().numpy()
         for batch in sort_by_length(lengths, batch_size):
             inputs = self.preprocessor.inputs_of(tf.gather(words, batch))
-            ids, probabilities = (part.numpy() for part in self._traced.run(inputs))
+            ids, probabilities = (part.numpy() for part in run(inputs))
             for row, sentence in enumerate(batch):
                 length = lengths[sentence]
                 tags[sentence] = [names[id] for id in ids[row, :length]]

@@ -132,4 +132,4 @@ class TargetScoring(TextModel):
             return tf.reduce_sum(scores, axis=-1), weights
 
         targets = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int64)
-        return self._traced(("score", alignments), score, *targets)
+        return self._traced_on_source(("score", alignments), score, *targets)

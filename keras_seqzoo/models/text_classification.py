@@ -1,7 +1,5 @@
 """What the ready text classifiers have in common."""
 
-import types
-
 import keras
 import keras_hub
 import numpy as np
@@ -13,11 +11,12 @@ from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.text_labels import TextLabels
+from keras_seqzoo.models.traced_functions import TracedFunctions
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
 class TextClassification(
-    NamedTaskPresets, Recompilation, TextLabels, keras_hub.models.TextClassifier
+    NamedTaskPresets, TracedFunctions, Recompilation, TextLabels, keras_hub.models.TextClassifier
 ):
     """Base of text classifiers: a backbone, and a `ClassifierHead` over its sequence.
 
@@ -43,8 +42,6 @@ class TextClassification(
     Raises:
         ValueError: if `num_classes` is missing, or the preprocessor has other labels.
     """
-
-    _traced = None
 
     def __init__(
         self,
@@ -167,15 +164,13 @@ class TextClassification(
         found = np.zeros((len(texts), self.num_classes), np.float32)
         if not texts:
             return found
-        if self._traced is None:
-            ids, mask = (tf.TensorSpec([None, None], dtype) for dtype in (tf.int32, tf.bool))
-            run = lambda ids, mask: self.probabilities({"token_ids": ids, "padding_mask": mask})  # noqa: E731
-            # Not a function by itself: Keras would track it.
-            self._traced = types.SimpleNamespace(run=tf.function(run, input_signature=[ids, mask]))
+        names = {"token_ids": tf.int32, "padding_mask": tf.bool}
+        inputs = {name: tf.TensorSpec([None, None], dtype) for name, dtype in names.items()}
+        run = self._traced("probabilities", self.probabilities, inputs)
         ids = self.preprocessor.token_ids(texts)
         for batch in sort_by_length(ids.row_lengths().numpy(), batch_size):
             inputs = self.preprocessor.padded(tf.gather(ids, batch))
-            found[batch] = self._traced.run(inputs["token_ids"], inputs["padding_mask"])
+            found[batch] = run(inputs)
         return found
 
     def text_probabilities(self, texts):

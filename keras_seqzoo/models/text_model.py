@@ -1,14 +1,12 @@
 """What any work of a model on strings begins with: token ids of sources, and traced functions."""
 
-import types
-
 import tensorflow as tf
 
+from keras_seqzoo.models.traced_functions import TracedFunctions
 
-class TextModel:
+
+class TextModel(TracedFunctions):
     """Mixin of step models that read strings; see `TextTranslation` for what it needs."""
-
-    _functions = None
 
     def _encode(self, texts, truncate):
         """Tokenize source texts into lists of ids."""
@@ -39,17 +37,10 @@ class TextModel:
         ids = tf.cast(ids, tf.int32).to_tensor(-1)  # (rows · count, length)
         return tf.reshape(ids, tf.concat([tf.shape(phrases), tf.shape(ids)[1:]], axis=0))
 
-    def _traced(self, key, function, *signature):
+    def _traced_on_source(self, key, function, *signature):
         """Make or find the graph of a function of source ids, their mask, and more tensors."""
-        if self._functions is None:
-            # Not a dict: TensorFlow would want to save its functions with the model.
-            self._functions = types.SimpleNamespace(traced={})
-        if key not in self._functions.traced:
-            source = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)
-            self._functions.traced[key] = tf.function(
-                function, input_signature=[*source, *signature]
-            )
-        return self._functions.traced[key]
+        source = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)
+        return self._traced(key, function, *source, *signature)
 
 
 def uncut_length(texts):

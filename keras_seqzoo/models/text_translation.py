@@ -175,7 +175,7 @@ class TextTranslation(TargetScoring):
 
         key = (type(strategy), repr(strategy.get_config()), length, alignments, phrases)
         wanted = [tf.TensorSpec([None, None, None], tf.int32)] if phrases else []
-        return self._traced(key, search, tf.TensorSpec([], tf.int32), *wanted)
+        return self._traced_on_source(key, search, tf.TensorSpec([], tf.int32), *wanted)
 
     def _read(self, hypotheses, sources):
         """Turn hypotheses of a batch into lists of `Translation`."""
