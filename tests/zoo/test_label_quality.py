@@ -1,10 +1,23 @@
 """The presets that label, on real validation data: nearly as good as their cards say."""
 
-from keras_seqzoo.data import read_tagged_sentences
-from keras_seqzoo.models import RecurrentTagger
+import json
+
+from keras_seqzoo.data import read_lines, read_tagged_sentences
+from keras_seqzoo.models import RecurrentTagger, RecurrentTextClassifier
 
 
 def test_parts_of_speech(data_directory):
     words, tags = read_tagged_sentences(data_directory / "ud_ewt" / "en_ewt-ud-dev.conllu.gz")
     tagger = RecurrentTagger.from_preset("bilstm_crf_ewt_upos")
     assert tagger.accuracy(words[:400], tags[:400]) > 0.94
+
+
+def test_sentiment(data_directory):
+    lines = read_lines(data_directory / "imdb" / "train.jsonl.gz")
+    # The last of each class, which the preset did not learn from.
+    rows = [json.loads(line) for line in lines[12300:12500] + lines[24800:]]
+    texts = [" ".join(row["text"].replace("<br />", " ").split()) for row in rows]
+    labels = [("negative", "positive")[row["label"]] for row in rows]
+    assert {labels.count(label) for label in labels} == {200}
+    classifier = RecurrentTextClassifier.from_preset("bilstm_imdb_sentiment")
+    assert classifier.accuracy(texts, labels) > 0.87

@@ -13,6 +13,7 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RecurrentSeq2SeqLM,
     RecurrentTagger,
+    RecurrentTextClassifier,
 )
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import TextTokenizer
@@ -20,12 +21,14 @@ from keras_seqzoo.zoo.names import preset_folders, presets_folder
 
 TRANSLATORS = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}
 LANGUAGE_MODELS = {"lstm_char_shakespeare": "The king is", "lstm_bpe_imdb": "The film is"}
+CLASSIFIERS = {"bilstm_imdb_sentiment"}
 TAGGERS = {"bilstm_crf_ewt_upos"}
 VECTORS = {"skipgram_imdb_100d"}
 # Of each kind: its names, the class, the command that trains one, and what its card's scores are.
 KINDS = (
     (TRANSLATORS, RecurrentSeq2SeqLM, "translate", "BLEU"),
     (set(LANGUAGE_MODELS), RecurrentLanguageModel, "lm", "Perplexity"),
+    (CLASSIFIERS, RecurrentTextClassifier, "classify", "Accuracy"),
     (TAGGERS, RecurrentTagger, "tag", "Accuracy"),
     (VECTORS, None, "vectors", "Analogies"),
 )
@@ -99,6 +102,16 @@ def test_keras_hub_loads_a_translator(name, offline):
     model = keras_hub.models.Seq2SeqLM.from_preset(str(preset_folders()[name]))
     assert isinstance(model, RecurrentSeq2SeqLM)
     assert model.generate(SENTENCE)
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+def test_classifies_offline(name, offline):
+    texts = ["A moving film, wonderfully acted.", "Dull and badly acted: a waste of time.", ""]
+    for base in (RecurrentTextClassifier, keras_hub.models.TextClassifier):
+        model = base.from_preset(str(preset_folders()[name]))
+        assert isinstance(model, RecurrentTextClassifier)
+        found = model.classify(texts)
+        assert [one.labels for one in found[:2]] == [["positive"], ["negative"]]
 
 
 @pytest.mark.parametrize("name", sorted(TAGGERS))
