@@ -107,11 +107,17 @@ def test_keras_hub_loads_a_translator(name, offline):
 @pytest.mark.parametrize("name", sorted(CLASSIFIERS))
 def test_classifies_offline(name, offline):
     texts = ["A moving film, wonderfully acted.", "Dull and badly acted: a waste of time.", ""]
-    for base in (RecurrentTextClassifier, keras_hub.models.TextClassifier):
-        model = base.from_preset(str(preset_folders()[name]))
-        assert isinstance(model, RecurrentTextClassifier)
-        found = model.classify(texts)
-        assert [one.labels for one in found[:2]] == [["positive"], ["negative"]]
+    found = RecurrentTextClassifier.from_preset(name).classify(texts)
+    assert [one.labels for one in found[:2]] == [["positive"], ["negative"]]
+    assert found[2].probabilities["positive"] == pytest.approx(0.5, abs=1e-3)  # the prior
+
+
+@pytest.mark.parametrize("name", sorted(CLASSIFIERS))
+def test_keras_hub_loads_a_classifier(name, offline):
+    model = keras_hub.models.TextClassifier.from_preset(str(preset_folders()[name]))
+    assert isinstance(model, RecurrentTextClassifier)
+    [found] = model.classify(["A moving film, wonderfully acted."])
+    assert found.labels == ["positive"]
 
 
 @pytest.mark.parametrize("name", sorted(TAGGERS))
