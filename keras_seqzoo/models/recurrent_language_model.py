@@ -1,7 +1,5 @@
 """The ready recurrent language model."""
 
-import types
-
 import keras
 import keras_hub
 import tensorflow as tf
@@ -19,6 +17,7 @@ from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.recurrent_language_model_preprocessor import (
     RecurrentLanguageModelPreprocessor,
 )
+from keras_seqzoo.models.traced_functions import TracedFunctions
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
@@ -27,6 +26,7 @@ class RecurrentLanguageModel(
     NamedTaskPresets,
     StreamTraining,
     NextTokenTraining,
+    TracedFunctions,
     LanguageModel,
     Generation,
     keras_hub.models.CausalLM,
@@ -76,7 +76,6 @@ class RecurrentLanguageModel(
 
     backbone_cls = RecurrentBackbone
     preprocessor_cls = RecurrentLanguageModelPreprocessor
-    _scoring = None
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
         if backbone.bidirectional:
@@ -200,14 +199,10 @@ class RecurrentLanguageModel(
             A tuple of log P of the labels, float32 `(rows, length)`, 0 at padding, and the state
             after the last tokens.
         """
-        if self._scoring is None:
-            # In a graph of its own: loops over time are slow where each step is called from Python.
-            # Not as an attribute by itself, which Keras would want to save.
-            function = tf.function(self._read, reduce_retracing=True)
-            self._scoring = types.SimpleNamespace(read=function)
         if mask is None:
             mask = tf.ones_like(token_ids, tf.bool)
-        return self._scoring.read(token_ids, labels, state, mask)
+        # In a graph of its own: loops over time are slow where each step is called from Python.
+        return self._traced("read", self._read)(token_ids, labels, state, mask)
 
     def _read(self, token_ids, labels, state, mask):
         features, state = self.backbone.encoder(token_ids, mask=mask, initial_state=state)
