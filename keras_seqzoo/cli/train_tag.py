@@ -15,7 +15,6 @@ from keras_seqzoo.cli.train_options import (
     PresetFolder,
     Rate,
     Seed,
-    Share,
     Size,
     Vectors,
     WarmupSteps,
@@ -56,6 +55,8 @@ BACKBONE_OPTIONS = (
     *("layers", "vectors"),
 )
 
+RATES = {"dropout": 0.5, "unknown_rate": 0.05}
+
 TRAINING_OPTIONS = (
     *("epochs", "batch_size", "learning_rate", "warmup_steps", "clipnorm", "weight_decay"),
     *("measure", "average", "seed"),
@@ -95,10 +96,17 @@ def train_tag(
     cell: Literal["lstm", "gru", "elman"] = "lstm",
     units: Annotated[int, typer.Option(min=1, help="Of each direction.")] = 200,
     layers: Size = 1,
-    dropout: Share = 0.5,
+    dropout: Annotated[
+        float | None,
+        typer.Option(callback=share, help="By default 0.5, or that of --start."),
+    ] = None,
     unknown_rate: Annotated[
-        float, typer.Option(callback=share, help="Words that are unknown in training.")
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            callback=share,
+            help="Words that are unknown in training; by default 0.05, or that of --start.",
+        ),
+    ] = None,
     batch_size: Annotated[int, typer.Option(min=1)] = 32,
     epochs: Size = 15,
     learning_rate: Rate = 2e-3,
@@ -149,17 +157,16 @@ def _make_model(words, tags, options):
     if options["start"] is not None:
         kind = {"start": options["start"]}
     else:
-        kind = {name: options[name] for name in BACKBONE_OPTIONS}
+        kind = RATES | {name: options[name] for name in BACKBONE_OPTIONS}
         kind["num_layers"] = kind.pop("layers")
         if kind["vectors"] is not None:
             kind["vectors"] = WordVectors.from_preset(kind["vectors"])
+    kind |= {name: options[name] for name in RATES if options[name] is not None}
     return make_tagger(
         words,
         tags,
         crf=not options["softmax"],
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
-        dropout=options["dropout"],
-        unknown_rate=options["unknown_rate"],
         **kind,
     )
 

@@ -3,7 +3,8 @@
 import os
 import re
 
-from keras_seqzoo.data.sentence_files import is_blank, read_blocks, write_text
+from keras_seqzoo.data.output_files import write_text
+from keras_seqzoo.data.sentence_files import is_blank, read_blocks
 
 DOCUMENT = "-DOCSTART-"
 

@@ -5,7 +5,8 @@ import os
 import re
 
 from keras_seqzoo.checks import check_choice
-from keras_seqzoo.data.sentence_files import read_blocks, write_text
+from keras_seqzoo.data.output_files import write_text
+from keras_seqzoo.data.sentence_files import read_blocks
 
 COLUMNS = ("ids", "words", "lemmas", "upos", "xpos", "feats", "heads", "deprels", "deps", "misc")
 HEAD = COLUMNS.index("heads")

@@ -1,6 +1,7 @@
 """Files that are written whole or not at all."""
 
 import contextlib
+import gzip
 import os
 import tempfile
 from pathlib import Path
@@ -87,3 +88,20 @@ def new_folder(path):
         draft.mkdir()
         yield draft
         os.replace(draft, path.resolve())
+
+
+def write_text(path, text):
+    """Writes a UTF-8 file, compressed where its name ends in `.gz`; an old file stays on failure.
+
+    Args:
+        path: string or path.
+        text: string.
+
+    Raises:
+        OSError: if the file cannot be written.
+    """
+    content = text.encode("utf-8")
+    if Path(path).suffix == ".gz":
+        content = gzip.compress(content, mtime=0)  # the same text, the same bytes
+    with replacing(path) as draft:
+        draft.write_bytes(content)

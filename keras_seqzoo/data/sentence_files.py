@@ -1,10 +1,7 @@
 """Files of sentences in columns: a word a line, and blank lines between the sentences."""
 
-import gzip
 import os
-from pathlib import Path
 
-from keras_seqzoo.data.output_files import replacing
 from keras_seqzoo.data.text_files import read_rows
 
 
@@ -30,8 +27,8 @@ def read_blocks(path, is_border=is_blank):
         ValueError: if the file is not UTF-8 or has borders only.
 
     Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp(), "two.txt")
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "two.txt")
         >>> _ = path.write_text("a\nb\n\nc\n")
         >>> read_blocks(path)
         [(1, ['a', 'b']), (4, ['c'])]
@@ -48,20 +45,3 @@ def read_blocks(path, is_border=is_blank):
     if not blocks:
         raise ValueError(f"{os.fspath(path)}, line 1: sentences are needed, but the file has none")
     return blocks
-
-
-def write_text(path, text):
-    """Writes a UTF-8 file, compressed where its name ends in `.gz`; an old file stays on failure.
-
-    Args:
-        path: string or path.
-        text: string.
-
-    Raises:
-        OSError: if the file cannot be written.
-    """
-    content = text.encode("utf-8")
-    if Path(path).suffix == ".gz":
-        content = gzip.compress(content, mtime=0)  # the same text, the same bytes
-    with replacing(path) as draft:
-        draft.write_bytes(content)

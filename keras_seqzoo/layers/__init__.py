@@ -8,10 +8,11 @@ from keras_seqzoo.layers.bidirectional import Bidirectional
 from keras_seqzoo.layers.bridge import Bridge
 from keras_seqzoo.layers.cell import RecurrentCell
 from keras_seqzoo.layers.classifier_head import ClassifierHead
-from keras_seqzoo.layers.conditional_random_field import ConditionalRandomField, iob2_transitions
+from keras_seqzoo.layers.conditional_random_field import ConditionalRandomField
 from keras_seqzoo.layers.convolution import ParallelConvolution
 from keras_seqzoo.layers.elman import Elman, ElmanCell
 from keras_seqzoo.layers.gru import GRU, GRUCell
+from keras_seqzoo.layers.iob2 import iob2_transitions
 from keras_seqzoo.layers.k_max_pooling import KMaxPooling
 from keras_seqzoo.layers.lstm import LSTM, LSTMCell
 from keras_seqzoo.layers.luong_attention import LuongAttention

@@ -33,8 +33,8 @@ class ConditionalRandomField(keras.layers.Layer):
         allowed: bool array `(num_labels + 1, num_labels + 1)`, or `None` where every label may
             follow any other. `allowed[i, j]` tells whether label j may follow label i; the last
             row is for the first label of a sentence, the last column for the last one, their corner
-            for nothing. See `iob2_transitions`. Other sequences have the probability 0 where an
-            allowed one exists.
+            for nothing. See `keras_seqzoo.layers.iob2_transitions`. Other sequences have the
+            probability 0 where an allowed one exists.
         **kwargs: arguments of `keras.layers.Layer`, such as `name`.
 
     Call arguments:
@@ -175,32 +175,3 @@ class ConditionalRandomField(keras.layers.Layer):
         """Gives the constructor arguments."""
         own = {"num_labels": self.num_labels, "allowed": self.allowed}
         return {**super().get_config(), **own}
-
-
-def iob2_transitions(labels):
-    """Tells which labels may follow each other where entities are marked with IOB2.
-
-    An entity begins with `B-type` and goes on with `I-type` (Tjong Kim Sang and Veenstra 1999,
-    "Representing text chunks"); all other labels are outside.
-
-    Args:
-        labels: list of strings, such as `["O", "B-person", "I-person"]`.
-
-    Returns:
-        A bool array `(len(labels) + 1, len(labels) + 1)` for `ConditionalRandomField`.
-
-    Example:
-    >>> iob2_transitions(["O", "B-x", "I-x"]).astype(int)
-    array([[1, 1, 0, 1],
-           [1, 1, 1, 1],
-           [1, 1, 1, 1],
-           [1, 1, 0, 1]])
-    """
-    labels = list(labels)
-    allowed = np.ones((len(labels) + 1, len(labels) + 1), bool)
-    for column, label in enumerate(labels):
-        if label.startswith("I-"):
-            inside = (f"B-{label[2:]}", label)
-            allowed[:-1, column] = [before in inside for before in labels]
-            allowed[-1, column] = False
-    return allowed

@@ -161,7 +161,9 @@ def _loop(step, carry, inputs, reverse=False, dtype=None):
         tf.TensorArray(tensor.dtype, length, element_shape=tensor.shape[1:]).unstack(tensor)
         for tensor in inputs
     ]
-    outputs = tf.TensorArray(dtype or carry.dtype, length, element_shape=carry.shape)
+    # A place at least: no list without elements can be stacked where the batch size is unknown.
+    outputs = tf.TensorArray(dtype or carry.dtype, tf.maximum(length, 1), element_shape=carry.shape)
+    outputs = outputs.write(0, tf.zeros_like(carry, outputs.dtype))
 
     def body(count, carry, outputs):
         time = length - 1 - count if reverse else count
@@ -171,4 +173,4 @@ def _loop(step, carry, inputs, reverse=False, dtype=None):
     _, carry, outputs = tf.while_loop(
         lambda count, *_: count < length, body, (0, carry, outputs), maximum_iterations=length
     )
-    return carry, outputs.stack()
+    return carry, outputs.stack()[:length]

@@ -69,7 +69,7 @@ class TreeLSTMCell(TreeCell):
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class ChildSumCell(TreeLSTMCell):
+class ChildSumTreeLSTMCell(TreeLSTMCell):
     """A Child-Sum Tree-LSTM: any number of children, in no order, and a word at any node.
 
     `h̃ = Σ_k h_k`, `i, o = σ(W·x + U·h̃ + b)`, `u = tanh(W_u·x + U_u·h̃ + b_u)`,
@@ -97,7 +97,7 @@ class ChildSumCell(TreeLSTMCell):
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class BinaryCell(TreeLSTMCell):
+class BinaryTreeLSTMCell(TreeLSTMCell):
     """A binary Tree-LSTM: a left and a right child, each with weights of its own.
 
     `i, o = σ(W·x + U·[h_1; h_2] + b)`, `u = tanh(W_u·x + U_u·[h_1; h_2] + b_u)`,

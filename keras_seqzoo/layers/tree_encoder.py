@@ -5,9 +5,13 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.tree_cell import Edges
-from keras_seqzoo.layers.tree_cells import BinaryCell, ChildSumCell, RecursiveCell
+from keras_seqzoo.layers.tree_cells import BinaryTreeLSTMCell, ChildSumTreeLSTMCell, RecursiveCell
 
-CELLS = {"child-sum": ChildSumCell, "binary": BinaryCell, "recursive": RecursiveCell}
+CELLS = {
+    "child-sum": ChildSumTreeLSTMCell,
+    "binary": BinaryTreeLSTMCell,
+    "recursive": RecursiveCell,
+}
 TREE_ARRAYS = ("words", "rows", "parents", "siblings", "levels", "inner", "places")
 
 
@@ -17,8 +21,10 @@ class TreeEncoder(keras.layers.Layer):
 
     The state of a node comes from its word, if it has one, and from the states of its children:
 
-    - "child-sum": a Child-Sum Tree-LSTM, for any trees, as of dependencies (`ChildSumCell`);
-    - "binary": a binary Tree-LSTM, for parses of at most two children a node (`BinaryCell`);
+    - "child-sum": a Child-Sum Tree-LSTM, for any trees, as of dependencies
+      (`ChildSumTreeLSTMCell`);
+    - "binary": a binary Tree-LSTM, for parses of at most two children a node
+      (`BinaryTreeLSTMCell`);
     - "recursive": a recursive neural network, for such parses too (`RecursiveCell`).
 
     The trees of a batch may have any shapes. All nodes of one depth are computed at once, in as

@@ -29,10 +29,10 @@ class ClassReport:
 
     def __str__(self):
         """A row for each class, then the macro average and the accuracy."""
-        number = sum(score.expected for score in self.classes.values())
+        support = sum(score.support for score in self.classes.values())
         rows = [score_row(str(label), score) for label, score in self.classes.items()]
-        rows += [("macro average", *self.macro, number)]
-        rows += [("accuracy", None, None, self.accuracy, number)]
+        rows += [("macro average", *self.macro, support)]
+        rows += [("accuracy", None, None, self.accuracy, support)]
         return score_table("class", rows)
 
 
@@ -55,11 +55,11 @@ def class_report(expected, found, labels):
     >>> report.accuracy, report.classes["b"].precision
     (0.75, 0.5)
     >>> print(report)
-    class          precision  recall      F1  number
-    a                 1.0000  0.6667  0.8000       3
-    b                 0.5000  1.0000  0.6667       1
-    macro average     0.7500  0.8333  0.7333       4
-    accuracy                          0.7500       4
+    class          precision  recall      F1  support
+    a                 1.0000  0.6667  0.8000        3
+    b                 0.5000  1.0000  0.6667        1
+    macro average     0.7500  0.8333  0.7333        4
+    accuracy                          0.7500        4
     """
     matrix = confusion_matrix(expected, found, labels)
     counts = zip(matrix.diagonal(), matrix.sum(axis=0), matrix.sum(axis=1), strict=True)

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, list_of_texts
+from keras_seqzoo.models.label_names import LabelNames
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.text_labels import TextLabels
 from keras_seqzoo.tokenizers.lookup_tables import string_table
@@ -62,8 +63,8 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
 
     def __init__(self, labels, positive, negative, hidden_units=8, **kwargs):
         super().__init__(**kwargs)
-        self.label_names = [str(label) for label in labels]
-        if len(set(self.label_names)) < 2 or len(set(self.label_names)) < len(self.label_names):
+        self.label_names = LabelNames(labels).names
+        if len(self.label_names) < 2:
             raise ValueError(f"`labels` must be two or more different names, got {labels!r}.")
         self.positive, self.negative = list(positive), list(negative)
         self.hidden_units = check_integer("hidden_units", hidden_units, minimum=0)
@@ -72,9 +73,9 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
         self.resources = [string_table(words, [1] * len(words), default=0) for words in lists]
         self.hidden = None
         if hidden_units:
-            self.hidden = keras.layers.Dense(hidden_units, "relu", name="hidden")
+            self.hidden = keras.layers.Dense(hidden_units, "relu", dtype="float32", name="hidden")
             self.hidden.build((None, len(FEATURES)))
-        self.scores = keras.layers.Dense(len(self.label_names), name="scores")
+        self.scores = keras.layers.Dense(len(self.label_names), dtype="float32", name="scores")
         self.scores.build((None, hidden_units or len(FEATURES)))
         self.built = True
         self.compile()
@@ -84,13 +85,13 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
         """Makes an untrained classifier of two labels, whose lexicons it finds in the texts.
 
         The lexicon of a label are the words whose share in its texts is the largest beside that in
-        the other's, log((c_1 + 1) / (n_1 + V)) - log((c_2 + 1) / (n_2 + V)). The first label by the
-        alphabet is the negative one.
+        the other's, log((c_1 + 1) / (n_1 + V)) - log((c_2 + 1) / (n_2 + V)), and larger than it.
+        The first label by the alphabet is the negative one.
 
         Args:
             texts: list of strings.
             labels: list of names, as many.
-            words: int, the size of each lexicon.
+            words: int, the most words of each lexicon.
             minimum_count: int, how often a word must come.
             **kwargs: other arguments of the constructor.
 
@@ -115,7 +116,9 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
             for word in known
         }
         known.sort(key=ratio.get)
-        return cls(names, known[: -words - 1 : -1], known[:words], **kwargs)
+        more = [word for word in reversed(known) if ratio[word] > 0]
+        fewer = [word for word in known if ratio[word] < 0]
+        return cls(names, more[:words], fewer[:words], **kwargs)
 
     def features(self, texts):
         """Counts, in graph: float32 `(batch, 6)`, see the class."""

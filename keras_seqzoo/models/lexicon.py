@@ -1,13 +1,12 @@
 """A translation table of words."""
 
 import collections
-import gzip
 import numbers
 import os
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data import read_lines
-from keras_seqzoo.data.output_files import replacing
+from keras_seqzoo.data.output_files import write_text
 from keras_seqzoo.tokenizers.segmenter import UNKNOWN_SURFACE
 
 
@@ -135,9 +134,7 @@ class Lexicon:
             for source, entries in self.probabilities.items()
             for target, probability in entries.items()
         )
-        content = "".join(lines).encode("utf-8")
-        with replacing(path) as draft:
-            draft.write_bytes(gzip.compress(content) if draft.suffix == ".gz" else content)
+        write_text(path, "".join(lines))
 
     def best(self, word):
         """Gives the likeliest translation of a source word, or `None` if it has none here."""

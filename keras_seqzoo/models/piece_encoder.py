@@ -23,12 +23,10 @@ class PieceEncoder(keras.layers.Layer):
         embedding_dim: int, size of their embeddings.
         units: int, size of a word: even for "lstm", half of it for each direction.
         kind: "lstm" or "convolution".
-        dropout: float, on the embedded pieces.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments:
         piece_ids: int32 tensor `(batch, words, pieces)`, 0 at padding.
-        training: bool, whether there is dropout.
 
     Returns:
         A float tensor `(batch, words, units)`; a word without pieces is zero.
@@ -42,9 +40,7 @@ class PieceEncoder(keras.layers.Layer):
     TensorShape([2, 5, 6])
     """
 
-    def __init__(
-        self, vocabulary_size, embedding_dim=30, units=50, kind="lstm", dropout=0.0, **kwargs
-    ):
+    def __init__(self, vocabulary_size, embedding_dim=30, units=50, kind="lstm", **kwargs):
         super().__init__(**kwargs)
         check_choice("kind", kind, KINDS)
         self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=1)
@@ -53,25 +49,22 @@ class PieceEncoder(keras.layers.Layer):
         if kind == "lstm" and units % 2:
             raise ValueError(f"`units` must be even for two directions, got {units}.")
         self.kind = kind
-        self.dropout = dropout
         options = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(
             vocabulary_size, embedding_dim, name="embedding", **options
         )
-        self.drop = keras.layers.Dropout(dropout, name="dropout", **options)
         if kind == "lstm":
             self.reader = Bidirectional(LSTM(units // 2, **options), name="reader")
         else:
             self.reader = ParallelConvolution(units, [3], name="reader", **options)
             self.pool = SequencePooling("max", name="pool", **options)
 
-    def call(self, piece_ids, training=False):
+    def call(self, piece_ids):
         """Read the words; see the class."""
         shape = tf.shape(piece_ids)
         pieces = tf.reshape(piece_ids, (shape[0] * shape[1], shape[2]))
         mask = pieces != 0
-        embedded = self.drop(self.embedding(pieces), training=training)
-        words = self.reader(embedded, mask=mask)
+        words = self.reader(self.embedding(pieces), mask=mask)
         if self.kind == "convolution":
             words = self.pool(words, mask=mask)
         return tf.reshape(words, (shape[0], shape[1], self.units))
@@ -92,5 +85,4 @@ class PieceEncoder(keras.layers.Layer):
             "embedding_dim": self.embedding_dim,
             "units": self.units,
             "kind": self.kind,
-            "dropout": self.dropout,
         }

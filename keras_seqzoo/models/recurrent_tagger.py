@@ -4,8 +4,10 @@ import keras
 import keras_hub
 import tensorflow as tf
 
+from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.length_buckets import sort_by_length
 from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
+from keras_seqzoo.layers.iob2 import is_iob2
 from keras_seqzoo.metrics import tag_accuracy
 from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
@@ -23,15 +25,18 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
 
     with h from a `RecurrentTaggerBackbone`: word by word, or whole sequences of tags with a
     `ConditionalRandomField`. Where the tags mark entities as `B-type` and `I-type`, sequences that
-    IOB2 does not allow have no probability there.
+    IOB2 does not allow have no probability there; nothing can be learned from such sequences.
 
     Args:
         backbone: a `RecurrentTaggerBackbone`.
         preprocessor: a `RecurrentTaggerPreprocessor`, or `None`, with which `fit` takes tensors.
         num_labels: int, or `None` for as many as the preprocessor has.
         crf: bool.
-        allowed: which tags may follow each other, see `ConditionalRandomField`; `None` for all, or
-            for what IOB2 allows where the preprocessor's labels mark entities.
+        allowed: which tags may follow each other, for the CRF: a bool array as
+            `ConditionalRandomField` takes it, or `None` where every tag may follow any other.
+            `"auto"` allows what IOB2 does if the preprocessor has a label `B-type` for each label
+            `I-type`, and all if not. Give `None` for tags in the older IOB1, where an entity may
+            begin with `I-type`.
 
     Call arguments:
         inputs: see `RecurrentTaggerBackbone`.
@@ -40,7 +45,9 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
         Scores, float32 `(batch, words, num_labels)`: logits, or the potentials of the CRF.
 
     Raises:
-        ValueError: if `num_labels` is missing, or the preprocessor has other labels.
+        ValueError: if `num_labels` is missing, or the preprocessor has other labels; if one of
+            backbone and preprocessor has pieces of words and the other has not; if `allowed` is
+            given without a CRF.
 
     Example:
     ```python
@@ -56,18 +63,22 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
     preprocessor_cls = RecurrentTaggerPreprocessor
 
     def __init__(
-        self, backbone, preprocessor=None, num_labels=None, crf=True, allowed=None, **kwargs
+        self, backbone, preprocessor=None, num_labels=None, crf=True, allowed="auto", **kwargs
     ):
         labels = None if preprocessor is None else preprocessor.labels
         num_labels = count_labels("num_labels", num_labels, labels)
+        if preprocessor is not None:
+            _check_pieces(backbone, preprocessor)
+        if isinstance(allowed, str) and allowed == "auto":
+            allowed = iob2_transitions(labels) if crf and is_iob2(labels or ()) else None
+        if allowed is not None and not crf:
+            raise ValueError("`allowed` needs `crf`: without it tags are given one by one.")
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
         scores = keras.layers.Dense(num_labels, dtype="float32", name="scores")
         field = None
         if crf:
-            if allowed is None and any(label.startswith("I-") for label in labels or ()):
-                allowed = iob2_transitions(labels)
             field = ConditionalRandomField(num_labels, allowed, dtype="float32", name="crf")
 
         # === Functional Model ===
@@ -152,11 +163,7 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
         """
         if self.preprocessor is None:
             raise ValueError(f"{type(self).__name__} needs a `preprocessor` to take words.")
-        if isinstance(sentences, str):
-            raise ValueError(
-                f"`sentences` must be a list of them, got the string {sentences[:40]!r}."
-            )
-        sentences = list(sentences)
+        sentences = list_of_texts(sentences, "sentences")
         tags, shares = [[] for _ in sentences], [[] for _ in sentences]
         if not sentences:
             return (tags, shares) if return_probabilities else tags
@@ -187,3 +194,14 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
             "crf": self.crf,
             "allowed": self.field.allowed if self.crf else None,
         }
+
+
+def _check_pieces(backbone, preprocessor):
+    """Refuses a backbone and a preprocessor of which only one knows pieces of words."""
+    number = backbone.piece_vocabulary_size
+    if (number is None) != (preprocessor.piece_tokenizer is None):
+        raise ValueError(
+            "`backbone` and `preprocessor` must both have pieces of words, or neither: got "
+            f"`piece_vocabulary_size` {number} and `piece_tokenizer` "
+            f"{preprocessor.piece_tokenizer!r}."
+        )

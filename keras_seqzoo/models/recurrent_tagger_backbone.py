@@ -3,11 +3,11 @@
 import keras
 import keras_hub
 
-from keras_seqzoo.checks import check_choice, check_integer
+from keras_seqzoo.checks import check_choice, check_integer, check_rate
 from keras_seqzoo.layers import Bidirectional, Stack
 from keras_seqzoo.layers.token_dropout import TokenDropout
 from keras_seqzoo.models.backbone_parts import CELLS, token_inputs
-from keras_seqzoo.models.piece_encoder import PieceEncoder
+from keras_seqzoo.models.piece_encoder import KINDS, PieceEncoder
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
 from keras_seqzoo.zoo.named_presets import NamedPresets
 
@@ -75,9 +75,18 @@ class RecurrentTaggerBackbone(NamedPresets, keras_hub.models.Backbone):
         check_integer("embedding_dim", embedding_dim, minimum=1)
         check_integer("units", units, minimum=1)
         check_integer("num_layers", num_layers, minimum=1)
-        if piece_encoder == "lstm" and piece_units % 2:
-            raise ValueError(f"`piece_units` must be even for two directions, got {piece_units}.")
         check_choice("cell", cell, CELLS)
+        check_rate("dropout", dropout)
+        check_rate("unknown_rate", unknown_rate)
+        if piece_vocabulary_size is not None:
+            check_integer("piece_vocabulary_size", piece_vocabulary_size, minimum=1)
+            check_integer("piece_dim", piece_dim, minimum=1)
+            check_integer("piece_units", piece_units, minimum=1)
+            check_choice("piece_encoder", piece_encoder, KINDS)
+            if piece_encoder == "lstm" and piece_units % 2:
+                raise ValueError(
+                    f"`piece_units` must be even for two directions, got {piece_units}."
+                )
 
         # === Layers ===
         unknown = TokenDropout(

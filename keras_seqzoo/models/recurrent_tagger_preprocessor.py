@@ -43,7 +43,8 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
         `(batch, words)`, -1 at padding.
 
     Raises:
-        ValueError: if the tokenizers do not go together, or an argument is out of its range.
+        ValueError: if the tokenizers do not go together, add tokens or have a length of their own,
+            or an argument is out of its range.
         tf.errors.InvalidArgumentError: if a tag is not among `labels`, or a sentence has not as
             many tags as words.
 
@@ -67,6 +68,12 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
                 f"{PIECE_TOKENIZER_FILE!r}, to be saved beside the other, has "
                 f"{piece_tokenizer.config_file!r}."
             )
+        for name, own in (("tokenizer", tokenizer), ("piece_tokenizer", piece_tokenizer)):
+            adds = own is not None and (own.add_bos or own.add_eos)
+            if adds or (own is not None and own.sequence_length is not None):
+                raise ValueError(
+                    f"`{name}` must have no `add_bos`, `add_eos` and `sequence_length`."
+                )
         if labels is None:
             raise ValueError("`labels` must be given.")
         super().__init__(**kwargs)
@@ -111,7 +118,7 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
         need = ["`y` must have a tag for each word; not so in the rows", wrong]
         with tf.control_dependencies([tf.debugging.Assert(tf.size(wrong) == 0, need)]):
             ids = self._label_names.ids(tags.values)
-        return tags.with_values(ids).to_tensor(-1)
+        return masked_rows(tags.with_values(ids), -1)[0]
 
     def call(self, x, y=None, sample_weight=None):
         """Number words and tags; see the class."""

@@ -2,9 +2,10 @@
 
 import tensorflow as tf
 
+from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data import length_sorted_batches
 from keras_seqzoo.decoding import score_targets
-from keras_seqzoo.models.text_model import TextModel, uncut_length
+from keras_seqzoo.models.text_model import UNCUT, TextModel
 from keras_seqzoo.models.translation import Translation
 
 
@@ -79,12 +80,7 @@ class TargetScoring(TextModel):
     def _check_pairs(self, method, sources, targets):
         if self.preprocessor is None:
             raise ValueError(f"`{method}` needs a `preprocessor`, got None.")
-        for name, texts in (("sources", sources), ("targets", targets)):
-            if isinstance(texts, str):
-                raise ValueError(
-                    f"`{name}` must be a list of strings, got the string {texts[:40]!r}."
-                )
-        sources, targets = list(sources), list(targets)
+        sources, targets = list_of_texts(sources, "sources"), list_of_texts(targets, "targets")
         if len(sources) != len(targets):
             raise ValueError(
                 f"`sources` and `targets` must have the same length, got {len(sources)} and "
@@ -106,9 +102,7 @@ class TargetScoring(TextModel):
         if not sources:
             return
         source_ids = self._encode(sources, truncate=True)
-        target_ids = self.preprocessor.encode_target(
-            tf.constant(targets), uncut_length(targets)
-        ).to_list()
+        target_ids = self.preprocessor.encode_target(tf.constant(targets), UNCUT).to_list()
         for batch in length_sorted_batches(source_ids, batch_size):
             rows = tf.ragged.constant([source_ids[row] for row in batch], dtype=tf.int32)
             chosen = tf.ragged.constant([target_ids[row] for row in batch], dtype=tf.int32)

@@ -5,6 +5,8 @@ import itertools
 
 import numpy as np
 
+from keras_seqzoo.checks import list_of_texts
+
 Classification = collections.namedtuple("Classification", ["labels", "probabilities"])
 Classification.__doc__ = """What a classifier says of one text.
 
@@ -66,7 +68,16 @@ class TextLabels:
 
         Returns:
             A float.
+
+        Raises:
+            ValueError: if there is no text, or not a label for each.
         """
+        texts, labels = list_of_texts(texts), list(labels)
+        if not texts or len(texts) != len(labels):
+            raise ValueError(
+                f"`texts` and `labels` must be as many, and one at least, got {len(texts)} and "
+                f"{len(labels)}."
+            )
         expected = self.label_array(labels)
         found = self.predict_probabilities(texts, batch_size)
         found = found >= 0.5 if self.multi_label else found.argmax(axis=1)
@@ -88,10 +99,10 @@ class TextLabels:
         for own in labels:
             if isinstance(own, str) == self.multi_label:
                 need = "a list of labels" if self.multi_label else "one label"
-                raise ValueError(f"each text must have {need}, got {own!r}")
+                raise ValueError(f"`labels` must have {need} for each text, got {own!r}.")
         for label in labels if not self.multi_label else itertools.chain.from_iterable(labels):
             if label not in names:
-                raise ValueError(f"a label must be among {', '.join(names)}, got {label!r}")
+                raise ValueError(f"`labels` must be among {', '.join(names)}, got {label!r}.")
         if not self.multi_label:
             return np.array([names.index(label) for label in labels], np.int32)
         rows = [[name in own for name in names] for own in labels]

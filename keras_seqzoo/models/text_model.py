@@ -4,6 +4,8 @@ import tensorflow as tf
 
 from keras_seqzoo.models.traced_functions import TracedFunctions
 
+UNCUT = 2**31 - 1  # a length that no text has in tokens
+
 
 class TextModel(TracedFunctions):
     """Mixin of step models that read strings; see `TextTranslation` for what it needs."""
@@ -13,7 +15,7 @@ class TextModel(TracedFunctions):
         limit = self.preprocessor.encoder_sequence_length
         if truncate:
             return self.preprocessor.encode_source(tf.constant(texts)).to_list()
-        ids = self.preprocessor.encode_source(tf.constant(texts), uncut_length(texts)).to_list()
+        ids = self.preprocessor.encode_source(tf.constant(texts), UNCUT).to_list()
         for text, tokens in zip(texts, ids, strict=True):
             if len(tokens) > limit:
                 raise ValueError(
@@ -41,8 +43,3 @@ class TextModel(TracedFunctions):
         """Make or find the graph of a function of source ids, their mask, and more tensors."""
         source = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.bool)
         return self._traced(key, function, *source, *signature)
-
-
-def uncut_length(texts):
-    """Gives more tokens than any of the texts can have, so that nothing is cut."""
-    return max(len(text.encode("utf-8")) for text in texts) + 2

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data import length_sorted_batches
 from keras_seqzoo.decoding import BeamSearch, DecodingStrategy, LexicallyConstrainedBeamSearch
 from keras_seqzoo.models.target_scoring import TargetScoring
@@ -132,15 +133,13 @@ class TextTranslation(TargetScoring):
             )
         if tf.is_tensor(texts):
             texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
-        if isinstance(texts, str):
-            raise ValueError(f"`texts` must be a list of strings, got the string {texts[:40]!r}.")
+        texts = list_of_texts(texts)
         if max_length is None:
             max_length = self.preprocessor.decoder_sequence_length
         if not isinstance(max_length, int) or max_length < 0:
             raise ValueError(f"`max_length` must be an int of at least 0, got {max_length!r}.")
         for constraint in strategy.constraints:
             constraint.check(max_length)
-        texts = list(texts)
         if phrases is not None:
             phrases = _table(phrases, len(texts))
         results = [[Translation("", 0.0, 0.0, [], [], None)] for _ in texts]

@@ -19,3 +19,8 @@ class TracedFunctions:
             own = {"input_signature": signature} if signature else {"reduce_retracing": True}
             self._functions.traced[key] = tf.function(function, **own)
         return self._functions.traced[key]
+
+    def quantize(self, *args, **kwargs):
+        """Quantizes the weights; see `keras.Model.quantize`."""
+        super().quantize(*args, **kwargs)
+        self._functions = None  # the graphs have the weights as they were

@@ -13,6 +13,12 @@ from keras_seqzoo.models.recurrent_tagger_preprocessor import PIECE_TOKENIZER_FI
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.texts import frequent_pieces
 from keras_seqzoo.training.recurrent_language_model import SUBWORDS
+from keras_seqzoo.training.word_embeddings import (
+    NORMAL_FORM,
+    embedding_options,
+    refuse_vectors,
+    word_tokenizer,
+)
 
 PIECES = ("none", "character", *SUBWORDS)
 
@@ -68,6 +74,7 @@ def make_tagger(
     labels = sorted(set(itertools.chain.from_iterable(tags)))
     if len(labels) < 2:
         raise ValueError(f"`tags` must have two kinds or more, got {', '.join(labels) or 'none'}.")
+    refuse_vectors(start, vectors)
     if start is not None:
         policy = {} if dtype is None else {"dtype": dtype}
         backbone = RecurrentTaggerBackbone.from_preset(start, **policy, **backbone_options)
@@ -77,15 +84,9 @@ def make_tagger(
         )
         return RecurrentTagger(backbone, preprocessor, crf=crf)
     check_choice("pieces", pieces, PIECES)
-    if vectors is not None:
-        vectors.check_dimensions(backbone_options.get("embedding_dim", vectors.dimensions))
-        backbone_options["embedding_dim"] = vectors.dimensions
+    backbone_options = embedding_options(backbone_options, vectors)
     texts = [" ".join(sentence) for sentence in words]
-    options = {"normalization": ["lowercase"], "split_punctuation": True}
-    known = _known_words(words, vocabulary_size, minimum_count)
-    if vectors is not None:
-        known = list(dict.fromkeys([*known, *vectors.words]))
-    tokenizer = WordTokenizer(known, **options)
+    tokenizer = word_tokenizer(_known_words(words, vocabulary_size, minimum_count), vectors)
     own = {"config_file": PIECE_TOKENIZER_FILE}
     piece_tokenizer = None
     if pieces == "character":
@@ -108,9 +109,12 @@ def make_tagger(
 def _known_words(words, most, minimum_count):
     """Lists the most frequent words in lower case, each as it stands and without white space."""
     found = collections.Counter(itertools.chain.from_iterable(words))
-    normal = WordTokenizer(normalization=["lowercase"]).normalize(list(found)).numpy()
+    normal = (
+        WordTokenizer(normalization=NORMAL_FORM["normalization"]).normalize(list(found)).numpy()
+    )
     counts = collections.Counter()
     for word, count in zip(normal.tolist(), found.values(), strict=True):
-        if len(word.split()) == 1:
-            counts[word.decode()] += count
+        word = word.decode()
+        if word.split() == [word]:
+            counts[word] += count
     return frequent_pieces(counts, most, minimum_count, "word")

@@ -14,6 +14,12 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.training.recurrent_language_model import SUBWORDS
+from keras_seqzoo.training.word_embeddings import (
+    NORMAL_FORM,
+    embedding_options,
+    refuse_vectors,
+    word_tokenizer,
+)
 
 ENCODERS = ("lstm", "gru", "elman", "convolution")
 TOKENIZERS = ("word", *SUBWORDS)
@@ -78,7 +84,13 @@ def make_text_classifier(
     model = make_text_classifier(texts, labels, "gru", backbone_options=both)
     ```
     """
-    multi_label = isinstance(labels[0], list)
+    refuse_vectors(start, vectors)
+    if not texts or len(texts) != len(labels):
+        raise ValueError(
+            f"`texts` and `labels` must be as many, and one at least, got {len(texts)} and "
+            f"{len(labels)}."
+        )
+    multi_label = isinstance(labels[0], (list, tuple))
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
     names = sorted(counts)
     if len(names) < 2:
@@ -100,18 +112,12 @@ def make_text_classifier(
         return RecurrentTextClassifier(backbone, None, preprocessor, **head)
     check_choice("encoder", encoder, ENCODERS)
     check_choice("tokenizer", tokenizer, TOKENIZERS)
-    options = {"dtype": dtype, **(backbone_options or {})}
-    if vectors is not None:
-        if tokenizer != "word":
-            raise ValueError(f"`vectors` go with the tokenizer 'word', got {tokenizer!r}.")
-        vectors.check_dimensions(options.get("embedding_dim", vectors.dimensions))
-        options["embedding_dim"] = vectors.dimensions
+    if vectors is not None and tokenizer != "word":
+        raise ValueError(f"`vectors` go with the tokenizer 'word', got {tokenizer!r}.")
+    options = embedding_options({"dtype": dtype, **(backbone_options or {})}, vectors)
     if tokenizer == "word":
-        cut = {"normalization": ["lowercase"], "split_punctuation": True}
-        tokenizer = WordTokenizer.train(texts, vocabulary_size, minimum_count, **cut)
-        if vectors is not None:
-            known = dict.fromkeys([*tokenizer.words, *vectors.words])
-            tokenizer = WordTokenizer(list(known), **cut)
+        known = WordTokenizer.train(texts, vocabulary_size, minimum_count, **NORMAL_FORM).words
+        tokenizer = word_tokenizer(known, vectors)
     else:
         tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size)
     size = tokenizer.vocabulary_size()

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from keras_seqzoo.data import ConlluSentence, read_conllu, write_columns, write_conllu
-from tests.training.test_tagging import TAGS, WORDS
+from tests.training.test_tagger_training import TAGS, WORDS
 
 TINY = ("--units", 8, "--embedding-dim", 6, "--batch-size", 5)
 TINY += ("--learning-rate", 0.05, "--warmup-steps", 2, "--average", 0.5, "--dropout", 0)

@@ -9,7 +9,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_seqzoo.layers.conditional_random_field import ConditionalRandomField, iob2_transitions
+from keras_seqzoo.layers.conditional_random_field import ConditionalRandomField
+from keras_seqzoo.layers.iob2 import iob2_transitions
 from tests.layer_checks import (
     assert_close,
     check_keras_saving,
@@ -163,6 +164,22 @@ def test_no_steps_at_all():
     assert_close(layer.loss(np.zeros((2, 0), int), layer(empty)), np.zeros(2))
 
 
+@pytest.mark.parametrize("steps", [0, 2])
+def test_no_steps_in_graph(steps):
+    layer = make()
+
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 3))])
+    def run(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            losses = layer.loss(tf.zeros(tf.shape(scores)[:2], tf.int32), layer(scores))
+        gradient = tape.gradient(losses, scores)
+        return losses, gradient, layer.best_labels(scores)[0], layer.marginals(scores)
+
+    scores = np.ones((2, steps, 3), "float32")
+    assert_close(run(scores), run.python_function(tf.constant(scores)))
+
+
 def test_learns_in_a_model_that_labels_follow_each_other():
     words = np.tile([[1, 1, 1, 1]], (32, 1))
     labels = np.tile([[0, 1, 2, 0]], (32, 1))
@@ -177,20 +194,6 @@ def test_learns_in_a_model_that_labels_follow_each_other():
     assert history[-1] < 0.2 * history[0]
     found, logs = crf.best_labels(model(words[:1]))
     assert found.numpy().tolist() == [[0, 1, 2, 0]] and logs[0] > np.log(0.4)
-
-
-def test_iob2():
-    labels = ["O", "B-a", "I-a", "B-b", "I-b"]
-    allowed = iob2_transitions(labels)
-    forbidden = {
-        (labels + ["start"])[row] + " " + labels[column]
-        for row, column in zip(*np.nonzero(~allowed[:, :-1]), strict=True)
-    }
-    assert forbidden == {
-        *("O I-a", "O I-b", "start I-a", "start I-b"),
-        *("B-a I-b", "I-a I-b", "B-b I-a", "I-b I-a"),
-    }
-    assert allowed[:, -1].all()
 
 
 def test_bfloat16_around_it_rounds_nothing():

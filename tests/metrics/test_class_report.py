@@ -24,12 +24,12 @@ def test_by_hand():
     assert report.accuracy == 0.5
     assert report.macro == pytest.approx((0.5, 0.5, 0.5))
     assert str(report) == (
-        "class          precision  recall      F1  number\n"
-        "NOUN              0.5000  0.5000  0.5000       2\n"
-        "VERB              0.0000  0.0000  0.0000       1\n"
-        "X                 1.0000  1.0000  1.0000       1\n"
-        "macro average     0.5000  0.5000  0.5000       4\n"
-        "accuracy                          0.5000       4"
+        "class          precision  recall      F1  support\n"
+        "NOUN              0.5000  0.5000  0.5000        2\n"
+        "VERB              0.0000  0.0000  0.0000        1\n"
+        "X                 1.0000  1.0000  1.0000        1\n"
+        "macro average     0.5000  0.5000  0.5000        4\n"
+        "accuracy                          0.5000        4"
     )
 
 
@@ -45,7 +45,7 @@ def test_scikit_learn_agrees(answers):
     np.testing.assert_array_equal(confusion_matrix(expected, found, LABELS), matrix)
     report = class_report(expected, found, LABELS)
     for score, *numbers in zip(report.classes.values(), *truth, strict=True):
-        assert (score.precision, score.recall, score.f1, score.expected) == pytest.approx(numbers)
+        assert (score.precision, score.recall, score.f1, score.support) == pytest.approx(numbers)
     assert report.macro == pytest.approx([numbers.mean() for numbers in truth[:3]])
     assert report.accuracy == pytest.approx(sklearn.metrics.accuracy_score(expected, found))
 

@@ -39,11 +39,11 @@ def test_scores():
         "c": LabelScore(0, 1, 0),
     }
     assert str(scores) == (
-        "entity  precision  recall      F1  number\n"
-        "a          0.5000  0.5000  0.5000       2\n"
-        "b          1.0000  1.0000  1.0000       1\n"
-        "c          0.0000  0.0000  0.0000       0\n"
-        "all        0.5000  0.6667  0.5714       3"
+        "entity  precision  recall      F1  support\n"
+        "a          0.5000  0.5000  0.5000        2\n"
+        "b          1.0000  1.0000  1.0000        1\n"
+        "c          0.0000  0.0000  0.0000        0\n"
+        "all        0.5000  0.6667  0.5714        3"
     )
 
 
@@ -72,7 +72,7 @@ def test_wnut_17(data_directory):
         ["O" if (n + len(tag)) % 3 == 0 else tag for n, tag in enumerate(tags)] for tags in expected
     ]
     assert entity_scores(expected, expected).overall.f1 == 1.0
-    assert entity_scores(expected, expected).overall.expected == 836
+    assert entity_scores(expected, expected).overall.support == 836
     check(expected, found)
 
 
@@ -86,7 +86,7 @@ def check(expected, found):
         assert score.precision == pytest.approx(report[name]["precision"])
         assert score.recall == pytest.approx(report[name]["recall"])
         assert score.f1 == pytest.approx(report[name]["f1-score"])
-        assert score.expected == report[name]["support"]
+        assert score.support == report[name]["support"]
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,21 @@ def test_lexicons_are_found():
     assert len(plain.weights) == 2 and plain(tf.constant(TEXTS)).shape == (12, 2)
 
 
+def test_no_word_is_in_both_lexicons():
+    model = FeatureTextClassifier.for_texts(TEXTS, LABELS, minimum_count=1)
+    assert {"fine", "great"} <= set(model.positive) and {"dull", "no"} <= set(model.negative)
+    assert not set(model.positive) & set(model.negative)
+
+
+def test_mixed_precision():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = make()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert model(tf.constant(TEXTS)).dtype == "float32"
+
+
 def test_errors():
     with pytest.raises(ValueError, match="`labels` must be two or more different names"):
         FeatureTextClassifier(["a"], [], [])
@@ -88,3 +103,8 @@ def test_errors():
         FeatureTextClassifier.for_texts(["x"], ["a"])
     with pytest.raises(ValueError, match="`texts` must be a list"):
         make().classify("great")
+    for texts, labels in ((["great", "dull"], ["good"]), ([], [])):
+        with pytest.raises(ValueError, match="`texts` and `labels` must be as many, and one at"):
+            make().accuracy(texts, labels)
+    with pytest.raises(ValueError, match="`labels` must have one label for each text"):
+        make().accuracy(["great"], [["good"]])

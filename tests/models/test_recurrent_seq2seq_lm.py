@@ -14,8 +14,12 @@ from keras_seqzoo.decoding import (
     MinimumLength,
     NoRepeatedNGrams,
 )
-from keras_seqzoo.models import RecurrentSeq2SeqLM, Translation
-from keras_seqzoo.tokenizers import BytePairTokenizer
+from keras_seqzoo.models import (
+    RecurrentSeq2SeqLM,
+    RecurrentSeq2SeqLMPreprocessor,
+    Translation,
+)
+from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer
 from tests.layer_checks import assert_close
 from tests.models.small import (
     SENTENCES,
@@ -175,6 +179,18 @@ def test_scores_are_the_models_own():
     assert best.log_probability == pytest.approx(
         sum(float(log_probabilities[0, t, token]) for t, token in enumerate(ids)), rel=1e-4
     )
+
+
+def test_normalization_may_make_a_text_too_long():
+    tokens = CharacterTokenizer.train(SENTENCES, normalization=["nfkc"])
+    size = tokens.vocabulary_size()
+    sizes = {"encoder_vocabulary_size": size, "decoder_vocabulary_size": size}
+    packing = {"encoder_sequence_length": 16, "decoder_sequence_length": 16}
+    subject = RecurrentSeq2SeqLM(
+        backbone(**sizes), RecurrentSeq2SeqLMPreprocessor(tokens, **packing)
+    )
+    with pytest.raises(ValueError, match="the limit of 16 source tokens: it has 19"):
+        subject.translate(["\ufdfa"], truncate=False)  # three bytes, by NFKC 18 letters
 
 
 def test_translate_any_text():

@@ -31,7 +31,7 @@ PIECES = {
 }
 
 
-def make(pieces="characters", labels=LABELS, crf=True, **options):
+def make(pieces="characters", labels=LABELS, crf=True, allowed="auto", **options):
     words = WordTokenizer.train(SENTENCES, normalization=["lowercase"])
     tokenizer = None if PIECES[pieces] is None else PIECES[pieces]()
     options = {"embedding_dim": 6, "units": 8, "piece_dim": 4, "piece_units": 6, **options}
@@ -41,7 +41,7 @@ def make(pieces="characters", labels=LABELS, crf=True, **options):
         **options,
     )
     preprocessor = RecurrentTaggerPreprocessor(words, tokenizer, labels, word_length=4)
-    return RecurrentTagger(backbone, preprocessor, crf=crf)
+    return RecurrentTagger(backbone, preprocessor, crf=crf, allowed=allowed if crf else "auto")
 
 
 def trained(model, passes=60):
@@ -126,12 +126,56 @@ def test_the_loss_is_that_of_words():
         assert float(one) == pytest.approx(float(alone), rel=1e-5)
 
 
-def test_tags_that_iob2_does_not_allow_are_never_given():
-    model = make(labels=MARKS)
-    assert model.field.allowed is not None
-    for tags in model.tag(SENTENCES * 3):
-        for before, tag in zip(["O", *tags], tags, strict=False):
-            assert tag != "I-x" or before in ("B-x", "I-x")
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [("auto", ["B-x", "I-x", "I-x"]), (None, ["I-x", "I-x", "I-x"])],
+)
+def test_tags_that_iob2_does_not_allow_are_never_given(allowed, expected):
+    model = make(labels=MARKS, allowed=allowed)
+    scores = model.get_layer("scores")
+    scores.kernel.assign(np.zeros_like(scores.kernel))
+    scores.bias.assign([0.0, 1.0, 9.0])  # I-x is the best of each word
+    assert model.tag(["the dog barks"]) == [expected]
+
+
+def test_tags_of_other_schemes_are_learned():
+    keras.utils.set_random_seed(0)
+    inside = make(labels=["I-x", "O"])  # IO has no beginnings
+    assert inside.field.allowed is None
+    older = make(labels=MARKS, allowed=None)  # IOB1 begins with I-x
+    for model in (inside, older):
+        model.compile(keras.optimizers.Adam(0.03))
+        tags = [" ".join("I-x" if tag == "N" else "O" for tag in row.split()) for row in TAGS]
+        model.fit(SENTENCES * 60, tags * 60, batch_size=5, epochs=2, verbose=0)
+        assert [" ".join(row) for row in model.tag(SENTENCES)] == tags
+
+
+@pytest.mark.parametrize("crf", [True, False])
+def test_fits_empty_sentences(crf):
+    loss = make(crf=crf).fit(["", "", "dogs"], ["", "", "N"], batch_size=1, verbose=0)
+    assert np.isfinite(loss.history["loss"]).all()
+
+
+def test_mixed_precision():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = make()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    inputs, _ = model.preprocessor(SENTENCES, TAGS)
+    assert model.backbone(inputs).dtype == "bfloat16" and model(inputs).dtype == "float32"
+    assert np.isfinite(model.fit(SENTENCES, TAGS, verbose=0).history["loss"]).all()
+
+
+def test_quantized_weights_are_used():
+    model = trained(make(units=32))
+    _, before = model.tag(WORDS, return_probabilities=True)
+    model.quantize("int8")
+    _, after = model.tag(WORDS, return_probabilities=True)
+    inputs = model.preprocessor.inputs_of(model.preprocessor.words_of(SENTENCES[:1]))
+    expected = model.best_ids(inputs)[1].numpy()[0]
+    np.testing.assert_allclose(after[0], expected, atol=1e-5)
+    assert after[0] != before[0]
 
 
 def test_ragged_words_and_tags():
@@ -186,8 +230,23 @@ def test_errors():
         RecurrentTaggerPreprocessor(WordTokenizer(["a"]), CharacterTokenizer("a"), LABELS)
     with pytest.raises(ValueError, match="`tokenizer` must be a WordTokenizer"):
         RecurrentTaggerPreprocessor(CharacterTokenizer("a"), labels=LABELS)
-    with pytest.raises(ValueError, match="`piece_units` must be even"):
-        make(piece_units=5)
+    for options, message in (
+        ({"piece_units": 5}, "`piece_units` must be even"),
+        ({"piece_units": 0}, "`piece_units` must be an int of at least 1"),
+        ({"piece_dim": 0}, "`piece_dim` must be an int of at least 1"),
+        ({"piece_encoder": "cnn"}, "`piece_encoder` must be one of lstm, convolution"),
+        ({"dropout": 1.5}, "`dropout` must be in"),
+        ({"unknown_rate": -0.1}, "`unknown_rate` must be in"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make(**options)
+    with pytest.raises(ValueError, match="`backbone` and `preprocessor` must both have pieces"):
+        RecurrentTagger(model.backbone, make("none").preprocessor)
+    with pytest.raises(ValueError, match="`allowed` needs `crf`"):
+        RecurrentTagger(model.backbone, model.preprocessor, crf=False, allowed=np.ones((5, 5)))
+    pieces = CharacterTokenizer("a", config_file="piece_tokenizer.json", add_bos=True)
+    with pytest.raises(ValueError, match="`piece_tokenizer` must have no `add_bos`"):
+        RecurrentTaggerPreprocessor(WordTokenizer(["a"]), pieces, LABELS)
     model.preprocessor = None
     with pytest.raises(ValueError, match="needs a `preprocessor`"):
         model.tag(["the dog"])

@@ -111,6 +111,27 @@ def test_presets(pooling, tmp_path):
         np.testing.assert_allclose(loaded.predict_probabilities(texts), expected, atol=1e-6)
 
 
+def test_mixed_precision():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = make()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    inputs = model.preprocessor(TEXTS)
+    assert model.backbone(inputs).dtype == "bfloat16" and model(inputs).dtype == "float32"
+    assert np.isfinite(model.fit(TEXTS, LABELS, verbose=0).history["loss"]).all()
+
+
+def test_quantized_weights_are_used():
+    model = make(backbone={"units": 32}, hidden_units=32)
+    before = model.predict_probabilities(TEXTS)
+    model.quantize("int8")
+    after = model.predict_probabilities(TEXTS)
+    expected = model.text_probabilities(tf.constant(TEXTS))
+    np.testing.assert_allclose(after, expected, atol=1e-5)
+    assert not np.array_equal(before, after)
+
+
 def test_keras_file(tmp_path):
     model = trained()
     model.save(tmp_path / "model.keras")

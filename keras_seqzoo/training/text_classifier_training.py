@@ -1,9 +1,11 @@
 """Training of text classifiers from texts with labels."""
 
 import numpy as np
+import tensorflow as tf
 
 from keras_seqzoo.data import labelled_batches
 from keras_seqzoo.data.token_pairs import RaggedIds
+from keras_seqzoo.tokenizers.packing import keep
 from keras_seqzoo.training.label_training import LabelTraining
 
 BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -13,10 +15,11 @@ class TextClassifierTraining(LabelTraining):
     """Trains a text classifier, keeps the best preset, can be stopped and resumed.
 
     Texts come in batches of similar length, in random order, cut to the preprocessor's
-    `sequence_length`, or to 1024 tokens if it has none. After each epoch the averaged weights are
-    measured by their accuracy on the validation texts. Texts without a token will be classified by
-    the shares of the labels among the training texts. For `run`, `train` and `validation` are pairs
-    of lists: texts, and labels, names or, with `multi_label`, lists of names.
+    `sequence_length`, or to 1024 tokens if it has none, at its `truncation_side`. After each epoch
+    the averaged weights are measured by their accuracy on the validation texts. Texts without a
+    token will be classified by the shares of the labels among the training texts. For `run`,
+    `train` and `validation` are pairs of lists: texts, and labels, names or, with `multi_label`,
+    lists of names.
 
     Args:
         model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier`, with a preprocessor
@@ -56,13 +59,16 @@ class TextClassifierTraining(LabelTraining):
                     f"got {len(texts)} and {len(labels)}."
                 )
         texts, labels = train
-        ids = self.model.preprocessor.token_ids(texts)
+        preprocessor = self.model.preprocessor
+        ids = preprocessor.token_ids(texts)
+        lengths = tf.minimum(ids.row_lengths(), self.boundaries[-1])
+        ids = keep(ids, lengths, preprocessor.truncation_side)
         self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
         self._labels = self.model.label_array(labels)
         self.model.label_array(validation[1])  # an unknown label must not come up in an hour
         counts = self._counts()
         if self.balanced:
-            self._weights = (counts.sum() / (len(counts) * counts))[self._labels]
+            self._weights = (counts.sum() / (len(counts) * np.maximum(counts, 1)))[self._labels]
         # As if each label had come once more, and with `multi_label` once less.
         more = 2.0 if self.model.multi_label else len(counts)
         self.model.set_prior((counts + 1.0) / (len(texts) + more))

@@ -17,10 +17,10 @@ MEASURES = ("accuracy", "f1")
 class TaggerTraining(LabelTraining):
     """Trains a tagger, keeps the best preset, can be stopped and resumed.
 
-    Sentences come in batches of similar length, in random order. After each epoch the averaged
-    weights are measured on the validation sentences: by the accuracy of tags, or by the F1 of
-    entities that `B-type` and `I-type` mark. For `run`, `train` and `validation` are pairs of lists
-    of lists: words and tags.
+    Sentences come in batches of similar length, in random order, cut to 128 words. After each
+    epoch the averaged weights are measured on the validation sentences: by the accuracy of tags, or
+    by the F1 of entities that `B-type` and `I-type` mark. For `run`, `train` and `validation` are
+    pairs of lists of lists: words and tags.
 
     Args:
         model: a `RecurrentTagger` with a preprocessor; it is compiled here.
@@ -50,7 +50,14 @@ class TaggerTraining(LabelTraining):
         **kwargs,
     ):
         super().__init__(model, directory, epochs, learning_rate=learning_rate, **kwargs)
+        if model.preprocessor is None:
+            raise ValueError("`model` must have a preprocessor.")
         check_choice("measure", measure, MEASURES)
+        if measure == "f1":  # an error must not come up after an epoch
+            try:
+                entities(model.preprocessor.labels)
+            except ValueError as error:
+                raise ValueError(f"`measure` 'f1' is of entities: {error}") from None
         self.measured_by = measure
         self._sentences = None
 
@@ -75,9 +82,6 @@ class TaggerTraining(LabelTraining):
                             f"`{what}`, sentence {number}: a tag must be among "
                             f"{', '.join(names)}, got {label!r}."
                         )
-        if self.measured_by == "f1":
-            for name in names:
-                entities([name])  # an error must not come up after an epoch
         if self.model.crf and self.model.field.allowed is not None:
             _check_transitions(train[1], names, self.model.field.allowed)
         self._sentences = number_sentences(self.model.preprocessor, *train)
@@ -114,7 +118,8 @@ def _check_transitions(tags, names, allowed):
                 where = "at the end" if after < 0 else repr(names[after])
                 where += " at the beginning" if before < 0 else f" after {names[before]!r}"
                 raise ValueError(
-                    f"`train`, sentence {number}: tags must be those that IOB2 allows, got {where}."
+                    f"`train`, sentence {number}: tags must follow each other as the model allows "
+                    f"it (by default as IOB2 does), got {where}."
                 )
 
 

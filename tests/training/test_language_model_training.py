@@ -7,7 +7,7 @@ import pytest
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
 from keras_seqzoo.training import LanguageModelTraining, make_language_model
 from keras_seqzoo.training.recurrent_language_model import SAMPLING
-from tests.training.test_translation import Interrupt, state_of
+from tests.training.test_translation_training import Interrupt, state_of
 
 WORDS = ["red", "blue", "green", "old", "new"]
 TEXT = [" ".join(np.random.default_rng(n).choice(WORDS, 4)) + " end" for n in range(40)]

@@ -7,7 +7,7 @@ from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import TaggerTraining, make_tagger
 from tests.models.test_recurrent_tagger import TAGS as TAG_LINES
 from tests.models.test_recurrent_tagger import WORDS
-from tests.training.test_translation import Interrupt
+from tests.training.test_translation_training import Interrupt
 
 TAGS = [line.split() for line in TAG_LINES]
 SMALL = {"embedding_dim": 6, "units": 8, "piece_units": 6, "minimum_count": 1}
@@ -100,10 +100,19 @@ def test_tags_that_iob2_forbids_are_refused(tmp_path):
     odd = [["O", "B-x"], ["I-x", "O"]]
     with pytest.raises(ValueError, match="`train`, sentence 2: .* got 'I-x' at the beginning"):
         training.prepare((words, odd), (words, tags))
-    words, tags = [["a", "dog"]], [["DET", "NOUN"]]
-    training = TaggerTraining(make_tagger(words, tags, 1), tmp_path / "new", measure="f1")
-    with pytest.raises(ValueError, match="got 'DET'"):
-        training.prepare((words, tags), (words, tags))
+
+
+def test_f1_is_of_entities(tmp_path):
+    model = make_tagger([["a", "dog"]], [["DET", "NOUN"]], 1)
+    with pytest.raises(ValueError, match="`measure` 'f1' is of entities: .* got 'DET'"):
+        TaggerTraining(model, tmp_path / "new", measure="f1")
+
+
+def test_words_with_a_no_break_space_are_known_by_their_pieces():
+    words, tags = [["10\u00a0000", "dogs"], ["dogs"]], [["NUM", "NOUN"], ["NOUN"]]
+    model = make_tagger(words, tags, **SMALL)
+    assert model.preprocessor.tokenizer.words == ["dogs"]
+    assert len(model.tag(words)[0]) == 2
 
 
 def test_a_tagger_needs_two_tags():
@@ -118,3 +127,10 @@ def test_wrong_options(tmp_path):
         make_tagger([], [])
     with pytest.raises(ValueError, match="`measure` must be one of accuracy"):
         make_training(tmp_path, measure="bleu")
+    with pytest.raises(ValueError, match="`vectors` must be None where `start` is given"):
+        vectors = WordVectors(["dog"], np.ones((1, 6)))
+        make_tagger(WORDS, TAGS, vectors=vectors, start="bilstm_crf_ewt_upos")
+    model = make_tagger(WORDS, TAGS, **SMALL)
+    model.preprocessor = None
+    with pytest.raises(ValueError, match="`model` must have a preprocessor"):
+        TaggerTraining(model, tmp_path)

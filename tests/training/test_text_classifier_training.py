@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_seqzoo.models import (
     ConvolutionalTextClassifier,
@@ -14,7 +15,7 @@ from keras_seqzoo.training import (
     make_text_classifier,
 )
 from keras_seqzoo.zoo import save_preset
-from tests.training.test_translation import Interrupt
+from tests.training.test_translation_training import Interrupt
 
 TEXTS = ["Good, very good film!", "a film very good indeed", "Bad, very bad film!", "a bad film"]
 LABELS = ["yes", "yes", "no", "no"]
@@ -68,6 +69,20 @@ def test_balanced_weights_and_the_prior(tmp_path):
     assert model.classify([""])[0].probabilities == pytest.approx({"no": 0.4, "yes": 0.6})
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_very_long_texts_are_cut_at_their_side(side, tmp_path):
+    texts = [f"good{' film' * 1500} bad", "bad film"]
+    model = make_text_classifier(
+        texts, ["yes", "no"], sequence_length=None, truncation_side=side, backbone_options=SMALL
+    )
+    training = TextClassifierTraining(model, tmp_path, batch_size=1)
+    training.prepare((texts, ["yes", "no"]), (texts, ["yes", "no"]))
+    longest = max((inputs["token_ids"] for inputs, *_ in training.batches(0)), key=tf.size)
+    vocabulary = model.preprocessor.tokenizer.get_vocabulary()
+    known = {vocabulary[id] for id in longest.numpy()[0]}
+    assert longest.shape == (1, 1024) and known == {"film", "bad" if side == "left" else "good"}
+
+
 def test_many_labels(tmp_path):
     keras.utils.set_random_seed(0)
     labels = [["good", "very"], ["good", "very"], ["very"], []]
@@ -118,12 +133,17 @@ def test_both_directions_are_pooled_at_their_ends():
 def test_errors(tmp_path):
     model = make_text_classifier(TEXTS, LABELS, backbone_options=SMALL)
     training = TextClassifierTraining(model, tmp_path)
-    with pytest.raises(ValueError, match="a label must be among no, yes, got 'maybe'"):
+    with pytest.raises(ValueError, match="`labels` must be among no, yes, got 'maybe'"):
         training.prepare((TEXTS, LABELS), (TEXTS[:1], ["maybe"]))
     with pytest.raises(ValueError, match="`validation` must have texts and as many labels"):
         training.prepare((TEXTS, LABELS), ([], []))
     with pytest.raises(ValueError, match="`labels` must have two or more, got yes"):
         make_text_classifier(TEXTS, ["yes"] * 4)
+    with pytest.raises(ValueError, match="`texts` and `labels` must be as many, and one at least"):
+        make_text_classifier([], [])
+    with pytest.raises(ValueError, match="`vectors` must be None where `start` is given"):
+        vectors = WordVectors(["good"], np.ones((1, 4)))
+        make_text_classifier(TEXTS, LABELS, vectors=vectors, start="lstm_bpe_imdb")
     with pytest.raises(ValueError, match="`encoder` must be one of lstm"):
         make_text_classifier(TEXTS, LABELS, "transformer")
     model.preprocessor = None

@@ -1,0 +1,44 @@
+"""The IOB2 scheme: which tags of entities may follow each other.
+
+An entity begins with `B-type` and goes on with `I-type` (Tjong Kim Sang and Veenstra 1999,
+"Representing text chunks"); all other tags are outside.
+"""
+
+import numpy as np
+
+
+def is_iob2(labels):
+    """Tells whether labels can mark entities with IOB2: each `I-type` among them has its `B-type`.
+
+    Example:
+    >>> is_iob2(["O", "B-x", "I-x"]), is_iob2(["O", "I-x"]), is_iob2(["NOUN", "VERB"])
+    (True, False, False)
+    """
+    inside = [label for label in labels if label.startswith("I-")]
+    return bool(inside) and all(f"B-{label[2:]}" in labels for label in inside)
+
+
+def iob2_transitions(labels):
+    """Tells which labels may follow each other where entities are marked with IOB2.
+
+    Args:
+        labels: list of strings, such as `["O", "B-person", "I-person"]`.
+
+    Returns:
+        A bool array `(len(labels) + 1, len(labels) + 1)` for `ConditionalRandomField`.
+
+    Example:
+    >>> iob2_transitions(["O", "B-x", "I-x"]).astype(int)
+    array([[1, 1, 0, 1],
+           [1, 1, 1, 1],
+           [1, 1, 1, 1],
+           [1, 1, 0, 1]])
+    """
+    labels = list(labels)
+    allowed = np.ones((len(labels) + 1, len(labels) + 1), bool)
+    for column, label in enumerate(labels):
+        if label.startswith("I-"):
+            inside = (f"B-{label[2:]}", label)
+            allowed[:-1, column] = [before in inside for before in labels]
+            allowed[-1, column] = False
+    return allowed
