@@ -13,6 +13,8 @@ import typer
 import keras_seqzoo
 from keras_seqzoo.cli.align import EXAMPLES as ALIGN_EXAMPLES
 from keras_seqzoo.cli.align import align
+from keras_seqzoo.cli.average import EXAMPLES as AVERAGE_EXAMPLES
+from keras_seqzoo.cli.average import average
 from keras_seqzoo.cli.classify import EXAMPLES as CLASSIFY_EXAMPLES
 from keras_seqzoo.cli.classify import classify
 from keras_seqzoo.cli.evaluate import EXAMPLES as EVALUATE_EXAMPLES
@@ -86,6 +88,7 @@ app.command("rescore", epilog=RESCORE_EXAMPLES)(rescore)
 app.command("generate", epilog=GENERATE_EXAMPLES)(generate)
 app.command("tokenize", epilog=TOKENIZE_EXAMPLES)(tokenize)
 app.command("similar", epilog=SIMILAR_EXAMPLES)(similar)
+app.command("average", epilog=AVERAGE_EXAMPLES)(average)
 app.command("export", epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
 train.command("translate", epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)

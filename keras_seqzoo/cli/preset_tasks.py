@@ -1,10 +1,7 @@
 """What a preset is for."""
 
-import json
-
-import keras
-
 from keras_seqzoo.zoo import preset_path
+from keras_seqzoo.zoo.names import task_class
 
 
 def is_task(preset, task):
@@ -19,13 +16,8 @@ def is_task(preset, task):
     """
     if "://" in preset:  # an address of KerasHub's
         return False
-    # By the class of the task: the metadata that KerasHub itself writes do not name it.
-    path = preset_path(preset) / "task.json"
-    if not path.is_file():
-        return False
-    name = json.loads(path.read_text(encoding="utf-8")).get("registered_name")
-    found = keras.saving.get_registered_object(name)
-    return isinstance(found, type) and issubclass(found, task)
+    found = task_class(preset)
+    return found is not None and issubclass(found, task)
 
 
 def check_task(option, preset, task, what):

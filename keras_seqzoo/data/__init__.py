@@ -1,14 +1,11 @@
 """Text files to batches."""
 
+from keras_seqzoo.data.bucketed_batches import bucketed_batches, count_buckets
 from keras_seqzoo.data.columns import read_columns, write_columns
 from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
 from keras_seqzoo.data.labelled_batches import labelled_batches
 from keras_seqzoo.data.labelled_texts import read_labelled_texts
-from keras_seqzoo.data.length_buckets import (
-    bucketed_batches,
-    count_buckets,
-    length_sorted_batches,
-)
+from keras_seqzoo.data.length_buckets import length_sorted_batches
 from keras_seqzoo.data.multi30k import load_multi30k
 from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
 from keras_seqzoo.data.tagged_sentences import read_tagged_sentences

@@ -1,6 +1,6 @@
 """Parallel texts to batches."""
 
-from keras_seqzoo.data.length_buckets import bucketed_batches
+from keras_seqzoo.data.bucketed_batches import bucketed_batches
 from keras_seqzoo.data.token_pairs import tokenize_pairs
 
 

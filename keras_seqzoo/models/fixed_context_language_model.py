@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.models.label_scores import label_log_probabilities
+from keras_seqzoo.models.label_log_probabilities import label_log_probabilities
 from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 

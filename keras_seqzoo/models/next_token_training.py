@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
-from keras_seqzoo.models.label_scores import label_log_probabilities
+from keras_seqzoo.models.label_log_probabilities import label_log_probabilities
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.overriding import defines_first
 

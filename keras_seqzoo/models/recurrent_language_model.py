@@ -10,7 +10,7 @@ from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.carried_states import StreamTraining
 from keras_seqzoo.models.generation import Generation
-from keras_seqzoo.models.label_scores import label_log_probabilities
+from keras_seqzoo.models.label_log_probabilities import label_log_probabilities
 from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.models.next_token_training import NextTokenTraining
 from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone

@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 
+import keras
+
 CONFIG_FILE = "config.json"
 METADATA_FILE = "metadata.json"
 
@@ -80,3 +82,24 @@ def preset_path(preset):
         f"There is no preset {name!r}.{hint} `preset` must be one of "
         f"{', '.join(known) or '(none is installed)'}, or an existing preset folder."
     )
+
+
+def task_class(preset):
+    """Find the class of the task that a preset holds.
+
+    Args:
+        preset: see `preset_path`.
+
+    Returns:
+        The class, or `None` where the preset holds no task or one of a class that is not known.
+
+    Raises:
+        ValueError: see `preset_path`.
+    """
+    # By the configuration of the task: the metadata that KerasHub itself writes do not name it.
+    path = preset_path(preset) / "task.json"
+    if not path.is_file():
+        return None
+    name = json.loads(path.read_text(encoding="utf-8")).get("registered_name")
+    found = keras.saving.get_registered_object(name)
+    return found if isinstance(found, type) else None

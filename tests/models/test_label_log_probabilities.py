@@ -8,7 +8,7 @@ from keras_seqzoo.layers.large_softmax import (
     HierarchicalSoftmax,
     SampledSoftmax,
 )
-from keras_seqzoo.models.label_scores import label_log_probabilities
+from keras_seqzoo.models.label_log_probabilities import label_log_probabilities
 
 LAYERS = {
     "full": VocabularyProjection,

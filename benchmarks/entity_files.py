@@ -1,0 +1,76 @@
+"""The files that the tagger of entities in posts was trained on.
+
+    python benchmarks/entity_files.py FOLDER
+
+`vectors.txt`, for `seqzoo train vectors`: the reviews of IMDb without those of the test set, the
+English half of Tatoeba, text8, the training sentences of English-EWT and of WNUT-17, in random
+order. Each of the last two is in the words its file gives it. The words of half of the others are
+those of a treebank (`don ' t`), the words of the other half keep what is inside them (`don't`,
+`#song`, `@name`), as posts have it.
+
+`both.conll`: the training and validation sentences of WNUT-17.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+from pathlib import Path
+
+from keras_seqzoo.data import read_lines, read_tagged_sentences
+
+APART = re.compile(r"\w+|[^\w\s]")
+TOGETHER = re.compile(r"[@#]?\w+(?:['’.&-]\w+)*|[^\w\s]+")
+TRAINING = (
+    "ud_ewt/en_ewt-ud-train.conllu.gz",
+    "ner/wnut17/wnut17.train.conll.gz",
+)
+VALIDATION = "ner/wnut17/wnut17.dev.conll.gz"
+
+
+def texts(data):
+    """Gives texts that are not cut into words yet."""
+    for part in ("train", "unsup"):
+        for line in read_lines(data / f"imdb/{part}.jsonl.gz"):
+            yield json.loads(line)["text"].replace("<br />", " ")
+    pairs = [
+        line.split("\t", 1)[0]
+        for other in ("fra", "spa")
+        for line in read_lines(data / f"tatoeba/{other}-eng.tsv.gz")
+    ]
+    yield from dict.fromkeys(pairs)
+    words = " ".join(read_lines(data / "text8/text8-prefix.txt.gz")).split()
+    for place in range(0, len(words), 1000):
+        yield " ".join(words[place : place + 1000])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    data = Path(os.environ["SEQZOO_DATA"])
+    chance = random.Random(0)
+    lines = [
+        " ".join(chance.choice((APART, TOGETHER)).findall(text)).lower() for text in texts(data)
+    ]
+    for file in TRAINING:
+        sentences, _ = read_tagged_sentences(data / file, "upos")
+        lines += [" ".join(words).lower() for words in sentences]
+    chance.shuffle(lines)
+    write(folder / "vectors.txt", lines)
+    both = []
+    for file in (TRAINING[1], VALIDATION):
+        for words, tags in zip(*read_tagged_sentences(data / file, "upos"), strict=True):
+            both += [f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)] + [""]
+    write(folder / "both.conll", both)
+
+
+def write(path, lines):
+    """Writes lines of UTF-8."""
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

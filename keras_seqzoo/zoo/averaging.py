@@ -1,0 +1,99 @@
+"""One preset of several: the mean of their weights."""
+
+import itertools
+import json
+import pathlib
+
+import numpy as np
+
+from keras_seqzoo.zoo.names import METADATA_FILE, preset_path, task_class
+from keras_seqzoo.zoo.saving import ASSETS, save_preset
+
+
+def average_presets(presets, directory, dtype="float16", metadata=None):
+    """Write a preset whose weights are the means of those of others.
+
+        w = Σ_k w_k / K
+
+    Nothing is trained. It serves for models that began with the same weights and went on by
+    different seeds (Wortsman et al. 2022, "Model soups: averaging weights of multiple fine-tuned
+    models improves accuracy without increasing inference time"), and for checkpoints of one run
+    (Junczys-Dowmunt, Dwojak and Sennrich 2016, "The AMU-UEDIN submission to the WMT16 news
+    translation task"). The means of models that began differently are worth nothing.
+
+    Args:
+        presets: list of names of presets or paths of their folders, two at least: tasks alike in
+            all but their weights.
+        directory: path of the folder; it must be new or empty.
+        dtype: see `save_preset`.
+        metadata: see `save_preset`.
+
+    Returns:
+        The folder, a `pathlib.Path`.
+
+    Raises:
+        ValueError: if there are not two presets, one is missing or no task, or they differ in more
+            than weights; if the folder is not empty.
+
+    Example:
+    ```python
+    keras_seqzoo.zoo.average_presets(["run-0", "run-1", "run-2"], "my-tagger")
+    ```
+    """
+    if isinstance(presets, str) or len(presets) < 2:
+        raise ValueError(f"`presets` must be a list of two or more, got {presets!r}.")
+    directory = pathlib.Path(directory)
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise ValueError(f"`directory` must be a new or empty folder, got {str(directory)!r}.")
+    folders = [preset_path(preset) for preset in presets]
+    task = task_class(folders[0])
+    if task is None:
+        raise ValueError(f"`presets` must be of tasks of this package, got {str(folders[0])!r}.")
+    for folder in folders[1:]:
+        name = _difference(folders[0], folder)
+        if name is not None:
+            raise ValueError(
+                f"`presets` must differ in their weights alone, but the {name} of "
+                f"{str(folders[0])!r} and {str(folder)!r} differ."
+            )
+    model = task.from_preset(str(folders[0]))
+    sums = [np.array(weight, "float64") for weight in model.get_weights()]
+    for folder in folders[1:]:
+        for total, weight in zip(sums, task.from_preset(str(folder)).get_weights(), strict=True):
+            total += weight
+    model.set_weights([total / len(folders) for total in sums])
+    return save_preset(model, directory, dtype, metadata)
+
+
+def _difference(first, second):
+    """Names a file, but for weights and metadata, in which two presets differ, or gives `None`."""
+    names = [sorted(files(first) | files(second)) for files in (_configurations, _assets)]
+    for name in itertools.chain.from_iterable(names):
+        one, other = first / name, second / name
+        if not (one.is_file() and other.is_file()):
+            return name
+        one, other = one.read_bytes(), other.read_bytes()
+        if one != other and not (name.endswith(".json") and _config(one) == _config(other)):
+            return name
+    return None
+
+
+def _configurations(folder):
+    return {path.name for path in folder.glob("*.json")} - {METADATA_FILE}
+
+
+def _assets(folder):
+    found = [path for path in (folder / ASSETS).rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)) for path in found}
+
+
+def _config(content):
+    """Reads a configuration without what numbers the objects of a process."""
+
+    def plain(value):
+        if isinstance(value, dict):
+            ignored = ("name", "shared_object_id")
+            return {key: plain(item) for key, item in value.items() if key not in ignored}
+        return [plain(item) for item in value] if isinstance(value, list) else value
+
+    return plain(json.loads(content))

@@ -1,0 +1,46 @@
+"""`seqzoo average`."""
+
+import pytest
+
+from keras_seqzoo.models import RecurrentTagger
+from keras_seqzoo.training import make_tagger
+from keras_seqzoo.zoo import save_preset
+from tests.training.test_tagger_training import TAGS, WORDS
+
+
+@pytest.fixture(scope="module")
+def taggers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("average")
+    models = [make_tagger(WORDS, TAGS, units=4, embedding_dim=4) for _ in range(2)]
+    return [save_preset(model, folder / str(number)) for number, model in enumerate(models)]
+
+
+def test_average(seqzoo, taggers, tmp_path):
+    result = seqzoo("average", *taggers, "--out", tmp_path / "new", "--description", "A mean.")
+    assert result == (0, f"{tmp_path / 'new'}\n", "")
+    models = [RecurrentTagger.from_preset(str(path)) for path in (*taggers, tmp_path / "new")]
+    first, second, mean = (model.get_layer("scores").kernel.numpy() for model in models)
+    assert mean == pytest.approx((first + second) / 2, abs=1e-3)  # float16 on disk
+    assert seqzoo("tag", "--preset", tmp_path / "new", "the dog").status == 0
+
+
+@pytest.mark.parametrize(
+    ("presets", "message"),
+    [
+        ([0], "`presets` must be a list of two or more"),
+        ([0, "nowhere"], "nowhere"),
+        ([0, "gru_plain"], "differ in their weights alone"),
+    ],
+)
+def test_errors(seqzoo, taggers, tmp_path, presets, message):
+    chosen = [taggers[name] if name == 0 else name for name in presets]
+    result = seqzoo("average", *chosen, "--out", tmp_path / "new")
+    assert result.status == 2 and not result.output and message in result.errors
+    assert result.errors.count("\n") == 1 and not (tmp_path / "new").exists()
+
+
+def test_a_full_folder_stays_as_it_is(seqzoo, taggers, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    result = seqzoo("average", *taggers, "--out", tmp_path)
+    assert result.status == 2 and "must be a new or empty folder" in result.errors
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

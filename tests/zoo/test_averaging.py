@@ -1,0 +1,54 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.zoo import average_presets, save_preset
+from tests.zoo.conftest import make_model
+
+
+@pytest.fixture(scope="module")
+def others(model, tmp_path_factory):
+    """Presets of models with other weights, and these."""
+    folder, random = tmp_path_factory.mktemp("average"), np.random.default_rng(0)
+    folders, weights = [], []
+    for number in range(3):
+        other = make_model(tokenizer=model.preprocessor.tokenizer)
+        weights.append([random.normal(size=weight.shape) for weight in other.get_weights()])
+        other.set_weights(weights[-1])
+        folders.append(save_preset(other, folder / str(number), dtype="float32"))
+    return folders, weights
+
+
+def test_weights_are_the_means(others, tmp_path):
+    folders, weights = others
+    (tmp_path / "new").mkdir()  # empty
+    metadata = {"description": "A mean."}
+    found = average_presets(folders, tmp_path / "new", dtype="float32", metadata=metadata)
+    model = RecurrentSeq2SeqLM.from_preset(str(found))
+    for weight, own in zip(model.get_weights(), zip(*weights, strict=True), strict=True):
+        np.testing.assert_allclose(weight, np.mean(own, axis=0), atol=1e-6)
+    assert model.preprocessor.tokenizer("a small dog").shape[0] > 0
+    assert "A mean." in (found / "metadata.json").read_text()
+
+
+def test_errors(others, preset, tmp_path):
+    (first, second, _), _ = others
+    with pytest.raises(ValueError, match="`presets` must be a list of two or more"):
+        average_presets([first], tmp_path / "new")
+    with pytest.raises(ValueError, match="`presets` must be a list of two or more"):
+        average_presets("bilstm_imdb_sentiment", tmp_path / "new")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match="`directory` must be a new or empty folder"):
+        average_presets([first, second], tmp_path / "full")
+    with pytest.raises(ValueError, match="`presets` must be of tasks of this package"):
+        average_presets(["skipgram_imdb_100d"] * 2, tmp_path / "new")
+    with pytest.raises(ValueError, match="differ in their weights alone, but the .*json of"):
+        average_presets([first, "bilstm_imdb_sentiment"], tmp_path / "new")
+    shutil.copytree(first, tmp_path / "copy")
+    (tmp_path / "copy" / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(b"other")
+    with pytest.raises(ValueError, match="but the assets/tokenizer/vocabulary.spm of"):
+        average_presets([first, tmp_path / "copy"], tmp_path / "new")
+    assert not (tmp_path / "new").exists()
