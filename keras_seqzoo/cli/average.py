@@ -25,7 +25,7 @@ def average(
 ):
     """Make one preset of several: the mean of their weights.
 
-    They are models alike in all but their weights that began with the same weights, --start or an
-    earlier epoch, and went on by different seeds.
+    They are models alike in all but their weights that began with the same ones, those of the
+    output layer too (so that --start is a model of the same tags), and went on by different seeds.
     """
     typer.echo(average_presets(presets, out, metadata={"description": description}))

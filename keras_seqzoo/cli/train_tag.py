@@ -72,7 +72,9 @@ def train_tag(
     column: Column = "upos",
     start: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Preset of a tagger of other tags to begin with."),
+        typer.Option(
+            metavar="NAME", help="Preset of a tagger, of the same or other tags, to begin with."
+        ),
     ] = None,
     measure: Annotated[
         Literal["accuracy", "f1"],

@@ -54,8 +54,10 @@ def make_tagger(
         vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are
             known too.
         start: the preset of a tagger, of other tags perhaps, whose backbone and tokenizers this one
-            begins with, or `None`; `minimum_count` and what follows on it then come from it, and so
-            do the `backbone_options` that are not given, `dropout` and `unknown_rate` for two.
+            begins with, or `None`; where the tags are the same, and both have a CRF or neither,
+            with its output layers too. `minimum_count` and what follows on it then come from it,
+            and so do the `backbone_options` that are not given, `dropout` and `unknown_rate` for
+            two.
         crf: bool, see `RecurrentTagger`.
         dtype: dtype policy.
         **backbone_options: see `RecurrentTaggerBackbone`.
@@ -82,7 +84,12 @@ def make_tagger(
         preprocessor = RecurrentTaggerPreprocessor(
             source.tokenizer, source.piece_tokenizer, labels, source.word_length
         )
-        return RecurrentTagger(backbone, preprocessor, crf=crf)
+        model = RecurrentTagger(backbone, preprocessor, crf=crf)
+        if labels == source.labels:
+            whole = RecurrentTagger.from_preset(start, **policy)
+            if whole.crf == crf:
+                model.set_weights(whole.get_weights())
+        return model
     check_choice("pieces", pieces, PIECES)
     backbone_options = embedding_options(backbone_options, vectors)
     texts = [" ".join(sentence) for sentence in words]

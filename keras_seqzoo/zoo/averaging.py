@@ -19,7 +19,8 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
     different seeds (Wortsman et al. 2022, "Model soups: averaging weights of multiple fine-tuned
     models improves accuracy without increasing inference time"), and for checkpoints of one run
     (Junczys-Dowmunt, Dwojak and Sennrich 2016, "The AMU-UEDIN submission to the WMT16 news
-    translation task"). The means of models that began differently are worth nothing.
+    translation task"). The mean of models that began differently, be it in the output layer alone,
+    is worth less than either.
 
     Args:
         presets: list of names of presets or paths of their folders, two at least: tasks alike in

@@ -80,6 +80,17 @@ def test_begins_with_a_tagger_of_other_tags(tmp_path):
     assert model.fit(["the dog", "quagga"], ["O B-x", "B-x"], verbose=0)
 
 
+def test_begins_with_a_whole_tagger_of_the_same_tags(tmp_path):
+    source = make_tagger(WORDS, TAGS, **SMALL)
+    source.save_to_preset(str(tmp_path))
+    whole = make_tagger(WORDS, TAGS, start=str(tmp_path), dropout=0.5)
+    for one, other in zip(whole.get_weights(), source.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert whole.backbone.dropout == 0.5
+    alone = make_tagger(WORDS, TAGS, start=str(tmp_path), crf=False)
+    assert not np.array_equal(alone.get_layer("scores").kernel, source.get_layer("scores").kernel)
+
+
 @pytest.mark.parametrize(
     ("train", "validation", "message"),
     [
