@@ -12,13 +12,14 @@ those of a treebank (`don ' t`), the words of the other half keep what is inside
 """
 
 import argparse
-import json
 import os
 import random
 import re
 from pathlib import Path
 
-from keras_seqzoo.data import read_lines, read_tagged_sentences
+from imdb_files import reviews, write
+
+from keras_seqzoo.data import read_lines, read_tagged_sentences, write_columns
 
 APART = re.compile(r"\w+|[^\w\s]")
 TOGETHER = re.compile(r"[@#]?\w+(?:['’.&-]\w+)*|[^\w\s]+")
@@ -32,8 +33,7 @@ VALIDATION = "ner/wnut17/wnut17.dev.conll.gz"
 def texts(data):
     """Gives texts that are not cut into words yet."""
     for part in ("train", "unsup"):
-        for line in read_lines(data / f"imdb/{part}.jsonl.gz"):
-            yield json.loads(line)["text"].replace("<br />", " ")
+        yield from (text for _, text in reviews(part))
     pairs = [
         line.split("\t", 1)[0]
         for other in ("fra", "spa")
@@ -56,20 +56,13 @@ def main():
         " ".join(chance.choice((APART, TOGETHER)).findall(text)).lower() for text in texts(data)
     ]
     for file in TRAINING:
-        sentences, _ = read_tagged_sentences(data / file, "upos")
+        sentences, _ = read_tagged_sentences(data / file)
         lines += [" ".join(words).lower() for words in sentences]
     chance.shuffle(lines)
     write(folder / "vectors.txt", lines)
-    both = []
-    for file in (TRAINING[1], VALIDATION):
-        for words, tags in zip(*read_tagged_sentences(data / file, "upos"), strict=True):
-            both += [f"{word}\t{tag}" for word, tag in zip(words, tags, strict=True)] + [""]
-    write(folder / "both.conll", both)
-
-
-def write(path, lines):
-    """Writes lines of UTF-8."""
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    halves = [read_tagged_sentences(data / file) for file in (TRAINING[1], VALIDATION)]
+    both = [[*train, *valid] for train, valid in zip(*halves, strict=True)]  # words, and tags
+    write_columns(folder / "both.conll", *both)
 
 
 if __name__ == "__main__":

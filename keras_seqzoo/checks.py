@@ -46,3 +46,12 @@ def list_of_texts(texts, name="texts"):
     if isinstance(texts, str):
         raise ValueError(f"`{name}` must be a list of strings, got the string {texts[:40]!r}.")
     return list(texts)
+
+
+def check_labelled(texts, labels):
+    """Refuses texts and labels that are not as many, or none."""
+    if not texts or len(texts) != len(labels):
+        raise ValueError(
+            f"`texts` and `labels` must be as many, and one at least, got {len(texts)} and "
+            f"{len(labels)}."
+        )

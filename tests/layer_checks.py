@@ -4,6 +4,7 @@ Arguments of calls are arrays in any nest (lists, dicts, tuples); `None` and pla
 such as `training=False` go through as they are. Outputs may be nests too, with `None` in them.
 """
 
+import contextlib
 import functools
 import inspect
 import json
@@ -16,6 +17,16 @@ import tempfile
 import keras
 import numpy as np
 import tensorflow as tf
+
+
+@contextlib.contextmanager
+def dtype_policy(name):
+    """Sets the global dtype policy within a `with` block; outside it is float32."""
+    keras.config.set_dtype_policy(name)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy("float32")
 
 
 def is_array(value):

@@ -5,6 +5,7 @@ import keras_hub
 import tensorflow as tf
 
 from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
+from keras_seqzoo.tokenizers.packing import refuse_packing
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
@@ -47,11 +48,7 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     tokenizer_cls = TextTokenizer
 
     def __init__(self, tokenizer, sequence_length=128, **kwargs):
-        if tokenizer.add_bos or tokenizer.add_eos or tokenizer.sequence_length is not None:
-            raise ValueError(
-                "`tokenizer` must have no `add_bos`, `add_eos` and `sequence_length`: "
-                "the preprocessor adds and cuts."
-            )
+        refuse_packing("tokenizer", tokenizer, "the preprocessor adds and cuts")
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
 
     def call(self, x, y=None, sample_weight=None, sequence_length=None, training=False):

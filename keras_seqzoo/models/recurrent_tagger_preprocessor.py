@@ -8,7 +8,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.label_names import LabelNames
 from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
-from keras_seqzoo.tokenizers.packing import longest, masked_rows
+from keras_seqzoo.tokenizers.packing import longest, masked_rows, refuse_packing
 from keras_seqzoo.tokenizers.words import split_words
 
 PIECE_TOKENIZER_FILE = "piece_tokenizer.json"
@@ -68,12 +68,9 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
                 f"{PIECE_TOKENIZER_FILE!r}, to be saved beside the other, has "
                 f"{piece_tokenizer.config_file!r}."
             )
-        for name, own in (("tokenizer", tokenizer), ("piece_tokenizer", piece_tokenizer)):
-            adds = own is not None and (own.add_bos or own.add_eos)
-            if adds or (own is not None and own.sequence_length is not None):
-                raise ValueError(
-                    f"`{name}` must have no `add_bos`, `add_eos` and `sequence_length`."
-                )
+        refuse_packing("tokenizer", tokenizer, "words and tags are as many")
+        if piece_tokenizer is not None:
+            refuse_packing("piece_tokenizer", piece_tokenizer, "`word_length` cuts")
         if labels is None:
             raise ValueError("`labels` must be given.")
         super().__init__(**kwargs)

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.models.label_names import LabelNames
-from keras_seqzoo.tokenizers.packing import SIDES, keep, masked_rows
+from keras_seqzoo.tokenizers.packing import SIDES, keep, masked_rows, refuse_packing
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
@@ -43,11 +43,7 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
     def __init__(
         self, tokenizer, sequence_length=512, truncation_side="right", labels=None, **kwargs
     ):
-        if tokenizer.add_bos or tokenizer.add_eos or tokenizer.sequence_length is not None:
-            raise ValueError(
-                "`tokenizer` must have no `add_bos`, `add_eos` and `sequence_length`: "
-                "the preprocessor cuts."
-            )
+        refuse_packing("tokenizer", tokenizer, "the preprocessor cuts")
         if sequence_length is not None:
             check_integer("sequence_length", sequence_length, minimum=1)
         check_choice("truncation_side", truncation_side, SIDES)

@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 
-from keras_seqzoo.checks import list_of_texts
+from keras_seqzoo.checks import check_labelled, list_of_texts
 
 Classification = collections.namedtuple("Classification", ["labels", "probabilities"])
 Classification.__doc__ = """What a classifier says of one text.
@@ -73,11 +73,7 @@ class TextLabels:
             ValueError: if there is no text, or not a label for each.
         """
         texts, labels = list_of_texts(texts), list(labels)
-        if not texts or len(texts) != len(labels):
-            raise ValueError(
-                f"`texts` and `labels` must be as many, and one at least, got {len(texts)} and "
-                f"{len(labels)}."
-            )
+        check_labelled(texts, labels)
         expected = self.label_array(labels)
         found = self.predict_probabilities(texts, batch_size)
         found = found >= 0.5 if self.multi_label else found.argmax(axis=1)

@@ -5,6 +5,14 @@ import tensorflow as tf
 SIDES = ("right", "left")
 
 
+def refuse_packing(name, tokenizer, reason):
+    """Raises `ValueError` where a tokenizer adds tokens or has a length of its own."""
+    if tokenizer.add_bos or tokenizer.add_eos or tokenizer.sequence_length is not None:
+        raise ValueError(
+            f"`{name}` must have no `add_bos`, `add_eos` and `sequence_length`: {reason}."
+        )
+
+
 def keep(ids, lengths, side):
     """Keeps so many ids of each row.
 

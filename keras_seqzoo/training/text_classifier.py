@@ -3,7 +3,7 @@
 import collections
 import itertools
 
-from keras_seqzoo.checks import check_choice
+from keras_seqzoo.checks import check_choice, check_labelled
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
     ConvolutionalTextClassifier,
@@ -85,11 +85,7 @@ def make_text_classifier(
     ```
     """
     refuse_vectors(start, vectors)
-    if not texts or len(texts) != len(labels):
-        raise ValueError(
-            f"`texts` and `labels` must be as many, and one at least, got {len(texts)} and "
-            f"{len(labels)}."
-        )
+    check_labelled(texts, labels)
     multi_label = isinstance(labels[0], (list, tuple))
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
     names = sorted(counts)

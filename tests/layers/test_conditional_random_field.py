@@ -19,6 +19,7 @@ from tests.layer_checks import (
     check_saved_model_in_fresh_process,
     check_serialisation,
     check_xla_equals_eager,
+    dtype_policy,
 )
 
 LABELS = ["O", "B-x", "I-x"]
@@ -197,11 +198,8 @@ def test_learns_in_a_model_that_labels_follow_each_other():
 
 
 def test_bfloat16_around_it_rounds_nothing():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with dtype_policy("mixed_bfloat16"):
         layer = ConditionalRandomField(2)
-    finally:
-        keras.config.set_dtype_policy("float32")
     scores = tf.constant([[[100.3, 0.1]]])
     np.testing.assert_array_equal(layer(scores), scores)
 

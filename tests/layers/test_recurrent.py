@@ -16,6 +16,7 @@ from tests.layer_checks import (
     check_padding_changes_nothing,
     check_serialisation,
     check_xla_equals_eager,
+    dtype_policy,
     leaves,
     weighted_sum,
 )
@@ -176,8 +177,7 @@ def test_encoder_state_starts_a_decoder_in_a_functional_model():
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_fit_under_xla(policy):
-    keras.config.set_dtype_policy(policy)
-    try:
+    with dtype_policy(policy):
         model = keras.Sequential(
             [
                 keras.layers.Embedding(9, 4, mask_zero=True),
@@ -189,8 +189,6 @@ def test_fit_under_xla(policy):
         model.compile("sgd", "mse", jit_compile=True)
         assert model.supports_jit
         history = model.fit(IDS, np.array([[1.0], [-1.0]]), epochs=3, verbose=0)
-    finally:
-        keras.config.set_dtype_policy("float32")
     losses = history.history["loss"]
     assert losses[2] < losses[1] < losses[0]
 

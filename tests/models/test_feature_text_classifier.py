@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models import FeatureTextClassifier
 from keras_seqzoo.serving import export_text_classifier
+from tests.layer_checks import dtype_policy
 
 POSITIVE, NEGATIVE = ["great", "fine"], ["dull", "weak"]
 TEXTS = ["A great film", "fine, really fine!", "dull and weak", "No. I call it DULL"] * 3
@@ -86,11 +87,8 @@ def test_no_word_is_in_both_lexicons():
 
 
 def test_mixed_precision():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with dtype_policy("mixed_bfloat16"):
         model = make()
-    finally:
-        keras.config.set_dtype_policy("float32")
     assert model(tf.constant(TEXTS)).dtype == "float32"
 
 

@@ -7,6 +7,7 @@ from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import next_token_training
 from keras_seqzoo.models.next_token_training import NextTokenTraining
+from tests.layer_checks import dtype_policy
 from tests.models.small import SENTENCES, model
 
 IDS = np.random.default_rng(0).integers(1, 9, size=(7, 6)).astype("int32")
@@ -120,12 +121,9 @@ def test_masks_and_regularizers_count(calls):
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize("output", ["tied", "dense", "dense, float32"])
 def test_mixed_precision(calls, policy, output):
-    keras.config.set_dtype_policy(policy)
-    try:
+    with dtype_policy(policy):
         options = {"output": output, "units": 3}
         assert_same_training(options, tolerance=3e-2)
-    finally:
-        keras.config.set_dtype_policy("float32")
     assert calls
 
 

@@ -12,6 +12,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
 from keras_seqzoo.zoo import save_preset
+from tests.layer_checks import dtype_policy
 
 SENTENCES = [
     "the dog barks",
@@ -157,11 +158,8 @@ def test_fits_empty_sentences(crf):
 
 
 def test_mixed_precision():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with dtype_policy("mixed_bfloat16"):
         model = make()
-    finally:
-        keras.config.set_dtype_policy("float32")
     inputs, _ = model.preprocessor(SENTENCES, TAGS)
     assert model.backbone(inputs).dtype == "bfloat16" and model(inputs).dtype == "float32"
     assert np.isfinite(model.fit(SENTENCES, TAGS, verbose=0).history["loss"]).all()

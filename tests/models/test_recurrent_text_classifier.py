@@ -16,6 +16,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
+from tests.layer_checks import dtype_policy
 
 # The label is the first word's, however long the text.
 GOOD = ["good film", "good but long long long film", "good the film the film was long and long"]
@@ -112,11 +113,8 @@ def test_presets(pooling, tmp_path):
 
 
 def test_mixed_precision():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with dtype_policy("mixed_bfloat16"):
         model = make()
-    finally:
-        keras.config.set_dtype_policy("float32")
     inputs = model.preprocessor(TEXTS)
     assert model.backbone(inputs).dtype == "bfloat16" and model(inputs).dtype == "float32"
     assert np.isfinite(model.fit(TEXTS, LABELS, verbose=0).history["loss"]).all()

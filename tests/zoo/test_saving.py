@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import save_preset
+from tests.layer_checks import dtype_policy
 from tests.zoo.conftest import SOURCES, make_model
 
 
@@ -96,11 +97,8 @@ def test_trained_in_mixed_precision_loads_as_float32_or_as_asked(model, tmp_path
     assert load(folder).backbone.dtype_policy.name == "float32"
     asked = load(folder, dtype="mixed_bfloat16")
     assert asked.backbone.dtype_policy.name == "mixed_bfloat16"
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with dtype_policy("mixed_bfloat16"):
         assert load(folder).backbone.dtype_policy.name == "mixed_bfloat16"
-    finally:
-        keras.config.set_dtype_policy("float32")
     for path in folder.glob("*.json"):
         assert "bfloat16" not in path.read_text()
 

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models.word_vectors import RowAdagrad, Word2Vec
 from keras_seqzoo.models.word_vectors.windows import neighbours
+from tests.layer_checks import dtype_policy
 
 WORDS = ["a", "b", "c", "d", "e", "f"]
 COUNTS = [10, 8, 5, 3, 2, 1]
@@ -157,11 +158,8 @@ def test_words_that_are_not_known_are_left_out():
 def test_mixed_precision(architecture, objective):
     kind = {"architecture": architecture, "objective": objective}
     arguments = {"dimensions": 8, "subsample": 0, **kind}
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with dtype_policy("mixed_bfloat16"):
         models = [Word2Vec.for_text(TEXT, **arguments)]
-    finally:
-        keras.config.set_dtype_policy("float32")
     models.append(Word2Vec.for_text(TEXT, dtype="mixed_bfloat16", **arguments))
     for model in models:
         model.compile()
