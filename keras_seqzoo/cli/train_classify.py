@@ -9,6 +9,7 @@ from keras_seqzoo.cli.preset_tasks import check_task
 from keras_seqzoo.cli.train_options import (
     Clipnorm,
     Description,
+    FreezeEmbeddings,
     MinimumCount,
     MixedBfloat16,
     Momentum,
@@ -68,6 +69,7 @@ def train_classify(
     vocabulary_size: Annotated[int, typer.Option(min=6)] = 20_000,
     minimum_count: MinimumCount = 1,
     vectors: Vectors = None,
+    freeze_embeddings: FreezeEmbeddings = False,
     embedding_dim: Size = 100,
     units: Size = 128,
     layers: Size = 1,
@@ -129,6 +131,8 @@ def train_classify(
         refuse_given(context, recurrent, "goes with a recurrent encoder")
     else:
         refuse_given(context, ("filters", "widths"), "goes with --encoder convolution")
+    if start is None and vectors is None:
+        refuse_given(context, ("freeze_embeddings",), "goes with --vectors or --start")
     if tokenizer != "word":
         refuse_given(context, ("minimum_count", "vectors"), "goes with --tokenizer word")
     if "k-max" not in (pooling or ()):
@@ -175,8 +179,8 @@ def _make_model(texts, labels, options):
         **{
             name: options[name]
             for name in (
-                *("vocabulary_size", "minimum_count", "start", "sequence_length"),
-                *("truncation_side", "k", "hidden_units", "dropout"),
+                *("vocabulary_size", "minimum_count", "start", "freeze_embeddings"),
+                *("sequence_length", "truncation_side", "k", "hidden_units", "dropout"),
             )
         },
     )

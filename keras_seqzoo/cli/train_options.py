@@ -48,6 +48,12 @@ Vectors = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
 ]
+FreezeEmbeddings = Annotated[
+    bool,
+    typer.Option(
+        "--freeze-embeddings", help="Leave the embeddings as --vectors or --start has them."
+    ),
+]
 MinimumCount = Annotated[int, typer.Option(min=1, help="Words that come less often are unknown.")]
 Clipnorm = Annotated[float, typer.Option(min=1e-6, help="The largest norm of the gradients.")]
 Rate = Annotated[float, typer.Option(callback=finite, help="The highest.")]

@@ -9,6 +9,7 @@ from keras_seqzoo.cli.preset_tasks import check_task
 from keras_seqzoo.cli.train_options import (
     Clipnorm,
     Description,
+    FreezeEmbeddings,
     MinimumCount,
     MixedBfloat16,
     Momentum,
@@ -88,6 +89,7 @@ def train_tag(
     piece_vocabulary_size: Annotated[int, typer.Option(min=262, help="Subwords.")] = 1000,
     word_length: Annotated[int, typer.Option(min=1, help="The most pieces of a word.")] = 20,
     vectors: Vectors = None,
+    freeze_embeddings: FreezeEmbeddings = False,
     softmax: Annotated[
         bool, typer.Option("--softmax", help="Tags by themselves, without a CRF.")
     ] = False,
@@ -128,6 +130,8 @@ def train_tag(
     if start is not None:
         refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
         check_task("--start", start, RecurrentTagger, "a tagger")
+    if start is None and vectors is None:
+        refuse_given(context, ("freeze_embeddings",), "goes with --vectors or --start")
     if pieces not in SUBWORDS:
         refuse_given(context, ("piece_vocabulary_size",), "goes with --pieces bpe or unigram")
     if pieces == "none":
@@ -168,6 +172,7 @@ def _make_model(words, tags, options):
         words,
         tags,
         crf=not options["softmax"],
+        freeze_embeddings=options["freeze_embeddings"],
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         **kind,
     )

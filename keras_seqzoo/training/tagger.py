@@ -15,8 +15,8 @@ from keras_seqzoo.tokenizers.texts import frequent_pieces
 from keras_seqzoo.training.recurrent_language_model import SUBWORDS
 from keras_seqzoo.training.word_embeddings import (
     NORMAL_FORM,
+    check_beginning,
     embedding_options,
-    refuse_vectors,
     word_tokenizer,
 )
 
@@ -33,6 +33,7 @@ def make_tagger(
     word_length=20,
     vectors=None,
     start=None,
+    freeze_embeddings=False,
     crf=True,
     dtype=None,
     **backbone_options,
@@ -58,6 +59,8 @@ def make_tagger(
             with its output layers too. `minimum_count` and what follows on it then come from it,
             and so do the `backbone_options` that are not given, `dropout` and `unknown_rate` for
             two.
+        freeze_embeddings: bool, whether the embeddings stay as `vectors` or `start` have them; with
+            `vectors`, words that these do not have keep the random embeddings they begin with.
         crf: bool, see `RecurrentTagger`.
         dtype: dtype policy.
         **backbone_options: see `RecurrentTaggerBackbone`.
@@ -76,7 +79,7 @@ def make_tagger(
     labels = sorted(set(itertools.chain.from_iterable(tags)))
     if len(labels) < 2:
         raise ValueError(f"`tags` must have two kinds or more, got {', '.join(labels) or 'none'}.")
-    refuse_vectors(start, vectors)
+    check_beginning(start, vectors, freeze_embeddings)
     if start is not None:
         policy = {} if dtype is None else {"dtype": dtype}
         backbone = RecurrentTaggerBackbone.from_preset(start, **policy, **backbone_options)
@@ -89,6 +92,7 @@ def make_tagger(
             whole = RecurrentTagger.from_preset(start, **policy)
             if whole.crf == crf:
                 model.set_weights(whole.get_weights())
+        backbone.token_embedding.trainable = not freeze_embeddings
         return model
     check_choice("pieces", pieces, PIECES)
     backbone_options = embedding_options(backbone_options, vectors)
@@ -110,6 +114,7 @@ def make_tagger(
     model = RecurrentTagger(backbone, preprocessor, crf=crf)
     if vectors is not None:
         vectors.fill(backbone.token_embedding, tokenizer)
+    backbone.token_embedding.trainable = not freeze_embeddings
     return model
 
 

@@ -16,8 +16,8 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.training.recurrent_language_model import SUBWORDS
 from keras_seqzoo.training.word_embeddings import (
     NORMAL_FORM,
+    check_beginning,
     embedding_options,
-    refuse_vectors,
     word_tokenizer,
 )
 
@@ -34,6 +34,7 @@ def make_text_classifier(
     minimum_count=1,
     vectors=None,
     start=None,
+    freeze_embeddings=False,
     sequence_length=512,
     truncation_side="right",
     pooling=None,
@@ -60,6 +61,8 @@ def make_text_classifier(
         start: the preset of a recurrent language model whose backbone and tokenizer the classifier
             begins with, or `None`; `encoder`, `tokenizer` and what follows on them then come from
             it, and so does what `backbone_options`, kinds of dropout for one, do not replace.
+        freeze_embeddings: bool, whether the embeddings stay as `vectors` or `start` have them; with
+            `vectors`, words that these do not have keep the random embeddings they begin with.
         sequence_length: int, the most tokens of a text.
         truncation_side: the end at which longer texts lose tokens, `"right"` or `"left"`.
         pooling: see `keras_seqzoo.layers.ClassifierHead`; `None` for the last states of a recurrent
@@ -84,7 +87,7 @@ def make_text_classifier(
     model = make_text_classifier(texts, labels, "gru", backbone_options=both)
     ```
     """
-    refuse_vectors(start, vectors)
+    check_beginning(start, vectors, freeze_embeddings)
     check_labelled(texts, labels)
     multi_label = isinstance(labels[0], (list, tuple))
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
@@ -105,6 +108,7 @@ def make_text_classifier(
         preprocessor = RecurrentTextClassifierPreprocessor.from_preset(start)
         tokenizer = preprocessor.tokenizer
         preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, *given)
+        backbone.token_embedding.trainable = not freeze_embeddings
         return RecurrentTextClassifier(backbone, None, preprocessor, **head)
     check_choice("encoder", encoder, ENCODERS)
     check_choice("tokenizer", tokenizer, TOKENIZERS)
@@ -127,4 +131,5 @@ def make_text_classifier(
         model = RecurrentTextClassifier(backbone, None, preprocessor, **head)
     if vectors is not None:
         vectors.fill(backbone.token_embedding, tokenizer)
+    backbone.token_embedding.trainable = not freeze_embeddings
     return model

@@ -39,7 +39,15 @@ def embedding_options(options, vectors=None):
     return {**options, "embedding_dim": vectors.dimensions}
 
 
-def refuse_vectors(start, vectors):
-    """Raises `ValueError` where a model is to begin with a preset and with word vectors."""
+def check_beginning(start, vectors, freeze_embeddings):
+    """Raises `ValueError` where what a model is to begin with does not go together.
+
+    Args:
+        start: a preset or `None`.
+        vectors: a `WordVectors` or `None`. Only one of both may be given.
+        freeze_embeddings: bool. It goes with one of both.
+    """
     if start is not None and vectors is not None:
         raise ValueError(f"`vectors` must be None where `start` is given, got `start` {start!r}.")
+    if freeze_embeddings and start is None and vectors is None:
+        raise ValueError("`freeze_embeddings` goes with `vectors` or `start`, got neither.")

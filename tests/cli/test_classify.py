@@ -109,6 +109,11 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
             "--units cannot be given with --start",
         ),
         (
+            *(("train", "classify", "--freeze-embeddings", "--train", "train.tsv", "--valid",
+               "train.tsv", "--out", "new"),),
+            "--freeze-embeddings goes with --vectors or --start",
+        ),
+        (
             *(("train", "classify", "--start", "gru_plain", "--train", "train.tsv", "--valid",
                "train.tsv", "--out", "new"),),
             "--start must be a recurrent language model, got gru_plain",

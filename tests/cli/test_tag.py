@@ -108,6 +108,10 @@ def test_entities(seqzoo, folder, tmp_path):
             "--units cannot be given with --start",
         ),
         (
+            ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--freeze-embeddings"),
+            "--freeze-embeddings goes with --vectors or --start",
+        ),
+        (
             ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")
             + ("--start", "gru_plain"),
             "--start must be a tagger, got gru_plain",

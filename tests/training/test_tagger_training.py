@@ -67,6 +67,30 @@ def test_begins_with_word_vectors():
     np.testing.assert_array_equal(model.backbone.token_embedding(ids[:2]), np.ones((2, 6)))
 
 
+def test_frozen_embeddings_stay_as_they_are(tmp_path):
+    vectors = WordVectors(["dog", "the"], np.ones((2, 6)))
+    data = (WORDS * 4, TAGS * 4), (WORDS, TAGS)
+    free = make_training(tmp_path / "free", epochs=1, vectors=vectors)
+    frozen = make_training(tmp_path / "a", epochs=1, vectors=vectors, freeze_embeddings=True)
+    before = [training.model.get_weights() for training in (free, frozen)]
+    assert free.run(*data, verbose=0) and frozen.run(*data, verbose=0)
+    changed = [
+        {
+            place
+            for place, old in enumerate(weights)
+            if not np.array_equal(training.model.weights[place], old)
+        }
+        for training, weights in zip((free, frozen), before, strict=True)
+    ]
+    [embeddings] = changed[0] - changed[1]
+    assert frozen.model.weights[embeddings] is frozen.model.backbone.token_embedding.embeddings
+    assert changed[1] < changed[0] and changed[1]
+    again = make_tagger(WORDS, TAGS, start=str(tmp_path / "a"), freeze_embeddings=True)
+    assert not again.backbone.token_embedding.trainable
+    loaded = RecurrentTagger.from_preset(str(tmp_path / "a"))
+    assert loaded.backbone.token_embedding.trainable
+
+
 def test_begins_with_a_tagger_of_other_tags(tmp_path):
     source = make_tagger(WORDS, TAGS, **SMALL, word_length=7)
     source.save_to_preset(str(tmp_path))
@@ -141,6 +165,8 @@ def test_wrong_options(tmp_path):
     with pytest.raises(ValueError, match="`vectors` must be None where `start` is given"):
         vectors = WordVectors(["dog"], np.ones((1, 6)))
         make_tagger(WORDS, TAGS, vectors=vectors, start="bilstm_crf_ewt_upos")
+    with pytest.raises(ValueError, match="`freeze_embeddings` goes with `vectors` or `start`"):
+        make_tagger(WORDS, TAGS, freeze_embeddings=True)
     model = make_tagger(WORDS, TAGS, **SMALL)
     model.preprocessor = None
     with pytest.raises(ValueError, match="`model` must have a preprocessor"):

@@ -122,6 +122,22 @@ def test_begins_with_word_vectors(encoder):
     tokenizer = model.preprocessor.tokenizer
     rows = model.backbone.token_embedding(tokenizer(["good bad"]).to_tensor())
     np.testing.assert_allclose(rows, np.ones((1, 2, 4)))
+    assert model.backbone.token_embedding.trainable
+
+
+@pytest.mark.parametrize("begin", ["lstm", "convolution", "start"])
+def test_frozen_embeddings_stay_as_they_are(begin, tmp_path):
+    if begin == "start":
+        save_preset(make_language_model(TEXTS, units=6, embedding_dim=5), tmp_path / "lm")
+        kind = {"start": str(tmp_path / "lm")}
+    else:
+        vectors = WordVectors(["good", "bad"], np.ones((2, 4)))
+        kind = {"encoder": begin, "vectors": vectors, "backbone_options": {"embedding_dim": 4}}
+    model = make_text_classifier(TEXTS, LABELS, freeze_embeddings=True, **kind)
+    before = model.backbone.token_embedding.get_weights(), model.head.get_weights()
+    train(model, tmp_path / "new", epochs=1)
+    np.testing.assert_array_equal(model.backbone.token_embedding.get_weights(), before[0])
+    assert not np.array_equal(model.head.get_weights()[0], before[1][0])
 
 
 def test_both_directions_are_pooled_at_their_ends():
@@ -144,6 +160,8 @@ def test_errors(tmp_path):
     with pytest.raises(ValueError, match="`vectors` must be None where `start` is given"):
         vectors = WordVectors(["good"], np.ones((1, 4)))
         make_text_classifier(TEXTS, LABELS, vectors=vectors, start="lstm_bpe_imdb")
+    with pytest.raises(ValueError, match="`freeze_embeddings` goes with `vectors` or `start`"):
+        make_text_classifier(TEXTS, LABELS, freeze_embeddings=True)
     with pytest.raises(ValueError, match="`encoder` must be one of lstm"):
         make_text_classifier(TEXTS, LABELS, "transformer")
     model.preprocessor = None
