@@ -1,12 +1,11 @@
 """The tagger of entities in posts: two runs that begin alike, and their mean.
 
-    python benchmarks/entity_tagger.py FOLDER --start upos --train files/silver.conll
+    python benchmarks/entity_tagger.py FOLDER --start upos --train files/both.conll
 
 `FOLDER/0` and `FOLDER/1` are the runs, `FOLDER/mean` is the mean of their weights. Both begin with
-the same weights, those of the new output layer too, leave the embeddings of words as they are, and
-go through the sentences in other orders. Without `--train` they learn from the training sentences
-of WNUT-17 alone; where the validation sentences are not learned from, their F1 of entities says
-what each is worth. A run that was stopped goes on.
+the same weights, those of the new output layer too, and go through the sentences in other orders.
+Without `--train` they learn from the training sentences of WNUT-17 alone, and the F1 of entities of
+the validation sentences says what each is worth. A run that was stopped goes on.
 """
 
 import argparse
@@ -37,7 +36,7 @@ def main():
     for seed, folder in enumerate(runs):
         keras.utils.set_random_seed(0)
         training = TaggerTraining(
-            make_tagger(*train, start=options.start, freeze_embeddings=True),
+            make_tagger(*train, start=options.start),
             folder,
             EPOCHS,
             LEARNING_RATE,
