@@ -21,6 +21,8 @@ import os
 import random
 from pathlib import Path
 
+from entity_files import TRAINING
+
 from keras_seqzoo.data import read_tagged_sentences, write_columns
 from keras_seqzoo.metrics import entities
 from keras_seqzoo.models import RecurrentTagger
@@ -82,10 +84,9 @@ def main():
     parser.add_argument("--train", type=Path, help="other sentences than WNUT-17's to begin with")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    data = Path(os.environ["SEQZOO_DATA"])
-    corpus = options.train or data / "ner" / "wnut17" / "wnut17.train.conll.gz"
-    sentences = list(zip(*read_tagged_sentences(corpus), strict=True))
-    treebank = treebank_sentences(options.tagger, data / "ud_ewt" / "en_ewt-ud-train.conllu.gz")
+    ewt, wnut = (Path(os.environ["SEQZOO_DATA"], file) for file in TRAINING)
+    sentences = list(zip(*read_tagged_sentences(options.train or wnut), strict=True))
+    treebank = treebank_sentences(options.tagger, ewt)
     mentions, chance = mentions_by_type(sentences, treebank), random.Random(0)
     copies = [
         replaced(*row, mentions, chance)
