@@ -9,6 +9,7 @@ from keras_seqzoo.cli.preset_tasks import check_task
 from keras_seqzoo.cli.train_options import (
     Clipnorm,
     Description,
+    EmbeddingDim,
     FreezeEmbeddings,
     MinimumCount,
     MixedBfloat16,
@@ -22,11 +23,11 @@ from keras_seqzoo.cli.train_options import (
     WeightDecay,
     share,
     train_preset,
+    vectors_and_width,
 )
 from keras_seqzoo.data import read_labelled_texts
 from keras_seqzoo.layers.classifier_head import POOLINGS
 from keras_seqzoo.models import RecurrentLanguageModel
-from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import TextClassifierTraining, make_text_classifier
 
 EXAMPLES = """\b
@@ -70,7 +71,7 @@ def train_classify(
     minimum_count: MinimumCount = 1,
     vectors: Vectors = None,
     freeze_embeddings: FreezeEmbeddings = False,
-    embedding_dim: Size = 100,
+    embedding_dim: EmbeddingDim = None,
     units: Size = 128,
     layers: Size = 1,
     bidirectional: Annotated[
@@ -158,21 +159,21 @@ def _lines(texts, labels):
 def _make_model(texts, labels, options):
     kinds = {"dropout": options["encoder_dropout"], "word_dropout": options["word_dropout"]}
     kind = {name: rate for name, rate in kinds.items() if rate is not None}
+    vectors = None
     if options["start"] is None:
-        kind["embedding_dim"] = options["embedding_dim"]
+        vectors, kind["embedding_dim"] = vectors_and_width(options)
         if options["encoder"] == "convolution":
             kind |= {"filters": options["filters"], "widths": options["widths"] or (3, 4, 5)}
         else:
             kind |= {"units": options["units"], "num_layers": options["layers"]}
             kind |= {"bidirectional": options["bidirectional"]}
     pooling = options["pooling"]
-    vectors = options["vectors"]
     return make_text_classifier(
         texts,
         labels,
         options["encoder"],
         options["tokenizer"],
-        vectors=None if vectors is None else WordVectors.from_preset(vectors),
+        vectors=vectors,
         pooling=pooling[0] if pooling and len(pooling) == 1 else pooling or None,
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         backbone_options=kind,

@@ -8,6 +8,7 @@ import keras
 import typer
 
 from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
 
 # What may be another when a run goes on.
@@ -47,6 +48,11 @@ Description = Annotated[str, typer.Option(help="One line about the preset, kept 
 Vectors = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
+]
+EMBEDDING_DIM = 100
+EmbeddingDim = Annotated[
+    int | None,
+    typer.Option(min=1, help=f"By default {EMBEDDING_DIM}, or that of --vectors."),
 ]
 FreezeEmbeddings = Annotated[
     bool,
@@ -96,6 +102,14 @@ def train_preset(context, read, lines, make_training, chosen, score):
         _run_to_the_end(training, train, validation, given["progress"])
         state = training.state
     _report_end(state, score)
+
+
+def vectors_and_width(options):
+    """Give the `WordVectors` to begin with, or None, and the width of the embeddings."""
+    if options["vectors"] is None:
+        return None, options["embedding_dim"] or EMBEDDING_DIM
+    vectors = WordVectors.from_preset(options["vectors"])
+    return vectors, options["embedding_dim"] or vectors.dimensions
 
 
 def report(line):

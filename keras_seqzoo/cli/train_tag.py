@@ -9,6 +9,7 @@ from keras_seqzoo.cli.preset_tasks import check_task
 from keras_seqzoo.cli.train_options import (
     Clipnorm,
     Description,
+    EmbeddingDim,
     FreezeEmbeddings,
     MinimumCount,
     MixedBfloat16,
@@ -22,11 +23,11 @@ from keras_seqzoo.cli.train_options import (
     WeightDecay,
     share,
     train_preset,
+    vectors_and_width,
 )
 from keras_seqzoo.data import read_tagged_sentences
 from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.models import RecurrentTagger
-from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import TaggerTraining, make_tagger
 from keras_seqzoo.training.recurrent_language_model import SUBWORDS
 
@@ -93,7 +94,7 @@ def train_tag(
     softmax: Annotated[
         bool, typer.Option("--softmax", help="Tags by themselves, without a CRF.")
     ] = False,
-    embedding_dim: Size = 100,
+    embedding_dim: EmbeddingDim = None,
     piece_dim: Size = 30,
     piece_units: Size = 50,
     piece_encoder: Literal["lstm", "convolution"] = "lstm",
@@ -165,8 +166,7 @@ def _make_model(words, tags, options):
     else:
         kind = RATES | {name: options[name] for name in BACKBONE_OPTIONS}
         kind["num_layers"] = kind.pop("layers")
-        if kind["vectors"] is not None:
-            kind["vectors"] = WordVectors.from_preset(kind["vectors"])
+        kind["vectors"], kind["embedding_dim"] = vectors_and_width(options)
     kind |= {name: options[name] for name in RATES if options[name] is not None}
     return make_tagger(
         words,
