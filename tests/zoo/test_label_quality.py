@@ -16,8 +16,8 @@ def test_parts_of_speech(data_directory):
 def test_entities(data_directory):
     words, tags = read_tagged_sentences(data_directory / "ner" / "wnut17" / "wnut17.test.conll.gz")
     found = RecurrentTagger.from_preset("bilstm_crf_wnut17_ner").tag(words)
-    # The validation sentences were learned from; on these its card has 0.343.
-    assert entity_scores(tags, found).overall.f1 > 0.33
+    # The validation sentences were learned from; on these its card has 0.393.
+    assert entity_scores(tags, found).overall.f1 > 0.38
 
 
 def test_sentiment(data_directory):
