@@ -78,8 +78,13 @@ def frequent_pieces(counts, most=None, minimum_count=1, kind="piece"):
     """
     check_integer("minimum_count", minimum_count, minimum=1)
     pieces = [piece for piece, count in counts.items() if count >= minimum_count]
+    if not counts:
+        raise ValueError(f"`texts` must have a {kind}.")
     if not pieces:
-        raise ValueError(f"`texts` must have a {kind} that comes {minimum_count} times.")
+        raise ValueError(
+            f"`minimum_count` must be at most how often the most frequent {kind} comes, "
+            f"{max(counts.values())}, got {minimum_count}."
+        )
     pieces.sort(key=lambda piece: (-counts[piece], piece))
     return pieces[:most]
 

@@ -50,7 +50,7 @@ def test_other_kinds(seqzoo, tmp_path):
         (("train", "vectors"), "'--out'"),
         (("train", "vectors", "--out", "none/file"), "no such folder: none"),
         (("train", "vectors", "--out", "new", "--text", "none"), "no such file: none"),
-        (("train", "vectors", "--out", "new"), "must have a word that comes 5 times"),
+        (("train", "vectors", "--out", "new"), "`texts` must have a word."),
         (("train", "vectors", "--out", "new", "--normalization", "x"), "'--normalization'"),
         (("similar", "--vectors", "none", "king"), "no such file: none"),
         (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
