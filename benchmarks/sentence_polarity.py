@@ -48,7 +48,7 @@ def run_fold(fold, texts, labels, vectors, options):
         for name, rows in parts.items()
     }
     keras.utils.set_random_seed(options.seed + fold)
-    size = options.embedding_dim if vectors is None else vectors.matrix.shape[1]
+    size = options.embedding_dim if vectors is None else vectors.dimensions
     model = make_text_classifier(
         *chosen["train"],
         "convolution",

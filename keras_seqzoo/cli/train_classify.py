@@ -21,9 +21,10 @@ from keras_seqzoo.cli.train_options import (
     Vectors,
     WarmupSteps,
     WeightDecay,
+    embedding_width,
     share,
     train_preset,
-    vectors_and_width,
+    word_vectors,
 )
 from keras_seqzoo.data import read_labelled_texts
 from keras_seqzoo.layers.classifier_head import POOLINGS
@@ -159,9 +160,8 @@ def _lines(texts, labels):
 def _make_model(texts, labels, options):
     kinds = {"dropout": options["encoder_dropout"], "word_dropout": options["word_dropout"]}
     kind = {name: rate for name, rate in kinds.items() if rate is not None}
-    vectors = None
     if options["start"] is None:
-        vectors, kind["embedding_dim"] = vectors_and_width(options)
+        kind |= embedding_width(options)
         if options["encoder"] == "convolution":
             kind |= {"filters": options["filters"], "widths": options["widths"] or (3, 4, 5)}
         else:
@@ -173,7 +173,7 @@ def _make_model(texts, labels, options):
         labels,
         options["encoder"],
         options["tokenizer"],
-        vectors=vectors,
+        vectors=word_vectors(options),
         pooling=pooling[0] if pooling and len(pooling) == 1 else pooling or None,
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         backbone_options=kind,

@@ -104,12 +104,17 @@ def train_preset(context, read, lines, make_training, chosen, score):
     _report_end(state, score)
 
 
-def vectors_and_width(options):
-    """Give the `WordVectors` to begin with, or None, and the width of the embeddings."""
-    if options["vectors"] is None:
-        return None, options["embedding_dim"] or EMBEDDING_DIM
-    vectors = WordVectors.from_preset(options["vectors"])
-    return vectors, options["embedding_dim"] or vectors.dimensions
+def word_vectors(options):
+    """Give the `WordVectors` of --vectors, or None."""
+    return None if options["vectors"] is None else WordVectors.from_preset(options["vectors"])
+
+
+def embedding_width(options):
+    """Give a dict of a model's `embedding_dim`, empty where --vectors alone decides it."""
+    width = options["embedding_dim"]
+    if width is None and options["vectors"] is None:
+        width = EMBEDDING_DIM
+    return {} if width is None else {"embedding_dim": width}
 
 
 def report(line):

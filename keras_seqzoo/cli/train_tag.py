@@ -21,9 +21,10 @@ from keras_seqzoo.cli.train_options import (
     Vectors,
     WarmupSteps,
     WeightDecay,
+    embedding_width,
     share,
     train_preset,
-    vectors_and_width,
+    word_vectors,
 )
 from keras_seqzoo.data import read_tagged_sentences
 from keras_seqzoo.data.tagged_sentences import is_conllu
@@ -53,9 +54,9 @@ Column = Annotated[
 # What is not for a tagger that begins with another's backbone.
 BACKBONE_OPTIONS = (
     *("minimum_count", "vocabulary_size", "pieces", "piece_vocabulary_size", "word_length"),
-    *("embedding_dim", "piece_dim", "piece_units", "piece_encoder", "cell", "units"),
-    *("layers", "vectors"),
+    *("piece_dim", "piece_units", "piece_encoder", "cell", "units", "layers"),
 )
+EMBEDDING_OPTIONS = ("vectors", "embedding_dim")
 
 RATES = {"dropout": 0.5, "unknown_rate": 0.05}
 
@@ -129,7 +130,8 @@ def train_tag(
     weights are kept. Ctrl-C stops after the step under way; the same command goes on from there.
     """
     if start is not None:
-        refuse_given(context, BACKBONE_OPTIONS, "cannot be given with --start")
+        of_backbone = (*BACKBONE_OPTIONS, *EMBEDDING_OPTIONS)
+        refuse_given(context, of_backbone, "cannot be given with --start")
         check_task("--start", start, RecurrentTagger, "a tagger")
     if start is None and vectors is None:
         refuse_given(context, ("freeze_embeddings",), "goes with --vectors or --start")
@@ -166,7 +168,7 @@ def _make_model(words, tags, options):
     else:
         kind = RATES | {name: options[name] for name in BACKBONE_OPTIONS}
         kind["num_layers"] = kind.pop("layers")
-        kind["vectors"], kind["embedding_dim"] = vectors_and_width(options)
+        kind |= {"vectors": word_vectors(options), **embedding_width(options)}
     kind |= {name: options[name] for name in RATES if options[name] is not None}
     return make_tagger(
         words,

@@ -77,9 +77,9 @@ def frequent_pieces(counts, most=None, minimum_count=1, kind="piece"):
         ValueError: if no piece is left.
     """
     check_integer("minimum_count", minimum_count, minimum=1)
-    pieces = [piece for piece, count in counts.items() if count >= minimum_count]
     if not counts:
         raise ValueError(f"`texts` must have a {kind}.")
+    pieces = [piece for piece, count in counts.items() if count >= minimum_count]
     if not pieces:
         raise ValueError(
             f"`minimum_count` must be at most how often the most frequent {kind} comes, "

@@ -82,39 +82,44 @@ def make_tagger(
     check_beginning(start, vectors, freeze_embeddings)
     if start is not None:
         policy = {} if dtype is None else {"dtype": dtype}
-        backbone = RecurrentTaggerBackbone.from_preset(start, **policy, **backbone_options)
-        source = RecurrentTaggerPreprocessor.from_preset(start)
-        preprocessor = RecurrentTaggerPreprocessor(
-            source.tokenizer, source.piece_tokenizer, labels, source.word_length
+        model = _begun_with(start, labels, crf, policy, backbone_options)
+    else:
+        check_choice("pieces", pieces, PIECES)
+        backbone_options = embedding_options(backbone_options, vectors)
+        texts = [" ".join(sentence) for sentence in words]
+        tokenizer = word_tokenizer(_known_words(words, vocabulary_size, minimum_count), vectors)
+        own = {"config_file": PIECE_TOKENIZER_FILE}
+        piece_tokenizer = None
+        if pieces == "character":
+            piece_tokenizer = CharacterTokenizer.train(texts, **own)
+        elif pieces != "none":
+            piece_tokenizer = SUBWORDS[pieces].train(texts, piece_vocabulary_size, **own)
+        backbone = RecurrentTaggerBackbone(
+            tokenizer.vocabulary_size(),
+            None if piece_tokenizer is None else piece_tokenizer.vocabulary_size(),
+            dtype=dtype,
+            **backbone_options,
         )
+        preprocessor = RecurrentTaggerPreprocessor(tokenizer, piece_tokenizer, labels, word_length)
         model = RecurrentTagger(backbone, preprocessor, crf=crf)
-        if labels == source.labels:
-            whole = RecurrentTagger.from_preset(start, **policy)
-            if whole.crf == crf:
-                model.set_weights(whole.get_weights())
-        backbone.token_embedding.trainable = not freeze_embeddings
-        return model
-    check_choice("pieces", pieces, PIECES)
-    backbone_options = embedding_options(backbone_options, vectors)
-    texts = [" ".join(sentence) for sentence in words]
-    tokenizer = word_tokenizer(_known_words(words, vocabulary_size, minimum_count), vectors)
-    own = {"config_file": PIECE_TOKENIZER_FILE}
-    piece_tokenizer = None
-    if pieces == "character":
-        piece_tokenizer = CharacterTokenizer.train(texts, **own)
-    elif pieces != "none":
-        piece_tokenizer = SUBWORDS[pieces].train(texts, piece_vocabulary_size, **own)
-    backbone = RecurrentTaggerBackbone(
-        tokenizer.vocabulary_size(),
-        None if piece_tokenizer is None else piece_tokenizer.vocabulary_size(),
-        dtype=dtype,
-        **backbone_options,
+        if vectors is not None:
+            vectors.fill(backbone.token_embedding, tokenizer)
+    model.backbone.token_embedding.trainable = not freeze_embeddings
+    return model
+
+
+def _begun_with(start, labels, crf, policy, backbone_options):
+    """Makes a tagger of `labels` whose backbone and tokenizers are those of a preset."""
+    backbone = RecurrentTaggerBackbone.from_preset(start, **policy, **backbone_options)
+    source = RecurrentTaggerPreprocessor.from_preset(start)
+    preprocessor = RecurrentTaggerPreprocessor(
+        source.tokenizer, source.piece_tokenizer, labels, source.word_length
     )
-    preprocessor = RecurrentTaggerPreprocessor(tokenizer, piece_tokenizer, labels, word_length)
     model = RecurrentTagger(backbone, preprocessor, crf=crf)
-    if vectors is not None:
-        vectors.fill(backbone.token_embedding, tokenizer)
-    backbone.token_embedding.trainable = not freeze_embeddings
+    if labels == source.labels:
+        whole = RecurrentTagger.from_preset(start, **policy)
+        if whole.crf == crf:
+            model.set_weights(whole.get_weights())
     return model
 
 

@@ -105,28 +105,27 @@ def make_text_classifier(
     if start is not None:
         options = {} if dtype is None else {"dtype": dtype}
         backbone = RecurrentBackbone.from_preset(start, **options, **(backbone_options or {}))
-        preprocessor = RecurrentTextClassifierPreprocessor.from_preset(start)
-        tokenizer = preprocessor.tokenizer
-        preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, *given)
-        backbone.token_embedding.trainable = not freeze_embeddings
-        return RecurrentTextClassifier(backbone, None, preprocessor, **head)
-    check_choice("encoder", encoder, ENCODERS)
-    check_choice("tokenizer", tokenizer, TOKENIZERS)
-    if vectors is not None and tokenizer != "word":
-        raise ValueError(f"`vectors` go with the tokenizer 'word', got {tokenizer!r}.")
-    options = embedding_options({"dtype": dtype, **(backbone_options or {})}, vectors)
-    if tokenizer == "word":
-        known = WordTokenizer.train(texts, vocabulary_size, minimum_count, **NORMAL_FORM).words
-        tokenizer = word_tokenizer(known, vectors)
+        tokenizer = RecurrentTextClassifierPreprocessor.from_preset(start).tokenizer
     else:
-        tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size)
-    size = tokenizer.vocabulary_size()
-    if encoder == "convolution":
-        backbone = ConvolutionalBackbone(size, **options)
+        check_choice("encoder", encoder, ENCODERS)
+        check_choice("tokenizer", tokenizer, TOKENIZERS)
+        if vectors is not None and tokenizer != "word":
+            raise ValueError(f"`vectors` go with the tokenizer 'word', got {tokenizer!r}.")
+        options = embedding_options({"dtype": dtype, **(backbone_options or {})}, vectors)
+        if tokenizer == "word":
+            known = WordTokenizer.train(texts, vocabulary_size, minimum_count, **NORMAL_FORM).words
+            tokenizer = word_tokenizer(known, vectors)
+        else:
+            tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size)
+        size = tokenizer.vocabulary_size()
+        if encoder == "convolution":
+            backbone = ConvolutionalBackbone(size, **options)
+        else:
+            backbone = RecurrentBackbone(size, cell=encoder, **options)
+    if isinstance(backbone, ConvolutionalBackbone):
         preprocessor = ConvolutionalTextClassifierPreprocessor(tokenizer, *given)
         model = ConvolutionalTextClassifier(backbone, None, preprocessor, **head)
     else:
-        backbone = RecurrentBackbone(size, cell=encoder, **options)
         preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, *given)
         model = RecurrentTextClassifier(backbone, None, preprocessor, **head)
     if vectors is not None:
