@@ -43,9 +43,16 @@ def check_choice(name, value, choices):
 
 def list_of_texts(texts, name="texts"):
     """Returns a list of strings, or raises a ValueError where there is one string."""
-    if isinstance(texts, str):
+    if isinstance(texts, (str, bytes)):
         raise ValueError(f"`{name}` must be a list of strings, got the string {texts[:40]!r}.")
     return list(texts)
+
+
+def check_batch(name, tensor):
+    """Returns a tensor of strings, or raises a ValueError where it is one string alone."""
+    if tensor.shape.rank == 0:
+        raise ValueError(f"`{name}` must be a list or a tensor (batch,), got one string.")
+    return tensor
 
 
 def check_labelled(texts, labels):

@@ -137,12 +137,12 @@ def _check_labelling(presets, test, confusion):
 def _evaluate_classifier(preset, test, batch_size, confusion):
     texts, expected = read_labelled_texts(test)
     model = load_text_classifier(preset)
+    model.label_array(expected, test)  # refuses unknown ones
     if model.multi_label:
         if confusion is not None:
             raise ValueError("--confusion goes with texts of one label each")
         typer.echo(f"accuracy {model.accuracy(texts, expected, batch_size):.4f}")
         return
-    model.label_array(expected)  # refuses unknown ones
     found = [label for row in model.classify(texts, batch_size) for label in row.labels]
     _report(expected, found, model.label_names, confusion)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import input_chunks, write_lines
+from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
 from keras_seqzoo.cli.options import BatchSize, Preset, refuse_given
 from keras_seqzoo.cli.preset_tasks import load_task
 from keras_seqzoo.data import read_conllu
@@ -77,7 +77,7 @@ def _written(text, words, tags, format, column):
     if not pairs:
         return []
     place = COLUMNS.index(column)
-    lines = [f"# text = {text}"]
+    lines = [f"# text = {as_column(text)}"]
     for number, (word, tag) in enumerate(pairs, 1):
         cells = [str(number), word, *["_"] * 8]
         cells[place] = tag

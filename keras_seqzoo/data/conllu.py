@@ -145,7 +145,9 @@ def read_conllu(path):
 
 
 def write_conllu(path, sentences):
-    """Writes sentences to a CoNLL-U file; what `read_conllu` read becomes what it was.
+    r"""Writes sentences to a CoNLL-U file; what `read_conllu` read becomes what it was.
+
+    But for the ends of lines, which are `"\n"`, and of sentences, one blank line each.
 
     Args:
         path: string or path, of a plain or compressed (`.gz`) file.

@@ -61,7 +61,8 @@ def _json_line(line, place):
         raise ValueError(need)
     label = row.get("label")
     names = label if isinstance(label, list) else [label]
-    if any(isinstance(name, bool) or not isinstance(name, (str, int)) for name in names):
+    wrong = (isinstance(name, bool) or not isinstance(name, (str, int)) for name in names)
+    if any(wrong) or "" in names:
         raise ValueError(need)
     names = [str(name) for name in names]
     return row["text"], names if isinstance(label, list) else names[0]

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data.trees import Tree, climb
+from keras_seqzoo.data.trees import Tree, climb, find_cycle
 from keras_seqzoo.layers.tree_encoder import TREE_ARRAYS
 
 
@@ -28,7 +28,8 @@ def tree_batch(trees, max_children=None):
 
     Raises:
         TypeError: When `trees` holds anything but `Tree`s.
-        ValueError: When a node has more than `max_children` children.
+        ValueError: When a node has more than `max_children` children, or the parents of a `Tree`
+            are not those of one tree.
 
     Example:
         >>> from keras_seqzoo.data import dependency_tree
@@ -39,12 +40,18 @@ def tree_batch(trees, max_children=None):
     for number, tree in enumerate(trees):
         if not isinstance(tree, Tree):
             raise TypeError(f"trees must hold Trees, got {type(tree).__name__} at {number}")
+        if len(tree.parents) != len(tree.positions):
+            raise ValueError(
+                f"trees must have as many parents as positions, but tree {number} has "
+                f"{len(tree.parents)} and {len(tree.positions)}"
+            )
     sizes = np.array([len(tree.parents) for tree in trees], np.int32)
     rows = np.repeat(np.arange(len(trees)), sizes)
     offsets = (np.cumsum(sizes) - sizes)[rows]
     none = np.zeros(0, np.int32)
     words = np.concatenate([none, *(tree.positions for tree in trees)])
     parents = np.concatenate([none, *(tree.parents for tree in trees)])
+    _check_parents(parents, sizes, rows)
     below = parents >= 0
     parents = np.where(below, parents + offsets, -1)  # numbers in the whole batch
     counts = np.bincount(parents[below], minlength=len(rows))  # of children
@@ -54,7 +61,12 @@ def tree_batch(trees, max_children=None):
             f"trees must have at most {max_children} children a node, but node "
             f"{node - offsets[node]} of tree {rows[node]} has {counts[node]}"
         )
-    depths, _ = climb(parents)
+    depths, tops = climb(parents)
+    if cycle := find_cycle(parents, tops):
+        ring = " -> ".join(str(node - offsets[node]) for node in cycle)
+        raise ValueError(
+            f"trees must be trees, but nodes of tree {rows[cycle[0]]} form a cycle: {ring}"
+        )
     order = np.lexsort((counts == 0, -depths))
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
@@ -76,6 +88,20 @@ def tree_batch(trees, max_children=None):
         "places": places,
     }
     return {name: array.astype(np.int32) for name, array in arrays.items()}
+
+
+def _check_parents(parents, sizes, rows):
+    """Refuses parents, numbers in their own trees, that are not there, and a second root."""
+    out = np.flatnonzero((parents < -1) | (parents >= sizes[rows]))
+    if out.size:
+        raise ValueError(
+            f"trees must have parents from -1 to their last node, but one in tree {rows[out[0]]} "
+            f"is {parents[out[0]]}"
+        )
+    roots = np.bincount(rows[parents < 0], minlength=len(sizes))
+    if (roots > 1).any():
+        tree = np.argmax(roots > 1)
+        raise ValueError(f"trees must have one root, but tree {tree} has {roots[tree]}")
 
 
 def tree_signature():

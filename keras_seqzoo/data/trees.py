@@ -136,11 +136,7 @@ def dependency_tree(heads, words=(), labels=()):
         )
     parents = heads.astype(np.int32) - 1
     _, tops = climb(parents)
-    looping = tops[parents[tops] >= 0]
-    if looping.size:
-        cycle = [looping.min(), parents[looping.min()]]
-        while cycle[-1] != cycle[0]:
-            cycle.append(parents[cycle[-1]])
+    if cycle := find_cycle(parents, tops):
         ring = " -> ".join(str(word + 1) for word in cycle)
         raise ValueError(f"heads must form a tree, but these words form a cycle: {ring}")
     roots = np.flatnonzero(heads == 0) + 1
@@ -157,3 +153,14 @@ def climb(parents):
         depths = depths + depths[tops]
         tops = tops[tops]
     return depths, tops
+
+
+def find_cycle(parents, tops):
+    """Lists the nodes of a cycle, the first again at the end; `tops` are those of `climb`."""
+    looping = tops[parents[tops] >= 0]
+    if not looping.size:
+        return []
+    cycle = [looping.min(), parents[looping.min()]]
+    while cycle[-1] != cycle[0]:
+        cycle.append(parents[cycle[-1]])
+    return cycle

@@ -62,6 +62,7 @@ class AttentionPooling(keras.layers.Layer):
         """Pools; see the class."""
         if mask is not None:
             mask = valid_steps(mask, sequence)
+            sequence = tf.where(mask[:, :, tf.newaxis], sequence, 0)  # 0 times NaN is NaN
         scores = tf.matmul(self.hidden(sequence), self.vector)  # (batch, time, 1)
         scores = tf.cast(tf.transpose(scores, (0, 2, 1)), loop_dtype(sequence.dtype))
         weights = masked_softmax(scores, mask)  # (batch, 1, time)

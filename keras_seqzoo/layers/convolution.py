@@ -11,7 +11,7 @@ from keras_seqzoo.layers.masks import valid_steps
 class ParallelConvolution(keras.layers.Layer):
     """Runs convolutions of several widths over the same sequence and joins their features.
 
-        y_t = f(Σ_k W_k x_{t+k} + b),    k from -(w - 1) / 2, rounded down, to w / 2, rounded down
+        y_t = f(Σ_k W_k x_{t+k} + b),    k from -⌊(w - 1) / 2⌋ to ⌊w / 2⌋
 
     for each width w (Kim 2014, "Convolutional neural networks for sentence classification",
     equation 2). Beyond the ends of a sentence there are zeros, and so at padding.

@@ -67,12 +67,10 @@ class SequencePooling(keras.layers.Layer):
         if self.mode == "max":
             pooled = tf.reduce_max(tf.where(kept, sequence, sequence.dtype.min), axis=1)
         else:
-            steps = tf.range(tf.shape(valid)[1])
-            last = tf.reduce_max(tf.where(valid, steps, 0), axis=1)  # (batch,)
-            pooled = tf.gather(sequence, last, batch_dims=1)
+            pooled = _step(sequence, _is_last(valid))
         if self.mode == "ends":
-            first = tf.argmax(valid, axis=1, output_type=tf.int32)
-            other = tf.gather(sequence, first, batch_dims=1)
+            is_first = _is_last(valid[:, ::-1])[:, ::-1]
+            other = _step(sequence, is_first)
             half = sequence.shape[2] // 2
             pooled = tf.concat([pooled[:, :half], other[:, half:]], axis=1)
         return tf.where(tf.reduce_any(kept, axis=1), pooled, tf.zeros_like(pooled))
@@ -88,3 +86,14 @@ class SequencePooling(keras.layers.Layer):
     def get_config(self):
         """Give the constructor arguments."""
         return {**super().get_config(), "mode": self.mode}
+
+
+def _is_last(valid):
+    """Marks the last valid step of each row, if there is one: bool `(batch, time)`."""
+    after = tf.cumsum(tf.cast(valid, tf.int32), axis=1, exclusive=True, reverse=True)
+    return valid & (after == 0)
+
+
+def _step(sequence, chosen):
+    """Gives the step that a mask marks in each row; a sum, since there may be no step at all."""
+    return tf.reduce_sum(tf.where(chosen[:, :, tf.newaxis], sequence, 0), axis=1)

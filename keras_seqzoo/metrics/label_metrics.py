@@ -46,8 +46,7 @@ class TokenAccuracy(_LabelMetric):
         Σ_t w_t [ŷ_t = y_t] / Σ_t w_t
 
     over the places t of all batches so far, padding having the weight 0, as have places whose label
-    is negative. It is no mean of the
-    accuracies of batches.
+    is negative. It is no mean of the accuracies of batches.
 
     Args:
         name: string.

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, list_of_texts
+from keras_seqzoo.checks import check_integer, check_labelled, list_of_texts
 from keras_seqzoo.models.label_names import LabelNames
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.text_labels import TextLabels
@@ -39,8 +39,8 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
 
     Args:
         labels: list of strings, the names of the labels.
-        positive: list of strings, words in lower case.
-        negative: list of strings.
+        positive: list of strings, words in lower case, or none.
+        negative: list of strings, or none.
         hidden_units: int, rows of W, or 0 for none.
         **kwargs: `name`.
 
@@ -97,7 +97,11 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
 
         Returns:
             A `FeatureTextClassifier`.
+
+        Raises:
+            ValueError: if there are not as many labels as texts, or not two different ones.
         """
+        check_labelled(texts, labels)
         names = sorted(set(labels))
         if len(names) != 2:
             raise ValueError(f"`labels` must be two, got {', '.join(names) or 'none'}.")

@@ -4,6 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_batch
 from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.tokenizers.packing import refuse_packing
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
@@ -54,7 +55,8 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     def call(self, x, y=None, sample_weight=None, sequence_length=None, training=False):
         """Tokenize sentences for training; see the class."""
         length = sequence_length or self.sequence_length
-        ids = self.tokenizer(tf.convert_to_tensor(x, tf.string), training=training)  # (batch, None)
+        x = check_batch("x", tf.convert_to_tensor(x, tf.string))
+        ids = self.tokenizer(x, training=training)  # (batch, None)
         start, end = (
             tf.fill([ids.nrows(), 1], id)
             for id in (self.tokenizer.start_token_id, self.tokenizer.end_token_id)

@@ -2,6 +2,7 @@
 
 import keras
 import keras_hub
+import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
@@ -12,7 +13,10 @@ from keras_seqzoo.metrics import tag_accuracy
 from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
-from keras_seqzoo.models.recurrent_tagger_preprocessor import RecurrentTaggerPreprocessor
+from keras_seqzoo.models.recurrent_tagger_preprocessor import (
+    RecurrentTaggerPreprocessor,
+    sentence_weights,
+)
 from keras_seqzoo.models.traced_functions import TracedFunctions
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
@@ -107,6 +111,21 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
             optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
         super().compile(optimizer, None, **kwargs)
 
+    def fit(self, *args, class_weight=None, **kwargs):
+        """Trains; see `keras.Model.fit`.
+
+        Args:
+            *args: words and tags, see `RecurrentTaggerPreprocessor`.
+            class_weight: `None`: tags cannot be weighed, sentences can, by `sample_weight`.
+            **kwargs: see `keras.Model.fit`.
+        """
+        if class_weight is not None:
+            raise ValueError(
+                "`class_weight` must be None: a sentence has no class. `sample_weight` (batch,) "
+                f"weighs sentences. Received: {class_weight!r}"
+            )
+        return super().fit(*args, **kwargs)
+
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Computes `-log P(y | w)` of a word, in the mean over the words of the batch.
 
@@ -114,7 +133,7 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
             x: not used.
             y: int32 `(batch, words)`, ids of tags, -1 at padding.
             y_pred: what the model gave.
-            sample_weight: float `(batch,)`, weights of sentences, or `None`.
+            sample_weight: float `(batch,)` or `(batch, 1)`, weights of sentences, or `None`.
             training: not used.
         """
         valid = tf.cast(y >= 0, tf.float32)
@@ -126,10 +145,17 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
             losses = tf.reduce_sum(losses * valid, axis=1)
         words = tf.reduce_sum(valid, axis=1)
         if sample_weight is not None:
-            sample_weight = tf.cast(sample_weight, tf.float32)
+            sample_weight = sentence_weights(sample_weight)
             losses, words = losses * sample_weight, words * sample_weight
         loss = tf.math.divide_no_nan(tf.reduce_sum(losses), tf.reduce_sum(words))
         return tf.add_n([loss, *self.losses]) if self.losses else loss
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """Updates the metrics: with a CRF they get the tags of the best sequence, as ones."""
+        if self.crf and len(self.metrics) > 1:  # more than the loss
+            ids, _ = self.field.best_labels(y_pred, x["padding_mask"])
+            y_pred = tf.one_hot(ids, self.num_labels)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def best_ids(self, inputs):
         """Finds the best tags in graph: ids, int32 `(batch, words)`, and their probabilities.
@@ -150,7 +176,7 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
         """Tags sentences.
 
         Args:
-            sentences: list of strings, or of lists of words.
+            sentences: list or tensor of strings, or list of lists of words, or ragged tensor.
             batch_size: int, sentences worked on at a time.
             return_probabilities: bool, whether to give the probability of each tag too.
 
@@ -163,11 +189,13 @@ class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hu
         """
         if self.preprocessor is None:
             raise ValueError(f"{type(self).__name__} needs a `preprocessor` to take words.")
+        if isinstance(sentences, tf.RaggedTensor):
+            sentences = sentences.to_list()
         sentences = list_of_texts(sentences, "sentences")
         tags, shares = [[] for _ in sentences], [[] for _ in sentences]
         if not sentences:
             return (tags, shares) if return_probabilities else tags
-        if not isinstance(sentences[0], str):
+        if np.ndim(sentences[0]):
             sentences = tf.ragged.constant(sentences, tf.string, ragged_rank=1)
         words = self.preprocessor.words_of(sentences)
         run = self._traced("best_ids", self.best_ids)

@@ -4,7 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_batch, check_integer
 from keras_seqzoo.models.label_names import LabelNames
 from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
@@ -35,12 +35,12 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
             words.
         y: tags: strings `(batch,)` with spaces between them, or a ragged tensor `(batch, None)` of
             strings or ids.
-        sample_weight: passed on as it is.
+        sample_weight: weights of sentences, `(batch,)` or `(batch, 1)`.
 
     Returns:
         A dict of `token_ids`, int32 `(batch, words)`, `padding_mask`, bool, and `piece_ids`, int32
         `(batch, words, pieces)`; with `y` a tuple of it and the ids of the tags, int32
-        `(batch, words)`, -1 at padding.
+        `(batch, words)`, -1 at padding; with `sample_weight` that too, float32 `(batch,)`.
 
     Raises:
         ValueError: if the tokenizers do not go together, add tokens or have a length of their own,
@@ -92,7 +92,7 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
         """Gives the words of sentences, see the class: ragged strings `(batch, None)`."""
         if isinstance(sentences, tf.RaggedTensor):
             return sentences
-        sentences = tf.convert_to_tensor(sentences, tf.string)
+        sentences = check_batch("x", tf.convert_to_tensor(sentences, tf.string))
         return split_words(sentences, self.tokenizer.split_punctuation)
 
     def inputs_of(self, words):
@@ -122,6 +122,8 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
         words = self.words_of(x)
         if y is not None:
             y = self.label_ids(y, words.row_lengths())
+        if sample_weight is not None:
+            sample_weight = sentence_weights(sample_weight)
         return keras.utils.pack_x_y_sample_weight(self.inputs_of(words), y, sample_weight)
 
     def get_config(self):
@@ -145,3 +147,24 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
                 config["piece_tokenizer"]
             )
         return super().from_config(config)
+
+
+def sentence_weights(weights):
+    """Gives weights of sentences, float32 `(batch,)`.
+
+    Args:
+        weights: numbers `(batch,)` or `(batch, 1)`. A tensor of unknown rank stays as it is: in
+            graph `fit` forgets the shape of what the preprocessor gave.
+
+    Raises:
+        ValueError: if they have another shape.
+    """
+    weights = tf.cast(weights, tf.float32)
+    if weights.shape.rank == 2 and weights.shape[1] == 1:
+        return weights[:, 0]
+    if weights.shape.rank not in (None, 1):
+        raise ValueError(
+            "`sample_weight` must be weights of sentences, (batch,) or (batch, 1), got the shape "
+            f"{weights.shape}."
+        )
+    return weights

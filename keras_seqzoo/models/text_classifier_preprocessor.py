@@ -4,7 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice, check_integer
+from keras_seqzoo.checks import check_batch, check_choice, check_integer
 from keras_seqzoo.models.label_names import LabelNames
 from keras_seqzoo.tokenizers.packing import SIDES, keep, masked_rows, refuse_packing
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
@@ -61,7 +61,7 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     def token_ids(self, texts):
         """Tokenizes texts `(batch,)` and cuts them: int32 ids, ragged `(batch, None)`."""
-        ids = self.tokenizer(tf.convert_to_tensor(texts, tf.string))
+        ids = self.tokenizer(check_batch("x", tf.convert_to_tensor(texts, tf.string)))
         if self.sequence_length is None:
             return ids
         lengths = tf.minimum(ids.row_lengths(), self.sequence_length)

@@ -1,7 +1,6 @@
 """Labels of texts by name, from a model that gives their probabilities."""
 
 import collections
-import itertools
 
 import numpy as np
 
@@ -79,11 +78,12 @@ class TextLabels:
         found = found >= 0.5 if self.multi_label else found.argmax(axis=1)
         return float(np.mean(found == expected))
 
-    def label_array(self, labels):
+    def label_array(self, labels, source="`labels`"):
         """Turns labels into what the loss takes.
 
         Args:
             labels: list of names; with `multi_label` of lists of names.
+            source: string, where errors say that they are from.
 
         Returns:
             int32 `(texts,)`, or with `multi_label` float32 `(texts, num_classes)`.
@@ -92,13 +92,16 @@ class TextLabels:
             ValueError: if a label is unknown.
         """
         names = self.label_names
-        for own in labels:
+        for number, own in enumerate(labels, 1):
             if isinstance(own, str) == self.multi_label:
                 need = "a list of labels" if self.multi_label else "one label"
-                raise ValueError(f"`labels` must have {need} for each text, got {own!r}.")
-        for label in labels if not self.multi_label else itertools.chain.from_iterable(labels):
-            if label not in names:
-                raise ValueError(f"`labels` must be among {', '.join(names)}, got {label!r}.")
+                raise ValueError(f"{source}, text {number}: {need} is needed, got {own!r}.")
+            for label in own if self.multi_label else [own]:
+                if label not in names:
+                    raise ValueError(
+                        f"{source}, text {number}: a label must be among {', '.join(names)}, got "
+                        f"{label!r}."
+                    )
         if not self.multi_label:
             return np.array([names.index(label) for label in labels], np.int32)
         rows = [[name in own for name in names] for own in labels]

@@ -16,7 +16,9 @@ def string_table(keys, values, default):
     Returns:
         A `tf.lookup.StaticHashTable`, which the layer that has it must keep as an attribute.
     """
+    # A table of no string is not to be had; one of the empty string says the same.
+    keys, values = [*keys] or [""], [*values] or [default]
     with tf.init_scope(), tf.device("CPU"):
-        keys, values = tf.constant(list(keys), tf.string), tf.constant(list(values), tf.int32)
+        keys, values = tf.constant(keys, tf.string), tf.constant(values, tf.int32)
         initializer = tf.lookup.KeyValueTensorInitializer(keys, values)
         return tf.lookup.StaticHashTable(initializer, default_value=default)

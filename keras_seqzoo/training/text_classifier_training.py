@@ -64,8 +64,10 @@ class TextClassifierTraining(LabelTraining):
         lengths = tf.minimum(ids.row_lengths(), self.boundaries[-1])
         ids = keep(ids, lengths, preprocessor.truncation_side)
         self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
-        self._labels = self.model.label_array(labels)
-        self.model.label_array(validation[1])  # an unknown label must not come up in an hour
+        self._labels = self.model.label_array(labels, "`train`")
+        self.model.label_array(
+            validation[1], "`validation`"
+        )  # an unknown label must not come up in an hour
         counts = self._counts()
         if self.balanced:
             self._weights = (counts.sum() / (len(counts) * np.maximum(counts, 1)))[self._labels]

@@ -101,7 +101,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         ),
         (
             ("train", "classify", "--train", "train.tsv", "--valid", "odd.tsv", "--out", "new"),
-            "`labels` must be among no, yes, got 'maybe'",
+            "`validation`, text 1: a label must be among no, yes, got 'maybe'",
         ),
         (
             *(("train", "classify", "--start", "x", "--units", 3, "--train", "train.tsv",
@@ -130,7 +130,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (("evaluate", "--preset", "classifier", "--entities"), "--entities goes with a preset"),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv"),
-            "`labels` must be among no, yes",
+            "odd.tsv, text 1: a label must be among no, yes",
         ),
         (("export", "--preset", "classifier", "--to", "x", "--beam", 2), "--beam goes with"),
         (("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "x.doc"),

@@ -55,7 +55,8 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     assert found == [*expected, "", ""]
     found = seqzoo("tag", "--preset", out, "--format", "columns", "dogs", "the dog").output
     assert found == "dogs\tN\n\nthe\tD\ndog\tN\n\n"
-    found = seqzoo("tag", "--preset", out, "--format", "conllu", "the dog").output
+    found = seqzoo("tag", "--preset", out, "--format", "conllu", "the\rdog").output
+    assert "# text = the dog\n" in found
     (tmp_path / "found.conllu").write_text(found)
     [sentence] = read_conllu(tmp_path / "found.conllu")
     assert sentence.upos == ["D", "N"] and sentence.text == "the dog"

@@ -32,6 +32,8 @@ def test_files(tmp_path):
         ("a.jsonl", '{"text": "a"}', "line 1: a JSON object"),
         ("a.jsonl", '{"text": 3, "label": 1}', "line 1: a JSON object"),
         ("a.jsonl", '{"text": "a", "label": true}', "line 1: a JSON object"),
+        ("a.jsonl", '{"text": "a", "label": ""}', "line 1: a JSON object"),
+        ("a.jsonl", '{"text": "a", "label": ["x", ""]}', "line 1: a JSON object"),
         ("a.jsonl", "[1]", "line 1: a JSON object"),
         (
             "a.jsonl",

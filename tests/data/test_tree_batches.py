@@ -75,4 +75,20 @@ def test_wrong_trees_are_named():
         tree_batch([pair, triple], max_children=2)
     with pytest.raises(TypeError, match="trees must hold Trees, got list at 1"):
         tree_batch([pair, [2, 0]])
-    assert isinstance(pair, Tree)
+
+
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        ([1, 0, -1], "nodes of tree 1 form a cycle: 0 -> 1 -> 0"),
+        ([1, 2, 0], "nodes of tree 1 form a cycle: 0 -> 1 -> 2 -> 0"),
+        ([-1, 0, 3], "parents from -1 to their last node, but one in tree 1 is 3"),
+        ([-1, -2, 0], "parents from -1 to their last node, but one in tree 1 is -2"),
+        ([-1, -1, 0], "trees must have one root, but tree 1 has 2"),
+        ([-1, 0], "as many parents as positions, but tree 1 has 2 and 3"),
+    ],
+)
+def test_parents_that_make_no_tree(parents, message):
+    odd = Tree(np.array(parents), np.arange(3), [], [])
+    with pytest.raises(ValueError, match=message):
+        tree_batch([dependency_tree([0, 1]), odd, dependency_tree([0, 1, 1, 1])])

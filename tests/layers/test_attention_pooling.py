@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis.extra.numpy import arrays
 
@@ -50,6 +51,16 @@ def test_general_checks():
     check_mixed_precision(AttentionPooling, SEQUENCE, mask=MASK)
     check_keras_saving(layer, SEQUENCE, mask=MASK)
     check_saved_model_in_fresh_process(layer, SEQUENCE, mask=MASK)
+
+
+def test_padding_may_be_no_number():
+    layer = AttentionPooling()
+    expected = layer(SEQUENCE, mask=MASK)
+    with tf.GradientTape() as tape:
+        found = layer(np.where(MASK[:, :, None], SEQUENCE, np.nan), mask=MASK)
+    assert_close(found, expected)
+    for gradient in tape.gradient(found, layer.trainable_variables):
+        assert np.isfinite(gradient).all()
 
 
 def test_keras_mask_of_the_sequence_is_used():

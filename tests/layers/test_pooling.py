@@ -58,6 +58,22 @@ def test_general_checks(mode):
     check_saved_model_in_fresh_process(layer, SEQUENCE, mask=MASK)
 
 
+@every_mode
+def test_no_steps_give_zeros(mode):
+    layer = SequencePooling(mode)
+    assert_close(layer(SEQUENCE[:, :0]), np.zeros((4, 4)))
+    steps = keras.Input((None, 4))
+    assert_close(
+        keras.Model(steps, layer(steps)).predict(SEQUENCE[:, :0], verbose=0), np.zeros((4, 4))
+    )
+
+
+@every_mode
+def test_padding_may_be_no_number(mode):
+    filled = np.where(MASK[:, :, None], SEQUENCE, np.nan)
+    assert_close(SequencePooling(mode)(filled, mask=MASK), numpy_pooling(mode, SEQUENCE, MASK))
+
+
 def test_keras_mask_of_the_sequence_is_used():
     embedding = keras.layers.Embedding(9, 3, mask_zero=True)
     model = keras.Sequential([embedding, SequencePooling("last")])

@@ -86,6 +86,17 @@ def test_no_word_is_in_both_lexicons():
     assert not set(model.positive) & set(model.negative)
 
 
+def test_a_lexicon_may_be_empty():
+    model = FeatureTextClassifier(["bad", "good"], ["great"], [])
+    assert model.features(tf.constant(["great", "dull"])).numpy()[:, :2].tolist() == [
+        [1, 0],
+        [0, 0],
+    ]
+    rare = FeatureTextClassifier.for_texts(TEXTS[:4], LABELS[:4])  # no word comes ten times
+    assert rare.positive == rare.negative == []
+    assert len(rare.classify(TEXTS)) == 12
+
+
 def test_mixed_precision():
     with dtype_policy("mixed_bfloat16"):
         model = make()
@@ -99,10 +110,12 @@ def test_errors():
         make(hidden_units=-1)
     with pytest.raises(ValueError, match="`labels` must be two, got a"):
         FeatureTextClassifier.for_texts(["x"], ["a"])
+    with pytest.raises(ValueError, match="`texts` and `labels` must be as many"):
+        FeatureTextClassifier.for_texts(["x", "y"], ["a"])
     with pytest.raises(ValueError, match="`texts` must be a list"):
         make().classify("great")
     for texts, labels in ((["great", "dull"], ["good"]), ([], [])):
         with pytest.raises(ValueError, match="`texts` and `labels` must be as many, and one at"):
             make().accuracy(texts, labels)
-    with pytest.raises(ValueError, match="`labels` must have one label for each text"):
+    with pytest.raises(ValueError, match="`labels`, text 1: one label is needed"):
         make().accuracy(["great"], [["good"]])

@@ -195,6 +195,8 @@ def test_saved_model():
 
 def test_without_a_preprocessor():
     model = make()
+    with pytest.raises(ValueError, match="`x` must be a list or a tensor"):
+        model.preprocessor("the")
     model.preprocessor = None
     with pytest.raises(ValueError, match="`preprocessor`"):
         model.score(["the"])

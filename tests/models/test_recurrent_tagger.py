@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo.metrics import SentenceAccuracy, TokenAccuracy
 from keras_seqzoo.models import (
     RecurrentTagger,
     RecurrentTaggerBackbone,
@@ -204,10 +205,49 @@ def test_allowed_tags_do_not_need_the_preprocessor():
 
 
 def test_fit_takes_weights_of_sentences():
-    weights = np.array([1.0, 2.0, 0.0, 1.0, 1.0])  # float64
-    assert np.isfinite(
-        make().fit(SENTENCES, TAGS, sample_weight=weights, verbose=0).history["loss"]
-    )
+    model, weights = make(), np.array([1.0, 2.0, 0.0, 1.0, 1.0])  # float64
+    losses = [
+        model.evaluate(SENTENCES, TAGS, sample_weight=given, verbose=0)
+        for given in (weights, weights[:, None], None)
+    ]
+    assert losses[0] == losses[1] != losses[2]
+    fitted = model.fit(SENTENCES, TAGS, sample_weight=weights, verbose=0).history["loss"]
+    assert fitted == pytest.approx(losses[:1], rel=1e-5)
+    with pytest.raises(ValueError, match=r"`sample_weight` must be .*\(None, 6\)"):
+        model.evaluate(SENTENCES, TAGS, sample_weight=np.ones((5, 6)), verbose=0)
+    with pytest.raises(ValueError, match="`class_weight` must be None"):
+        model.fit(SENTENCES, TAGS, class_weight={0: 1.0})
+
+
+@pytest.mark.parametrize("crf", [True, False])
+def test_metrics_are_of_the_tags_given(crf):
+    model = make(crf=crf)
+    if crf:
+        transitions = 3 * np.random.default_rng(0).normal(size=model.field.transition_weights.shape)
+        model.field.transition_weights.assign(transitions)
+    metrics = [TokenAccuracy(), SentenceAccuracy()]
+    model.compile(metrics=metrics)
+    own = [tags.split() for tags in TAGS]
+    found = model.tag(SENTENCES)
+    own[0] = found[0]  # a sentence that is right
+    tags = [" ".join(row) for row in own]
+    measured = model.evaluate(SENTENCES, tags, batch_size=2, verbose=0, return_dict=True)
+    assert measured["token_accuracy"] == pytest.approx(model.accuracy(SENTENCES, own))
+    right = np.mean([one == other for one, other in zip(own, found, strict=True)])
+    assert measured["sentence_accuracy"] == pytest.approx(right) and right > 0
+    if crf:
+        inputs, labels = model.preprocessor(SENTENCES, tags)
+        word_by_word = TokenAccuracy()(labels, model(inputs))
+        assert float(word_by_word) != pytest.approx(measured["token_accuracy"])
+
+
+def test_tag_takes_what_tensorflow_has():
+    model = make()
+    expected = model.tag(SENTENCES)
+    assert model.tag(tf.constant(SENTENCES)) == expected
+    assert model.tag(np.array(SENTENCES)) == expected
+    assert model.tag([sentence.encode() for sentence in SENTENCES]) == expected
+    assert model.tag(tf.ragged.constant(WORDS)) == model.tag(WORDS) == expected
 
 
 def test_errors():
@@ -218,6 +258,8 @@ def test_errors():
         model.preprocessor(["the dog"], ["D X"])
     with pytest.raises(ValueError, match="`sentences` must be a list"):
         model.tag("the dog")
+    with pytest.raises(ValueError, match="`x` must be a list or a tensor"):
+        model.preprocessor("the dog")
     with pytest.raises(ValueError, match="`loss` must be None"):
         model.compile(loss="mse")
     with pytest.raises(ValueError, match="`num_labels` must be that of the preprocessor's"):

@@ -182,6 +182,11 @@ def test_a_label_outside_the_set(labels):
         make().fit(TEXTS[:2], np.array(labels), verbose=0)
 
 
+def test_one_string_is_no_batch():
+    with pytest.raises(ValueError, match="`x` must be a list or a tensor"):
+        make().preprocessor("the cat")
+
+
 def test_errors():
     with pytest.raises(ValueError, match="`num_classes` must be given"):
         make(labels=None)

@@ -149,8 +149,10 @@ def test_both_directions_are_pooled_at_their_ends():
 def test_errors(tmp_path):
     model = make_text_classifier(TEXTS, LABELS, backbone_options=SMALL)
     training = TextClassifierTraining(model, tmp_path)
-    with pytest.raises(ValueError, match="`labels` must be among no, yes, got 'maybe'"):
-        training.prepare((TEXTS, LABELS), (TEXTS[:1], ["maybe"]))
+    with pytest.raises(
+        ValueError, match="`validation`, text 2: a label must be among no, yes, got 'maybe'"
+    ):
+        training.prepare((TEXTS, LABELS), (TEXTS[:2], ["no", "maybe"]))
     with pytest.raises(ValueError, match="`validation` must have texts and as many labels"):
         training.prepare((TEXTS, LABELS), ([], []))
     with pytest.raises(ValueError, match="`labels` must have two or more, got yes"):
