@@ -66,14 +66,13 @@ class SequencePooling(keras.layers.Layer):
             return tf.cast(tf.math.divide_no_nan(total, count), sequence.dtype)
         if self.mode == "max":
             pooled = tf.reduce_max(tf.where(kept, sequence, sequence.dtype.min), axis=1)
-        else:
-            pooled = _step(sequence, _is_last(valid))
-        if self.mode == "ends":
-            is_first = _is_last(valid[:, ::-1])[:, ::-1]
-            other = _step(sequence, is_first)
-            half = sequence.shape[2] // 2
-            pooled = tf.concat([pooled[:, :half], other[:, half:]], axis=1)
-        return tf.where(tf.reduce_any(kept, axis=1), pooled, tf.zeros_like(pooled))
+            return tf.where(tf.reduce_any(kept, axis=1), pooled, tf.zeros_like(pooled))
+        last = _step(sequence, _is_last(valid))
+        if self.mode == "last":
+            return last
+        first = _step(sequence, _is_last(valid[:, ::-1])[:, ::-1])
+        half = sequence.shape[2] // 2
+        return tf.concat([last[:, :half], first[:, half:]], axis=1)
 
     def compute_mask(self, sequence, previous_mask=None):
         """Give no mask: the time dimension is gone."""
@@ -95,5 +94,5 @@ def _is_last(valid):
 
 
 def _step(sequence, chosen):
-    """Gives the step that a mask marks in each row; a sum, since there may be no step at all."""
+    """Gives the step that a mask marks in each row: a sum, zero where it marks none."""
     return tf.reduce_sum(tf.where(chosen[:, :, tf.newaxis], sequence, 0), axis=1)

@@ -65,9 +65,8 @@ class TextClassifierTraining(LabelTraining):
         ids = keep(ids, lengths, preprocessor.truncation_side)
         self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
         self._labels = self.model.label_array(labels, "`train`")
-        self.model.label_array(
-            validation[1], "`validation`"
-        )  # an unknown label must not come up in an hour
+        # An unknown label must not come up in an hour.
+        self.model.label_array(validation[1], "`validation`")
         counts = self._counts()
         if self.balanced:
             self._weights = (counts.sum() / (len(counts) * np.maximum(counts, 1)))[self._labels]
