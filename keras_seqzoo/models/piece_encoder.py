@@ -8,6 +8,10 @@ from keras_seqzoo.layers import LSTM, Bidirectional, ParallelConvolution, Sequen
 
 KINDS = ("lstm", "convolution")
 
+# Numbers of words that the loops of the LSTM are compiled for: four between a power of two and the
+# next, so that there are few and at most a fifth of the words is filler.
+COUNTS = [quarters << octave for octave in range(26) for quarters in range(4, 8)]
+
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class PieceEncoder(keras.layers.Layer):
@@ -17,6 +21,9 @@ class PieceEncoder(keras.layers.Layer):
     form"; Lample et al. 2016, "Neural architectures for named entity recognition", section 4.1);
     "convolution": the maxima of a convolution over three pieces (Ma and Hovy 2016, "End-to-end
     sequence labeling via bi-directional LSTM-CNNs-CRF", section 2.1).
+
+    A word that comes more than once in a batch is read once. Not under XLA, which has to know how
+    many words there are before it sees them: there each place is read.
 
     Args:
         vocabulary_size: int, number of pieces.
@@ -63,11 +70,17 @@ class PieceEncoder(keras.layers.Layer):
         """Read the words; see the class."""
         shape = tf.shape(piece_ids)
         pieces = tf.reshape(piece_ids, (shape[0] * shape[1], shape[2]))
+        if tf.__internal__.get_enclosing_xla_context() is None:
+            distinct, places = _distinct_words(pieces)
+            words = tf.gather(self._read(distinct), places)
+        else:
+            words = self._read(pieces)
+        return tf.reshape(words, (shape[0], shape[1], self.units))
+
+    def _read(self, pieces):
         mask = pieces != 0
         words = self.reader(self.embedding(pieces), mask=mask)
-        if self.kind == "convolution":
-            words = self.pool(words, mask=mask)
-        return tf.reshape(words, (shape[0], shape[1], self.units))
+        return self.pool(words, mask=mask) if self.kind == "convolution" else words
 
     def get_build_config(self):
         """Leave it to the first call to build the parts, when loading too."""
@@ -86,3 +99,17 @@ class PieceEncoder(keras.layers.Layer):
             "units": self.units,
             "kind": self.kind,
         }
+
+
+def _distinct_words(pieces):
+    """Finds the distinct rows of `(words, pieces)`, filled up with zeros to one of `COUNTS`.
+
+    Returns:
+        A tuple of them, `(distinct, pieces)`, and of the place of each word among them, `(words,)`.
+    """
+    with tf.device("CPU"):  # has the kernel for rows
+        distinct, places = tf.raw_ops.UniqueV2(x=pieces, axis=[0])
+        number = tf.shape(distinct)[0]
+        count = tf.gather(COUNTS, tf.searchsorted(COUNTS, [number])[0])
+    distinct = tf.ensure_shape(distinct, (None, pieces.shape[1]))
+    return tf.pad(distinct, [[0, count - number], [0, 0]]), places

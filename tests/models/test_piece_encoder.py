@@ -3,6 +3,10 @@ import functools
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from keras_seqzoo.models.piece_encoder import KINDS, PieceEncoder
 from tests.layer_checks import (
@@ -12,12 +16,13 @@ from tests.layer_checks import (
     check_saved_model_in_fresh_process,
     check_serialisation,
     check_xla_equals_eager,
+    weighted_sum,
 )
 from tests.layers.reference import lstm_step
 
-# The words of a sentence by their pieces; 0 is padding, and one word has nothing else.
+# The words of a sentence by their pieces; 0 is padding, one word has nothing else, one comes twice.
 PIECES = np.array(
-    [[[3, 1, 2, 0], [4, 0, 0, 0], [0, 0, 0, 0]], [[1, 1, 1, 1], [2, 3, 0, 0], [5, 0, 0, 0]]]
+    [[[3, 1, 2, 0], [4, 0, 0, 0], [0, 0, 0, 0]], [[1, 1, 1, 1], [3, 1, 2, 0], [5, 0, 0, 0]]]
 )
 PIECES = PIECES.astype("int32")
 
@@ -46,16 +51,23 @@ def by_convolution(pieces, table, kernel, bias):
     return np.maximum(np.max(found, axis=0), 0.0)
 
 
-@pytest.mark.parametrize(("kind", "read"), [("lstm", by_lstm), ("convolution", by_convolution)])
-def test_numbers(kind, read):
-    encoder = make(kind)
-    found = encoder(PIECES).numpy()
+def by_each_word(encoder, pieces):
+    """Reads word by word in plain NumPy."""
     weights = [weight.numpy() for weight in encoder.weights]
-    for sentence, rows in zip(PIECES, found, strict=True):
-        for word, vector in zip(sentence, rows, strict=True):
-            own = word[word > 0]
-            expected = read(own, *weights) if len(own) else np.zeros(4)
-            np.testing.assert_allclose(vector, expected, atol=1e-5)
+    read = by_lstm if encoder.kind == "lstm" else by_convolution
+    found = np.zeros((*pieces.shape[:2], 4))
+    for place in np.ndindex(pieces.shape[:2]):
+        own = pieces[place][pieces[place] > 0]
+        if len(own):
+            found[place] = read(own, *weights)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers(kind):
+    encoder = make(kind)
+    found = encoder(PIECES)
+    np.testing.assert_allclose(found, by_each_word(encoder, PIECES), atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,6 +77,52 @@ def test_padding_changes_nothing(kind):
     found = encoder(wider)
     assert_close(found[:, :3], encoder(PIECES))
     assert not found[:, 3:].numpy().any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=15)
+@given(st.data())
+def test_words_that_come_again_are_as_they_are_alone(kind, data):
+    shape = data.draw(st.tuples(*[st.integers(0, 5)] * 3))
+    lengths = data.draw(arrays("int32", shape[:2], elements=st.integers(0, shape[2])))
+    pieces = data.draw(arrays("int32", shape, elements=st.integers(1, 2)))
+    pieces = np.where(np.arange(shape[2]) < lengths[..., np.newaxis], pieces, 0)
+    encoder = make(kind)
+    found = encoder(pieces)
+    np.testing.assert_allclose(found, by_each_word(encoder, pieces), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_that_come_again_are_read_once(kind, monkeypatch):
+    encoder = make(kind)
+    encoder(PIECES)
+    embed, counts = encoder.embedding.call, []
+
+    def counted(ids):
+        counts.append(ids.shape[0])
+        return embed(ids)
+
+    monkeypatch.setattr(encoder.embedding, "call", counted)
+    again = tf.constant(np.tile(PIECES, (1, 20, 1)))  # 120 words, 5 of them different
+    encoder(again)
+    tf.function(encoder, jit_compile=True)(again)
+    assert counts == [5, 120]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_of_words_that_come_again_are_summed(kind):
+    encoder = make(kind)
+    pieces = tf.constant(np.tile(PIECES, (1, 3, 1)))
+    encoder(pieces)
+
+    def gradients(pieces):
+        with tf.GradientTape() as tape:
+            loss = weighted_sum(encoder(pieces, training=True))
+        return [tf.convert_to_tensor(g) for g in tape.gradient(loss, encoder.trainable_weights)]
+
+    once = tf.function(gradients)(pieces)
+    each = tf.function(gradients, jit_compile=True)(pieces)
+    assert_close(once, each, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
