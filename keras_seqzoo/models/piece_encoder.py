@@ -8,9 +8,9 @@ from keras_seqzoo.layers import LSTM, Bidirectional, ParallelConvolution, Sequen
 
 KINDS = ("lstm", "convolution")
 
-# Numbers of words that the loops of the LSTM are compiled for: four between a power of two and the
-# next, so that there are few and at most a fifth of the words is filler.
-COUNTS = [quarters << octave for octave in range(26) for quarters in range(4, 8)]
+# Numbers of words that are read at a time. The loops of the LSTM are compiled for each: there are
+# two to a doubling, so few, and at most a third of the words is filler.
+COUNTS = [part << octave for octave in range(26) for part in (2, 3)]
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
