@@ -1,4 +1,9 @@
-"""Set-up shared by all tests: a quiet TensorFlow, one seed per test, and the place of the data."""
+"""Set-up shared by all tests: a quiet TensorFlow, fixed examples and seeds, and where the data are.
+
+`-m "slow or not slow"` runs every test. `--hypothesis-profile random` draws new examples and prints
+their seed, which can be given again with `--hypothesis-seed`. Where `SEQZOO_TESTS_UNTIL` names a
+time (seconds since the epoch), tests that would begin after it are skipped and listed.
+"""
 
 import os
 
@@ -6,14 +11,45 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
 import pathlib  # noqa: E402
+import secrets  # noqa: E402
+import time  # noqa: E402
 
 import hypothesis  # noqa: E402
 import keras  # noqa: E402
 import pytest  # noqa: E402
 
-# The first example of a test may trace a function; how long one takes is no matter of the tests.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+# The first example of a test may trace a function, and machines differ: time decides nothing.
+untimed = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("fixed", derandomize=True, **untimed)
+hypothesis.settings.register_profile("random", derandomize=False, print_blob=True, **untimed)
+hypothesis.settings.load_profile("fixed")
+
+OUT_OF_TIME = "there was no time left for it"
+
+
+@pytest.hookimpl(tryfirst=True)  # before hypothesis reads the seed, and xdist hands it on
+def pytest_configure(config):
+    option = config.option
+    if option.hypothesis_profile == "random" and option.hypothesis_seed is None:
+        option.hypothesis_seed = str(secrets.randbelow(2**32))
+
+
+def pytest_runtest_setup(item):
+    if time.time() > float(os.environ.get("SEQZOO_TESTS_UNTIL", "inf")):
+        pytest.skip(OUT_OF_TIME)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if config.option.hypothesis_profile == "random":
+        terminalreporter.write_line(
+            f"examples drawn with --hypothesis-seed {config.option.hypothesis_seed}"
+        )
+    skipped = terminalreporter.stats.get("skipped", [])
+    missed = [report.nodeid for report in skipped if OUT_OF_TIME in str(report.longrepr)]
+    if missed:
+        terminalreporter.section("not run: " + OUT_OF_TIME)
+        for name in missed:
+            terminalreporter.write_line(name)
 
 
 @pytest.fixture(autouse=True)
