@@ -15,8 +15,9 @@ import secrets  # noqa: E402
 import time  # noqa: E402
 
 import hypothesis  # noqa: E402
-import keras  # noqa: E402
 import pytest  # noqa: E402
+
+from tests.seeds import seed_all  # noqa: E402
 
 # The first example of a test may trace a function, and machines differ: time decides nothing.
 untimed = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
@@ -34,7 +35,9 @@ def pytest_configure(config):
         option.hypothesis_seed = str(secrets.randbelow(2**32))
 
 
-def pytest_runtest_setup(item):
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    seed_all()
     if time.time() > float(os.environ.get("SEQZOO_TESTS_UNTIL", "inf")):
         pytest.skip(OUT_OF_TIME)
 
@@ -52,10 +55,15 @@ def pytest_terminal_summary(terminalreporter, config):
             terminalreporter.write_line(name)
 
 
-@pytest.fixture(autouse=True)
-def fixed_seed():
-    """Seed Python, NumPy and TensorFlow before every test, so that each runs alike alone."""
-    keras.utils.set_random_seed(1)
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    """Let what is shared by tests be the same, whichever of them asks for it first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    seed_all()
+    result = yield
+    seed_all()
+    return result
 
 
 @pytest.fixture(scope="session")

@@ -18,8 +18,9 @@ from tests.layer_checks import (
     check_xla_equals_eager,
 )
 from tests.layers.reference import numeric_gradients, unroll
+from tests.seeds import random_generator
 
-RANDOM = np.random.default_rng(3)
+RANDOM = random_generator(3)
 UNITS = 3
 SEQUENCE = RANDOM.normal(size=(4, 5, 2)).astype("float32")
 # left, right and mixed padding, and nothing but padding

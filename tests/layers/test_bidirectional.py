@@ -18,8 +18,9 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.seeds import random_generator
 
-RANDOM = np.random.default_rng(7)
+RANDOM = random_generator(7)
 SEQUENCE = RANDOM.normal(size=(4, 5, 2)).astype("float32")
 MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
 MERGE = {

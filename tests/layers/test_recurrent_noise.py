@@ -23,9 +23,10 @@ from tests.layer_checks import (
     weighted_sum,
 )
 from tests.layers import reference
+from tests.seeds import random_generator
 
 UNITS = 3
-RANDOM = np.random.default_rng(11)
+RANDOM = random_generator(11)
 SEQUENCE = RANDOM.normal(size=(4, 5, 2)).astype("float32")
 MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
 BOTH = {"return_sequences": True, "return_state": True}

@@ -19,8 +19,9 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.seeds import random_generator
 
-RANDOM = np.random.default_rng(11)
+RANDOM = random_generator(11)
 SEQUENCE = RANDOM.normal(size=(4, 5, 2)).astype("float32")
 MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
 FIRST = [2, 0, 1, 0]  # first and last valid steps; any in the row that is all padding

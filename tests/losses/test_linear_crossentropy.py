@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
 from tests.layer_checks import to_numpy
+from tests.seeds import random_generator
 
-RANDOM = np.random.default_rng(0)
+RANDOM = random_generator(0)
 FEATURES = RANDOM.normal(size=(2, 3, 4))
 KERNEL = RANDOM.normal(size=(4, 5))
 BIAS = RANDOM.normal(size=5)

@@ -4,8 +4,9 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.metrics import Perplexity
+from tests.seeds import random_generator
 
-RANDOM = np.random.default_rng(0)
+RANDOM = random_generator(0)
 LOGITS = RANDOM.normal(size=(2, 3, 5)).astype("float32")
 IDS = RANDOM.integers(5, size=(2, 3))
 MASK = np.array([[True, True, False], [True, False, False]])

@@ -11,6 +11,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.tokenizers import BytePairTokenizer
+from tests.seeds import made_once
 
 SENTENCES = [
     "a bee hums",
@@ -44,7 +45,7 @@ def model(tie_softmax=True, length=16, **options):
     return RecurrentSeq2SeqLM(backbone(**options), preprocessor(length), tie_softmax)
 
 
-@functools.cache
+@made_once
 def shared_model():
     """One model for the tests that neither train nor compile it."""
     keras.utils.set_random_seed(2)

@@ -1,5 +1,3 @@
-import functools
-
 import keras
 import keras_hub
 import numpy as np
@@ -24,6 +22,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.seeds import made_once
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 OPTIONS = {
@@ -46,7 +45,7 @@ def make(tie_softmax=True, length=8, softmax=None, **options):
     )
 
 
-@functools.cache
+@made_once
 def trained():
     keras.utils.set_random_seed(0)
     model = make(units=16)

@@ -1,4 +1,3 @@
-import functools
 import random
 
 import keras
@@ -30,6 +29,7 @@ from tests.models.small import (
     shared_model,
     tokenizer,
 )
+from tests.seeds import made_once
 
 WORDS = ["ape", "bow", "cow", "dew", "elm", "fig", "gem", "hat"]
 
@@ -39,7 +39,7 @@ def made_up_sentences(count, seed):
     return [" ".join(chosen.choices(WORDS, k=chosen.randint(1, 4))) for _ in range(count)]
 
 
-@functools.cache
+@made_once
 def copier():
     """A model that learnt to copy sentences of eight words, and its history of losses."""
     keras.utils.set_random_seed(3)

@@ -1,5 +1,3 @@
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import dtype_policy
+from tests.seeds import made_once
 
 SENTENCES = [
     "the dog barks",
@@ -55,7 +54,7 @@ def trained(model, passes=60):
     return model
 
 
-@functools.cache
+@made_once
 def ready():
     keras.utils.set_random_seed(0)
     return trained(make())

@@ -1,5 +1,3 @@
-import functools
-
 import keras
 import keras_hub
 import numpy as np
@@ -17,6 +15,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import dtype_policy
+from tests.seeds import made_once
 
 # The label is the first word's, however long the text.
 GOOD = ["good film", "good but long long long film", "good the film the film was long and long"]
@@ -35,7 +34,7 @@ def make(labels=NAMES, length=10, backbone=None, **options):
     )
 
 
-@functools.cache
+@made_once
 def trained():
     keras.utils.set_random_seed(0)
     model = make(backbone={"cell": "gru", "bidirectional": True}, pooling="ends")

@@ -21,9 +21,10 @@ from tests.layer_checks import (
     check_saved_model_in_fresh_process,
     check_serialisation,
 )
+from tests.seeds import random_generator
 
 V, D = 23, 4
-RANDOM = np.random.default_rng(3)
+RANDOM = random_generator(3)
 HIDDEN = RANDOM.normal(size=(40, D)).astype("float32")
 LABELS = RANDOM.integers(0, V, 40).astype("int32")
 COUNTS = RANDOM.integers(1, 50, V)

@@ -4,8 +4,9 @@ import pytest
 from keras_seqzoo.models.ngram import FixedInterpolation, NGramLanguageModel
 from keras_seqzoo.models.ngram.held_out import tuned_interpolation
 from tests.models.ngram.test_estimators import BEGIN, VOCABULARY, flat
+from tests.seeds import random_generator
 
-RANDOM = np.random.default_rng(3)
+RANDOM = random_generator(3)
 # Words that lean on the one before.
 CHAINS = [list(np.clip(np.cumsum(RANDOM.integers(-1, 2, 8)) + 3, 2, 5)) for _ in range(60)]
 TEXT, HELD_OUT = CHAINS[:40], CHAINS[40:]
