@@ -90,6 +90,7 @@ CONSTRAINTS = {
 every_constraint = pytest.mark.parametrize("name", CONSTRAINTS)
 
 
+@pytest.mark.hypothesis
 @every_constraint
 def test_wide_beam_equals_enumeration(name):
     constraint, change = CONSTRAINTS[name]

@@ -36,6 +36,7 @@ FORMS = {
 every_form = pytest.mark.parametrize("form", FORMS)
 
 
+@pytest.mark.hypothesis
 @every_form
 def test_wide_beam_and_exhaustive_search_equal_enumeration(form):
     score, rank = FORMS[form]
@@ -80,6 +81,7 @@ def test_covering_beam_equals_enumeration_of_thousands_of_models(form):
     check()
 
 
+@pytest.mark.hypothesis
 @every_form
 def test_narrow_beam_equals_one_that_never_stops_early(form):
     score, rank = FORMS[form]

@@ -100,6 +100,7 @@ def test_memory_without_valid_steps(factory):
     np.testing.assert_array_equal(tape.gradient(loss, memory), 0.0)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("factory", [LAYERS["scaled dot"], LAYERS["bahdanau"]])
 def test_padding_changes_nothing(factory):
     layer = factory()

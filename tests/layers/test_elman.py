@@ -10,6 +10,7 @@ from tests.layers.reference import elman_step
 make = functools.partial(Elman, checks.UNITS)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("backwards", [False, True])
 def test_numbers_under_any_padding(backwards):
     checks.check_numbers(make, elman_step, 1, backwards)

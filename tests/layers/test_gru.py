@@ -16,6 +16,7 @@ def maker(reset_after):
     return functools.partial(GRU, checks.UNITS, reset_after=reset_after)
 
 
+@pytest.mark.hypothesis
 @both_forms
 @pytest.mark.parametrize("backwards", [False, True])
 def test_numbers_under_any_padding(reset_after, backwards):

@@ -94,6 +94,7 @@ def cases(draw):
     return shape, mask, memory_mask, draw(st.integers(0, 2**32 - 1))
 
 
+@pytest.mark.hypothesis
 @every_cell
 @pytest.mark.parametrize("score", ["dot", "general"])
 def test_equals_differentiation_of_the_steps(cell, score):

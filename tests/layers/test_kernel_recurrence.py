@@ -163,6 +163,7 @@ def as_tensors(case, dtype="float64"):
     return [(name, reverse, tf.nest.map_structure(cast, data)) for name, reverse, data in case]
 
 
+@pytest.mark.hypothesis
 @every_kernel
 def test_equals_differentiation_of_the_equations(name):
     @settings(max_examples=6)

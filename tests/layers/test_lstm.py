@@ -17,6 +17,7 @@ def maker(forget_gate):
     return functools.partial(LSTM, checks.UNITS, forget_gate=forget_gate)
 
 
+@pytest.mark.hypothesis
 @both_forms
 @pytest.mark.parametrize("backwards", [False, True])
 def test_numbers_under_any_padding(forget_gate, backwards):

@@ -34,6 +34,7 @@ def numpy_pooling(mode, sequence, mask):
     return np.stack([NUMPY[mode](row) if len(row) else np.zeros(4) for row in rows])
 
 
+@pytest.mark.hypothesis
 @every_mode
 def test_numbers_under_any_mask(mode):
     layer = SequencePooling(mode)

@@ -142,6 +142,7 @@ BATCH = tree_batch(TREES)
 
 
 # === Numbers ===
+@pytest.mark.hypothesis
 @every_cell
 def test_numbers_and_gradients_are_those_of_the_recursion(cell):
     roots_layer = make_layer(cell, dtype="float64")
