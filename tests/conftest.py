@@ -9,7 +9,10 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
+import gc  # noqa: E402
 import pathlib  # noqa: E402
 import secrets  # noqa: E402
 import time  # noqa: E402
@@ -24,6 +27,9 @@ untimed = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.to
 hypothesis.settings.register_profile("fixed", derandomize=True, **untimed)
 hypothesis.settings.register_profile("random", derandomize=False, print_blob=True, **untimed)
 hypothesis.settings.load_profile("fixed")
+
+# Building graphs makes many objects that live on; by default a fifth of the time goes on them.
+gc.set_threshold(50_000, 50, 50)
 
 OUT_OF_TIME = "there was no time left for it"
 

@@ -153,7 +153,7 @@ def check_xla_equals_eager(layer, *args, atol=1e-5, rtol=1e-4, **kwargs):
 
     tensors = [x for x in keras.tree.flatten((args, kwargs)) if is_array(x)]
 
-    @tf.function(jit_compile=True)
+    @tf.function(jit_compile=True, autograph=False)
     def compiled(tensors):
         tensors = iter(tensors)
         return run(
@@ -231,7 +231,7 @@ def check_saved_model_in_fresh_process(layer, *args, **kwargs):
 
     module = tf.Module()
     module.layer = layer
-    module.run = tf.function(run, input_signature=specs)
+    module.run = tf.function(run, input_signature=specs, autograph=False)
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(module, os.path.join(folder, "model"))
         np.savez(os.path.join(folder, "inputs.npz"), *arrays)

@@ -44,7 +44,7 @@ class WeightAverage(keras.callbacks.Callback):
         if self._averages is None:
             self._weights = [weight.value for weight in self.model.trainable_variables]
             self._averages = [tf.Variable(weight, trainable=False) for weight in self._weights]
-            self._update = tf.function(self._blend)
+            self._update = tf.function(self._blend, autograph=False)
 
     def on_train_batch_end(self, batch, logs=None):
         """Blend the new weights in."""

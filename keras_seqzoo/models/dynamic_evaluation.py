@@ -44,7 +44,7 @@ class DynamicEvaluation(RunningText):
             raise ValueError("`clipnorm` must be above 0. Received 0.")
         self._weights = [weight.value for weight in model.trainable_variables]
         self._first = None
-        self._learn = tf.function(self._score_and_learn, reduce_retracing=True)
+        self._learn = tf.function(self._score_and_learn, reduce_retracing=True, autograph=False)
 
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of a text, learning from it; see `RunningText`."""

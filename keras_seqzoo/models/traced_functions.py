@@ -17,7 +17,7 @@ class TracedFunctions:
             self._functions = types.SimpleNamespace(traced={})
         if key not in self._functions.traced:
             own = {"input_signature": signature} if signature else {"reduce_retracing": True}
-            self._functions.traced[key] = tf.function(function, **own)
+            self._functions.traced[key] = tf.function(function, autograph=False, **own)
         return self._functions.traced[key]
 
     def quantize(self, *args, **kwargs):

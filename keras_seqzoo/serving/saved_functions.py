@@ -23,7 +23,7 @@ def write_text_functions(directory, functions, tokenizers):
     """
     spec = tf.TensorSpec([None], tf.string, name="text")
     functions = {
-        name: tf.function(function).get_concrete_function(spec)
+        name: tf.function(function, autograph=False).get_concrete_function(spec)
         for name, function in functions.items()
     }
     return write_version(directory, lambda path: save_functions(functions, tokenizers, path))

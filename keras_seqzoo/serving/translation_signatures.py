@@ -36,7 +36,7 @@ class TranslationSignatures:
         if self._strategy.takes_phrases:
             phrases = [tf.TensorSpec([None, None], tf.string, name="phrases")]
         return {
-            name: tf.function(function).get_concrete_function(source, *phrases)
+            name: tf.function(function, autograph=False).get_concrete_function(source, *phrases)
             for name, function, source in (
                 ("serving_default", self.translate, text),
                 ("n_best", self.translate_n_best, text),

@@ -111,7 +111,7 @@ def compiled(make, jit_compile=False, **config):
     ]
     if strategy.takes_phrases:
         signature.append(tf.TensorSpec([None, None, None], tf.int32))
-    return tf.function(search, jit_compile=jit_compile, input_signature=signature)
+    return tf.function(search, jit_compile=jit_compile, input_signature=signature, autograph=False)
 
 
 def run(

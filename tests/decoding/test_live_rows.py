@@ -76,7 +76,7 @@ def compiled(*options):
         tf.TensorSpec([None, 4]),
         tf.TensorSpec([None], tf.int32),
     ]
-    return tf.function(searching(*options), input_signature=signature)
+    return tf.function(searching(*options), input_signature=signature, autograph=False)
 
 
 def found(search, seed):

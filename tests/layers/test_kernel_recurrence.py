@@ -203,7 +203,9 @@ def traced(case, jit_compile=None, **options):
         return differentiate(functools.partial(looped, **options), same)
 
     signature = [open_signature(data) for _, _, data in as_tensors(case)]
-    function = tf.function(run, input_signature=[signature], jit_compile=jit_compile)
+    function = tf.function(
+        run, input_signature=[signature], jit_compile=jit_compile, autograph=False
+    )
     return lambda case: function([data for _, _, data in as_tensors(case)])
 
 

@@ -36,8 +36,8 @@ def test_chunks_change_nothing(make, count):
     specs = [tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32)]
     ways = {
         "eager": run,
-        "graph": tf.function(run, input_signature=specs),
-        "compiled": tf.function(run, jit_compile=True),
+        "graph": tf.function(run, input_signature=specs, autograph=False),
+        "compiled": tf.function(run, jit_compile=True, autograph=False),
     }
     for way in ways.values() if count else [ways["eager"], ways["graph"]]:
         found = way(hidden, labels)
