@@ -1,7 +1,3 @@
-import json
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -14,6 +10,7 @@ from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2S
 from keras_seqzoo.tokenizers import BytePairTokenizer
 from tests.layer_checks import assert_close
 from tests.models.small import SENTENCES, SOURCE, VOCABULARY, backbone, model
+from tests.serving.fresh_server import outputs_of
 
 MASK = SOURCE > 0
 
@@ -138,15 +135,7 @@ def test_export(members, tmp_path):
     strategy = BeamSearch(3)
     path = keras_seqzoo.serving.export_translation_model(ensemble, tmp_path, strategy, max_length=9)
     expected = [best.text for best, *_ in ensemble.translate(SENTENCES, strategy, max_length=9)]
-    code = (
-        "import json, sys, tensorflow as tf, tensorflow_text\n"
-        "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
-        "found = served(text=tf.constant(json.loads(sys.argv[2])))['translation']\n"
-        "print(json.dumps([text.decode() for text in found.numpy()]))\n"
-    )
-    command = [sys.executable, "-c", code, path, json.dumps(SENTENCES)]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-    assert json.loads(output) == expected
+    assert outputs_of(path, SENTENCES)["translation"] == expected
 
 
 def other_vocabulary():

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
@@ -9,6 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.models import FeatureTextClassifier
 from keras_seqzoo.serving import export_text_classifier
 from tests.layer_checks import dtype_policy
+from tests.serving.fresh_server import outputs_of
 
 POSITIVE, NEGATIVE = ["great", "fine"], ["dull", "weak"]
 TEXTS = ["A great film", "fine, really fine!", "dull and weak", "No. I call it DULL"] * 3
@@ -62,14 +60,7 @@ def test_learns_from_strings(tmp_path):
 def test_export(tmp_path):
     model = trained()
     path = export_text_classifier(model, tmp_path)
-    script = (
-        "import sys, tensorflow as tf\n"
-        "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
-        "print(*served(text=tf.constant(sys.argv[2:]))['label'].numpy())\n"
-    )
-    command = [sys.executable, "-c", script, path, *TEXTS[:4]]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert found.split() == [f"b'{name}'" for name in LABELS[:4]]
+    assert outputs_of(path, TEXTS[:4])["label"] == LABELS[:4]
 
 
 def test_lexicons_are_found():

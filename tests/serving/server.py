@@ -1,16 +1,16 @@
 """A process that serves SavedModels with TensorFlow and the SentencePiece ops alone.
 
 Neither Keras nor this package can be imported in it. TensorFlow Text's Python package imports
-Keras, so the process loads the library with its ops by itself, as servers do. Standard input holds
-a JSON list of requests, `[folder, calls]` or, for one of the two ways to load alone, `[folder,
-calls, "v1"]`, where a call is a signature and a dict of its inputs; the answers go to standard
-output as JSON.
+Keras, so the process loads the library with its ops by itself, as servers do. A line of standard
+input holds a JSON list of requests, `[folder, calls, loader]`, where a loader is "v1" or "v2" and a
+call is a signature and a dict of its inputs; a line of standard output holds the answers.
 """
 
 import importlib.util
 import json
 import os
 import sys
+import traceback
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 for absent in ("keras", "keras_hub", "keras_seqzoo"):
@@ -18,8 +18,14 @@ for absent in ("keras", "keras_hub", "keras_seqzoo"):
 
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from tensorflow.core.framework import op_def_pb2  # noqa: E402
 from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
-from tensorflow.python.framework import op_def_registry  # noqa: E402
+from tensorflow.python.client import pywrap_tf_session  # noqa: E402
+
+core = op_def_pb2.OpList.FromString(
+    pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList())
+)
+CORE = {op.name for op in core.op}  # before the library of TensorFlow Text is loaded
 
 
 def operations(folder):
@@ -69,18 +75,20 @@ def array(name, value):
     return np.array(value, "int32")
 
 
-requests = json.load(sys.stdin)
-used = {folder: operations(folder) for folder, *_ in requests}
-core = {op for ops in used.values() for op in ops if op_def_registry.get(op) is not None}
+LOADERS = {"v1": serve_v1, "v2": serve_v2}
 package = importlib.util.find_spec("tensorflow_text").submodule_search_locations[0]
 tf.load_op_library(f"{package}/python/ops/_sentencepiece_tokenizer.so")
-loaders = {"v1": serve_v1, "v2": serve_v2}
-answers = [
-    {
-        "operations": used[folder],
-        "not_core": sorted(set(used[folder]) - core),
-        **{name: list(loaders[name](folder, calls)) for name in chosen or loaders},
-    }
-    for folder, calls, *chosen in requests
-]
-print(json.dumps(answers))
+
+
+def answer(folder, calls, loader):
+    used = operations(folder)
+    outputs = list(LOADERS[loader](folder, calls))
+    return {"operations": used, "not_core": sorted(set(used) - CORE), "outputs": outputs}
+
+
+for line in sys.stdin:
+    try:
+        answers = [answer(*request) for request in json.loads(line)]
+    except Exception:
+        answers = traceback.format_exc()
+    print(json.dumps(answers), flush=True)

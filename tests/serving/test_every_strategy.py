@@ -22,8 +22,8 @@ from keras_seqzoo.decoding import (
     WuLengthPenalty,
 )
 from keras_seqzoo.serving import export_translation_model
-from tests.serving.fresh_server import answers_of
-from tests.serving.test_export import SOURCE, hexadecimal, make_model
+from tests.serving.fresh_server import answers_of, hexadecimal
+from tests.serving.test_export import SOURCE, make_model
 
 TEXTS = SOURCE[:12]
 PHRASES = [["chante."], ["voisin", "le"], []] * 4
@@ -68,7 +68,9 @@ def exported(tmp_path_factory):
         )
         requests.append((path, [(signature, inputs)], "v2"))
     answers = answers_of(requests)
-    return model, {name: answer["v2"][0] for name, answer in zip(STRATEGIES, answers, strict=True)}
+    return model, {
+        name: answer["outputs"][0] for name, answer in zip(STRATEGIES, answers, strict=True)
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "sampling"])

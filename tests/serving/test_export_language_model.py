@@ -15,7 +15,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.serving import export_language_model
 from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
-from tests.serving.fresh_server import answers_of
+from tests.serving.fresh_server import answers_of, hexadecimal
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 PROMPTS = ["the", "", "a dog"]
@@ -43,10 +43,6 @@ def models():
     }
 
 
-def in_hex(texts):
-    return [text.encode().hex() for text in texts]
-
-
 def test_all_kinds_are_served(tmp_path):
     """A process with TensorFlow alone scores and generates as the models do."""
     made = models()
@@ -54,15 +50,18 @@ def test_all_kinds_are_served(tmp_path):
     for name, model in made.items():
         strategy = BeamSearch(2, n_best=2)
         path = export_language_model(model, tmp_path / name, strategy, max_length=9)
-        calls = [["serving_default", {"text": in_hex(PROMPTS)}], ["score", {"text": in_hex(TEXT)}]]
-        requests.append([path, calls])
+        calls = [
+            ["serving_default", {"text": hexadecimal(PROMPTS)}],
+            ["score", {"text": hexadecimal(TEXT)}],
+        ]
+        requests.append([path, calls, "v1" if name == "mixture" else "v2"])
         options = {"strategy": strategy, "max_length": 9}
         expected.append((model.generate(PROMPTS, **options), model.score(TEXT)))
     for answer, (texts, scores) in zip(answers_of(requests), expected, strict=True):
-        for generated, scored in (answer["v1"], answer["v2"]):
-            assert generated["generated"] == texts
-            np.testing.assert_allclose(scored["log_probability"], [s for s, _ in scores], rtol=1e-4)
-            assert scored["tokens"] == [tokens for _, tokens in scores]
+        generated, scored = answer["outputs"]
+        assert generated["generated"] == texts
+        np.testing.assert_allclose(scored["log_probability"], [s for s, _ in scores], rtol=1e-4)
+        assert scored["tokens"] == [tokens for _, tokens in scores]
 
 
 def test_samples_and_long_prompts(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.serving import export_translation_model
-from tests.serving.fresh_server import answers_of
+from tests.serving.fresh_server import answers_of, hexadecimal
 
 BATCH = 100
 
@@ -17,11 +17,11 @@ def test_sentences_are_served_as_the_model_translates_them(name, number, data_di
     assert len(sentences) == number
     model = RecurrentSeq2SeqLM.from_preset(name)
     path = export_translation_model(model, tmp_path)
-    texts = [sentence.encode("utf-8").hex() for sentence in sentences]
+    texts = hexadecimal(sentences)
     calls = [
         ["serving_default", {"text": texts[begin : begin + BATCH]}]
         for begin in range(0, number, BATCH)
     ]
     [answer] = answers_of([[path, calls, "v1"]])
     expected = [best.text for best, *_ in model.translate(sentences)]
-    assert [text for part in answer["v1"] for text in part["translation"]] == expected
+    assert [text for part in answer["outputs"] for text in part["translation"]] == expected
