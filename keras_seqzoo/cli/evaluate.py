@@ -10,6 +10,7 @@ from keras_seqzoo.cli.lines import check_lengths
 from keras_seqzoo.cli.options import (
     BatchSize,
     Beam,
+    BleuTokenizer,
     LengthPenalty,
     MaxLength,
     Presets,
@@ -32,6 +33,7 @@ from keras_seqzoo.metrics import (
     entity_scores,
     score_translations,
 )
+from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.models.text_classification import TextClassification
 from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
@@ -47,7 +49,7 @@ Examples:
 
 # Options by what they go with.
 TRANSLATION = ("source", "reference", "beam", "length_penalty", "lowercase", "max_length")
-TRANSLATION += ("max_source_ratio", "progress")
+TRANSLATION += ("bleu_tokenizer", "max_source_ratio", "progress")
 TAGGING = ("column", "entities")
 
 
@@ -69,6 +71,7 @@ def evaluate(
     lowercase: Annotated[
         bool, typer.Option("--lowercase", "-lc", help="Ignore case, in both scores.")
     ] = False,
+    bleu_tokenizer: BleuTokenizer = BLEU_TOKENIZER,
     max_length: MaxLength = None,
     max_source_ratio: MaxSourceRatio = MAX_SOURCE_RATIO,
     column: Column = "upos",
@@ -120,7 +123,7 @@ def evaluate(
     )
     line.clear()
     texts = [best.text for best, *_ in translations]
-    result = score_translations(texts, references, lowercase)
+    result = score_translations(texts, references, lowercase, bleu_tokenizer)
     typer.echo(f"BLEU {result.bleu:.2f} {result.bleu_signature}")
     typer.echo(f"chrF {result.chrf:.2f} {result.chrf_signature}")
 

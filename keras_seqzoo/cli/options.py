@@ -6,11 +6,22 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.help_sections import BEAM, LIMITS
+from keras_seqzoo.metrics.translation_scores import check_bleu_tokenizer
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.zoo import preset_path
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
+
+
+def bleu_tokenizer(name):
+    """Refuse a tokenizer that BLEU cannot be computed with."""
+    try:
+        check_bleu_tokenizer(name)
+    except (ValueError, ImportError, OSError) as error:
+        raise typer.BadParameter(str(error)) from error
+    return name
+
 
 NormalForm = enum.StrEnum("NormalForm", list(STEPS))  # of `Literal` typer takes no lists
 
@@ -72,6 +83,16 @@ Progress = Annotated[
         "--progress/--no-progress",
         help="Show progress on standard error; by default where that is a terminal.",
         show_default=False,
+    ),
+]
+
+
+BleuTokenizer = Annotated[
+    str,
+    typer.Option(
+        callback=bleu_tokenizer,
+        metavar="NAME",
+        help="sacrebleu's, for BLEU: 13a, or for text without spaces char, zh, ja-mecab, ko-mecab.",
     ),
 ]
 

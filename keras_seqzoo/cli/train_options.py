@@ -11,6 +11,7 @@ from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
 
+INTERRUPTED = 130
 # What may be another when a run goes on.
 FREE_OPTIONS = ("out", "description", "progress")
 
@@ -85,22 +86,26 @@ def train_preset(context, read, lines, make_training, chosen, score):
     """
     given = context.params
     state = RunState(given["out"])
-    state.check()  # before the files are read
-    train, validation = read()
-    options = _run_options(context, lines(train, validation))
-    state.check(options)  # before a model is made
-    if not state.finished:
-        keras.utils.set_random_seed(given["seed"])
-        training = make_training(
-            train,
-            directory=given["out"],
-            options=options,
-            metadata={"description": given["description"], "training": options},
-            report=report,
-            **{name: options[name] for name in chosen},
-        )
-        _run_to_the_end(training, train, validation, given["progress"])
-        state = training.state
+    try:
+        state.check()  # before the files are read
+        train, validation = read()
+        options = _run_options(context, lines(train, validation))
+        state.check(options)  # before a model is made
+        if not state.finished:
+            keras.utils.set_random_seed(given["seed"])
+            training = make_training(
+                train,
+                directory=given["out"],
+                options=options,
+                metadata={"description": given["description"], "training": options},
+                report=report,
+                **{name: options[name] for name in chosen},
+            )
+            _run_to_the_end(training, train, validation, given["progress"])
+            state = training.state
+    except KeyboardInterrupt:
+        _report_early_interrupt(state)
+        raise typer.Exit(INTERRUPTED) from None
     _report_end(state, score)
 
 
@@ -138,12 +143,33 @@ def _run_options(context, texts):
 def _run_to_the_end(training, train, validation, progress):
     """Run a `TrainingRun`, and end the process where an interrupt stopped it."""
     bar = TrainingProgress(training, progress)
-    if not training.run(train, validation, verbose=0, callbacks=[bar]):
+    try:
+        finished = training.run(train, validation, verbose=0, callbacks=[bar])
+    except KeyboardInterrupt:
+        if bar.line is None:  # no step was begun
+            raise
+        report("stopped within a step; the same command goes on from where the run was last saved")
+        raise typer.Exit(INTERRUPTED) from None
+    if not finished:
         report(
             f"stopped in epoch {training.state.epoch + 1} after step {training.state.step}; "
             "the same command goes on from there"
         )
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _report_early_interrupt(state):
+    """Say that an interrupt came before a step was begun, and what there is to go on from."""
+    if state.epoch or state.step:
+        report(
+            f"interrupted before training went on; the run stays in epoch {state.epoch + 1} after "
+            f"step {state.step}, and the same command goes on from there"
+        )
+    else:
+        report(
+            "interrupted before training began: there was nothing to keep, and nothing is lost; "
+            "give the same command again"
+        )
 
 
 def _report_end(state, score):

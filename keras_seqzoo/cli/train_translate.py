@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.options import Progress
+from keras_seqzoo.cli.options import BleuTokenizer, Progress
 from keras_seqzoo.cli.train_options import (
     Description,
     MixedBfloat16,
@@ -22,6 +22,7 @@ from keras_seqzoo.cli.train_options import (
     train_preset,
 )
 from keras_seqzoo.data import read_parallel
+from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER
 from keras_seqzoo.training import TranslationTraining, make_translation_model
 
 EXAMPLES = """\b
@@ -58,6 +59,8 @@ TRAINING_OPTIONS = (
     "label_smoothing",
     "weight_decay",
     "average",
+    "measure",
+    "bleu_tokenizer",
     "seed",
 )
 
@@ -70,6 +73,11 @@ def train_translate(
     valid_target: TextFile,
     out: PresetFolder,
     description: Description = "Translation model.",
+    measure: Annotated[
+        Literal["chrf", "bleu", "loss"],
+        typer.Option(help="What chooses the best epoch, on the validation pairs."),
+    ] = "chrf",
+    bleu_tokenizer: BleuTokenizer = BLEU_TOKENIZER,
     tokenizer: Literal["bpe", "unigram"] = "bpe",
     vocabulary_size: Annotated[int, typer.Option(min=1, help="With 261 special tokens.")] = 5000,
     separate_vocabularies: Annotated[
@@ -122,9 +130,10 @@ def train_translate(
 ):
     """Train a translation model on parallel text.
 
-    DIR becomes the preset. After each epoch the validation set is translated, and the weights with
-    the best BLEU are kept. Ctrl-C stops after the step under way; the same command goes on from
-    there. The defaults are those of the pretrained models.
+    DIR becomes the preset. After each epoch the validation set is translated and its loss computed,
+    and the weights with the best chrF (or --measure) are kept; those of the last epoch are the
+    preset DIR/training/last. Ctrl-C stops after the step under way; the same command goes on from
+    there. The defaults are those of the pretrained models, which have --measure bleu.
     """
 
     def make_training(texts, options, **run):
@@ -137,7 +146,7 @@ def train_translate(
         lines=lambda train, valid: dict(zip(TEXT_OPTIONS, (*train, *valid), strict=True)),
         make_training=make_training,
         chosen=TRAINING_OPTIONS,
-        score="BLEU",
+        score=measure,
     )
 
 

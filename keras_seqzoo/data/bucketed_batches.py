@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.data.length_buckets import (
     bucket_order,
     check_batch_size,
+    check_boundaries,
     count_batches,
     full_batch,
     generated,
@@ -158,9 +159,7 @@ def _seed_words(seed, iteration):
 
 def _check_options(batch_size, boundaries, seed):
     check_batch_size(batch_size)
-    steps = np.asarray(boundaries)
-    if steps.ndim != 1 or steps.size == 0 or steps[0] < 1 or np.any(np.diff(steps) <= 0):
-        raise ValueError(f"boundaries must be increasing positive lengths, got {boundaries!r}")
+    check_boundaries(boundaries)
     words = np.atleast_1d(seed)
     if words.dtype.kind not in "iu" or words.ndim != 1 or np.any(words < 0):
         raise ValueError(f"seed must be non-negative integers, got {seed!r}")

@@ -105,6 +105,15 @@ def sort_by_length(lengths, batch_size):
     return (order[begin : begin + batch_size] for begin in range(0, len(order), batch_size))
 
 
+def check_boundaries(boundaries):
+    """Returns increasing lengths as a tuple, or raises a ValueError that says what is needed."""
+    lengths = np.asarray(boundaries)
+    integers = lengths.dtype.kind in "iu" and lengths.ndim == 1 and lengths.size > 0
+    if not integers or lengths[0] < 1 or np.any(np.diff(lengths) <= 0):
+        raise ValueError(f"`boundaries` must be increasing positive ints, got {boundaries!r}.")
+    return tuple(lengths.tolist())
+
+
 def check_batch_size(batch_size):
     """Raises `ValueError` where a batch size is no positive integer."""
     if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:

@@ -2,6 +2,16 @@
 
 from typing import NamedTuple
 
+from keras_seqzoo.checks import check_choice
+
+BLEU_TOKENIZER = "13a"  # sacrebleu's default
+# What has to be installed for sacrebleu's tokenizers that it does not bring itself.
+PACKAGES = {
+    "ja-mecab": "sacrebleu[ja]",
+    "ko-mecab": "sacrebleu[ko]",
+    **dict.fromkeys(("spm", "flores101", "flores200", "spBLEU-1K"), "sentencepiece"),
+}
+
 
 class TranslationScores(NamedTuple):
     """Corpus scores with the signatures that make them comparable.
@@ -19,21 +29,25 @@ class TranslationScores(NamedTuple):
     chrf_signature: str
 
 
-def score_translations(hypotheses, references, lowercase=False):
+def score_translations(hypotheses, references, lowercase=False, bleu_tokenizer=BLEU_TOKENIZER):
     """Score detokenised translations against one reference each.
 
-    BLEU is Papineni et al. (2002) on sacrebleu's 13a tokens, chrF is Popović (2015).
+    BLEU is Papineni et al. (2002), chrF is Popović (2015). BLEU counts runs of tokens, chrF runs of
+    characters.
 
     Args:
         hypotheses: list of strings.
         references: list of strings, as many.
         lowercase: bool, whether case is ignored, in both scores.
+        bleu_tokenizer: string, sacrebleu's tokenizer for BLEU: `"13a"` for text with spaces,
+            `"char"`, `"zh"`, `"ja-mecab"`, `"ko-mecab"`, `"intl"`, `"none"` or another one of its.
 
     Returns:
         `TranslationScores`.
 
     Raises:
-        ValueError: if the lists are empty or differ in length.
+        ValueError: if the lists are empty or differ in length, or `bleu_tokenizer` is unknown.
+        ImportError: if `bleu_tokenizer` needs a package that is not installed.
 
     Example:
     >>> round(score_translations(["a small black dog runs"], ["a small black dog runs"]).bleu)
@@ -46,7 +60,7 @@ def score_translations(hypotheses, references, lowercase=False):
             "`hypotheses` and `references` need the same, positive length, "
             f"got {len(hypotheses)} and {len(references)}."
         )
-    bleu = sacrebleu.metrics.BLEU(lowercase=lowercase)
+    bleu = _make_bleu(bleu_tokenizer, lowercase)
     chrf = sacrebleu.metrics.CHRF(lowercase=lowercase)
     return TranslationScores(
         bleu.corpus_score(hypotheses, [references]).score,
@@ -54,3 +68,36 @@ def score_translations(hypotheses, references, lowercase=False):
         str(bleu.get_signature()),
         str(chrf.get_signature()),
     )
+
+
+def check_bleu_tokenizer(name):
+    """Refuse a tokenizer that BLEU cannot be computed with here.
+
+    Args:
+        name: string.
+
+    Raises:
+        ValueError: if sacrebleu has no such tokenizer.
+        ImportError: if it needs a package that is not installed.
+        OSError: if it needs a file that cannot be fetched.
+    """
+    _make_bleu(name)
+
+
+def _make_bleu(tokenizer, lowercase=False):
+    from sacrebleu.metrics import BLEU
+
+    check_choice("bleu_tokenizer", tokenizer, BLEU.TOKENIZERS)
+    try:
+        return BLEU(lowercase, tokenize=tokenizer)
+    except (ImportError, RuntimeError) as error:  # RuntimeError of those with MeCab
+        if tokenizer not in PACKAGES:
+            raise
+        raise ImportError(
+            f"`bleu_tokenizer` {tokenizer!r} needs a package that is not installed: "
+            f"pip install {PACKAGES[tokenizer]!r}"
+        ) from error
+    except OSError as error:
+        raise OSError(
+            f"`bleu_tokenizer` {tokenizer!r} needs a file that sacrebleu cannot fetch: {error}"
+        ) from error

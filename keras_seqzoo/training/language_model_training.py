@@ -9,7 +9,8 @@ from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.data import sentence_batches, stream_batches
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.running_text import RunningText, running_tokens
-from keras_seqzoo.training.optimizers import warmup_cosine
+from keras_seqzoo.training.measures import Measure
+from keras_seqzoo.training.optimizers import fitting_warmup, warmup_cosine
 from keras_seqzoo.training.training_run import TrainingRun
 
 # Each with the rate that it is used with if none is given.
@@ -46,7 +47,8 @@ class LanguageModelTraining(TrainingRun):
         schedule: how the rate falls: `"cosine"` (to a fiftieth in the last epoch), `"plateau"`
             (times `decay` after each epoch whose perplexity is not the best so far), or
             `"constant"`.
-        warmup_steps: int, steps in which the rate rises; of the cosine alone.
+        warmup_steps: int, steps in which the rate rises; of the cosine alone. Where they would fill
+            the whole run, a tenth of the run.
         decay: float above 0 and below 1, see `schedule`.
         patience: int, the run ends after so many epochs in a row without a better perplexity, or
             `None` for all epochs.
@@ -65,7 +67,7 @@ class LanguageModelTraining(TrainingRun):
     ```
     """
 
-    lower_is_better = True
+    measures = {"perplexity": Measure("perplexity", lower_is_better=True)}
 
     def __init__(
         self,
@@ -129,7 +131,9 @@ class LanguageModelTraining(TrainingRun):
         """Compile the model with its optimizer and the schedule of its rate."""
         rate = self.learning_rate
         if self.schedule == "cosine":
-            rate = warmup_cosine(rate, self.warmup_steps, steps * self.epochs)
+            steps *= self.epochs
+            warmup_steps = fitting_warmup(self.warmup_steps, steps, self.report)
+            rate = warmup_cosine(rate, warmup_steps, steps)
         self.model.compile(
             OPTIMIZERS[self.optimizer][0](
                 rate,
@@ -164,8 +168,7 @@ class LanguageModelTraining(TrainingRun):
     def measure(self, validation, stop):
         """Compute the perplexity of the validation sentences."""
         model = RunningText(self.model, streams=8) if self.carry else self.model
-        perplexity = model.perplexity(validation).perplexity
-        return perplexity, {"perplexity": perplexity}
+        return {"perplexity": model.perplexity(validation).perplexity}
 
 
 class _StreamStates(keras.callbacks.Callback):

@@ -4,7 +4,7 @@ import keras
 
 
 def warmup_cosine(learning_rate, warmup_steps, steps):
-    """Makes a schedule that rises linearly and falls along a cosine to a fiftieth.
+    """Make a schedule that rises linearly and falls along a cosine to a fiftieth.
 
     Args:
         learning_rate: float, the highest rate, after the warm-up.
@@ -25,8 +25,26 @@ def warmup_cosine(learning_rate, warmup_steps, steps):
     )
 
 
+def fitting_warmup(warmup_steps, steps, report):
+    """Return the steps of a warm-up, a tenth of the run where they would fill all of it.
+
+    Args:
+        warmup_steps: int.
+        steps: int, those of the whole run.
+        report: function of a line of text, called where the warm-up is cut.
+
+    Returns:
+        An int below `steps`.
+    """
+    if warmup_steps < steps:
+        return warmup_steps
+    fitting = steps // 10
+    report(f"warm-up is cut from {warmup_steps} to {fitting} steps, a tenth of the run's {steps}")
+    return fitting
+
+
 def adamw(learning_rate, warmup_steps, steps, weight_decay=0.0, clipnorm=1.0):
-    """Makes AdamW with the schedule of `warmup_cosine` and clipped gradients.
+    """Make AdamW with the schedule of `warmup_cosine` and clipped gradients.
 
     Args:
         learning_rate: float, the highest rate.

@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from keras_seqzoo.data.output_files import replacing
+from keras_seqzoo.training.run_lock import RunLock
 
 FOLDER = "training"
 FILE = "run.json"
+LOCK = "run.lock"
+LAST = "last"
 
 
 class RunState:
@@ -29,6 +32,8 @@ class RunState:
         best: float or `None`, the best validation score so far.
         history: list of dicts, one for each evaluated epoch.
         finished: bool, whether the run is over; it then has no weights to go on from.
+        lock: a `RunLock`, to be held while the run goes on.
+        last: path of the preset with the weights of the last evaluated epoch.
 
     Raises:
         ValueError: if there is a `run.json` that cannot be read.
@@ -37,6 +42,8 @@ class RunState:
     def __init__(self, directory):
         self.directory = Path(directory)
         self.folder = self.directory / FOLDER
+        self.last = self.folder / LAST
+        self.lock = RunLock(self.folder / LOCK)
         self.epoch = 0
         self.step = 0
         self.best = None
@@ -53,6 +60,11 @@ class RunState:
         """Whether a run was begun in this folder."""
         return (self.folder / FILE).is_file()
 
+    @property
+    def best_epoch(self):
+        """The figures of the epoch whose weights are the preset, a dict, or `None`."""
+        return next((epoch for epoch in reversed(self.history) if epoch["improved"]), None)
+
     def check(self, options=None):
         """Make sure that a run can begin, or go on, in this folder. Nothing is written.
 
@@ -63,6 +75,7 @@ class RunState:
             NotADirectoryError: if the folder is a file, or lies in one.
             PermissionError: if it cannot be written to.
             FileExistsError: if it holds something else than a run.
+            BlockingIOError: if another process goes on with the run.
             ValueError: if it holds a run that was begun with other options; the message names
                 those that differ.
         """
@@ -72,8 +85,9 @@ class RunState:
             raise NotADirectoryError(f"a folder is needed, but this is a file: {existing}")
         if not os.access(existing, os.W_OK):
             raise PermissionError(f"no permission to write into the folder: {existing}")
+        self.lock.check()
         if not self.exists:
-            if self.directory.is_dir() and any(self.directory.iterdir()):
+            if self._holds_other_files():
                 raise FileExistsError(
                     f"the folder {self.directory} is not empty and holds no training run; "
                     "a new or empty folder is needed"
@@ -82,7 +96,12 @@ class RunState:
             self._check_options(_as_json(options))
 
     def begin(self, options):
-        """Check the folder (see `check`) and mark it as this run's, if the run is new."""
+        """Check the folder (see `check`) and mark it as this run's, if the run is new.
+
+        Else read it, as another process may have gone on with it.
+        """
+        if self.exists:
+            self._read()
         self.check(options)
         if not self.exists:
             self._options = _as_json(options)
@@ -124,10 +143,19 @@ class RunState:
             variable.assign(np.array(seed, variable.dtype))
 
     def finish(self):
-        """Mark the run as over and remove the weights that it would go on from."""
+        """Mark the run as over and remove the lock, and the weights that it would go on from."""
         self.finished = True
         self._seeds = []
         self._write()
+        with contextlib.suppress(OSError):
+            self.lock.path.unlink()
+
+    def _holds_other_files(self):
+        """Whether the folder has more in it than the lock of a run that was not begun."""
+        own = self.folder, self.lock.path
+        return self.directory.is_dir() and any(
+            path not in own for path in self.directory.rglob("*")
+        )
 
     def _check_options(self, options):
         names = sorted({*options, *self._options})

@@ -4,17 +4,16 @@ import itertools
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice
 from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
 from keras_seqzoo.data.token_pairs import RaggedIds
 from keras_seqzoo.metrics import entities, entity_scores, tag_accuracy
-from keras_seqzoo.training.label_training import LabelTraining
+from keras_seqzoo.training.adamw_training import AdamWTraining
+from keras_seqzoo.training.measures import Measure
 
 BOUNDARIES = (8, 16, 24, 32, 48, 64, 128)
-MEASURES = ("accuracy", "f1")
 
 
-class TaggerTraining(LabelTraining):
+class TaggerTraining(AdamWTraining):
     """Trains a tagger, keeps the best preset, can be stopped and resumed.
 
     Sentences come in batches of similar length, in random order, cut to 128 words. After each
@@ -28,7 +27,7 @@ class TaggerTraining(LabelTraining):
         epochs: int.
         learning_rate: float, Adam's highest rate.
         measure: `"accuracy"` or `"f1"`.
-        **kwargs: `batch_size` and what follows it in `LabelTraining`.
+        **kwargs: `batch_size` and what follows it in `AdamWTraining`.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -40,6 +39,8 @@ class TaggerTraining(LabelTraining):
     ```
     """
 
+    measures = {"accuracy": Measure("accuracy"), "f1": Measure("f1")}
+
     def __init__(
         self,
         model,
@@ -49,16 +50,13 @@ class TaggerTraining(LabelTraining):
         measure="accuracy",
         **kwargs,
     ):
-        super().__init__(model, directory, epochs, learning_rate=learning_rate, **kwargs)
-        if model.preprocessor is None:
-            raise ValueError("`model` must have a preprocessor.")
-        check_choice("measure", measure, MEASURES)
+        kwargs |= {"learning_rate": learning_rate, "measure": measure}
+        super().__init__(model, directory, epochs, **kwargs)
         if measure == "f1":  # an error must not come up after an epoch
             try:
                 entities(model.preprocessor.labels)
             except ValueError as error:
                 raise ValueError(f"`measure` 'f1' is of entities: {error}") from None
-        self.measured_by = measure
         self._sentences = None
 
     def prepare(self, train, validation):
@@ -105,7 +103,7 @@ class TaggerTraining(LabelTraining):
         figures = {"accuracy": tag_accuracy(tags, found)}
         if self.measured_by == "f1":
             figures["f1"] = entity_scores(tags, found).overall.f1
-        return figures[self.measured_by], figures
+        return figures
 
 
 def _check_transitions(tags, names, allowed):

@@ -6,12 +6,13 @@ import tensorflow as tf
 from keras_seqzoo.data import labelled_batches
 from keras_seqzoo.data.token_pairs import RaggedIds
 from keras_seqzoo.tokenizers.packing import keep
-from keras_seqzoo.training.label_training import LabelTraining
+from keras_seqzoo.training.adamw_training import AdamWTraining
+from keras_seqzoo.training.measures import Measure
 
 BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
-class TextClassifierTraining(LabelTraining):
+class TextClassifierTraining(AdamWTraining):
     """Trains a text classifier, keeps the best preset, can be stopped and resumed.
 
     Texts come in batches of similar length, in random order, cut to the preprocessor's
@@ -27,7 +28,7 @@ class TextClassifierTraining(LabelTraining):
         directory: folder of the preset; the state of the run lies in its `training` folder.
         epochs: int.
         balanced: bool, whether each text weighs as much less as its label is more frequent.
-        **kwargs: `batch_size` and what follows it in `LabelTraining`.
+        **kwargs: `batch_size` and what follows it in `AdamWTraining`.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -39,9 +40,11 @@ class TextClassifierTraining(LabelTraining):
     ```
     """
 
+    measures = {"accuracy": Measure("accuracy")}
+
     def __init__(self, model, directory, epochs=5, balanced=False, **kwargs):
         super().__init__(model, directory, epochs, **kwargs)
-        if model.preprocessor is None or model.preprocessor.labels is None:
+        if model.preprocessor.labels is None:
             raise ValueError("`model` must have a preprocessor with `labels`.")
         if balanced and model.multi_label:
             raise ValueError("`balanced` is for texts of one label each.")
@@ -89,8 +92,7 @@ class TextClassifierTraining(LabelTraining):
     def measure(self, validation, stop):
         """Compute the accuracy on the validation texts."""
         texts, labels = validation
-        accuracy = self.model.accuracy(texts, labels)
-        return accuracy, {"accuracy": accuracy}
+        return {"accuracy": self.model.accuracy(texts, labels)}
 
     def _counts(self):
         if self.model.multi_label:

@@ -1,13 +1,12 @@
 """What whole training runs have in common: epochs, the best preset, stopping and resuming."""
 
-import math
 import time
 from pathlib import Path
 
 import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_choice, check_integer, check_rate
 from keras_seqzoo.training.run_state import RunState
 from keras_seqzoo.zoo import save_preset
 
@@ -17,26 +16,32 @@ class TrainingRun:
 
     Each epoch is one `fit` over batches that depend on the seed and the epoch alone; then the
     averaged weights are measured on validation data, and where they are the best so far saved as a
-    preset. A run that an interrupt (Ctrl-C) stopped has lost nothing but the step under way:
-    resumed, it goes through the very weights that it would have gone through.
+    preset. Those of the last epoch are the preset `training/last` besides, in float32. A run that
+    an interrupt (Ctrl-C) stopped has lost nothing but the step under way: resumed, it goes through
+    the very weights that it would have gone through. One process at a time trains in a folder.
 
-    A subclass implements `prepare`, `batches`, `compile_model` and `measure`, and sets
-    `lower_is_better`.
+    A subclass implements `prepare`, `batches`, `compile_model` and `measure`, and sets `measures`.
 
     Args:
         model: a task with a preprocessor; it is compiled here.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         epochs: int.
         average: float in [0, 1), momentum of the running average of the weights.
+        measure: string, the one of `measures` that chooses the best epoch; by default the first.
+            Of epochs that are equal by it, the one with the lowest validation loss is the best,
+            where that is measured, else the first.
         seed: int, of the order of the data. Weights and dropout follow
             `keras.utils.set_random_seed`.
         options: dict that describes the whole run, kept with its state; a run is only resumed
-            with the same options.
+            with the same options. The measure is one of them, where there are several.
         metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
         report: function of a line of text, called with each epoch's figures.
+
+    Raises:
+        ValueError: if an argument is out of its range.
     """
 
-    lower_is_better = False
+    measures = {}  # from names to `Measure`s: what can choose the best epoch
 
     def __init__(
         self,
@@ -44,19 +49,25 @@ class TrainingRun:
         directory,
         epochs,
         average,
+        measure=None,
         seed=0,
         options=None,
         metadata=None,
         report=print,
     ):
+        if model.preprocessor is None:
+            raise ValueError("`model` must have a preprocessor.")
         self.model = model
         self.directory = Path(directory)
         self.epochs = check_integer("epochs", epochs, minimum=1)
-        self.seed = seed
-        self.options = options or {}
+        self.seed = check_integer("seed", seed, minimum=0)
+        self.measured_by = next(iter(self.measures)) if measure is None else measure
+        check_choice("measure", self.measured_by, self.measures)
+        chosen = {"measure": self.measured_by} if len(self.measures) > 1 else {}
+        self.options = {**chosen, **(options or {})}
         self.metadata = metadata
         self.report = report
-        self.average = WeightAverage(average)
+        self.average = WeightAverage(check_rate("average", average))
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
         self._figures = {}
@@ -83,7 +94,8 @@ class TrainingRun:
             stop: a `StopOnInterrupt`, whose `check` may be called where stopping is safe.
 
         Returns:
-            A tuple of the score that decides which weights are the best, and a dict of figures.
+            A dict of figures, floats. It has those of `measures`, and as `val_loss` the validation
+            loss, where that is computed.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `measure`.")
 
@@ -126,7 +138,7 @@ class TrainingRun:
         Raises:
             ValueError: if the data are not fit for it, or the folder holds a run with other
                 `options`.
-            OSError: if the folder holds something else than a run.
+            OSError: if the folder holds something else than a run, or another process trains there.
         """
         self.state.check(self.options)
         if self.state.finished:
@@ -134,7 +146,12 @@ class TrainingRun:
         self.prepare(train, validation)
         self.steps = int(self.batches(0).cardinality())
         self.compile_model(self.steps)
-        self.state.begin(self.options)
+        with self.state.lock:
+            self.state.begin(self.options)
+            return self.state.finished or self._go_on(validation, verbose, callbacks)
+
+    def _go_on(self, validation, verbose, callbacks):
+        """Train from where the run stands; see `run`."""
         self.state.restore(self.model, self.parts())
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
@@ -176,19 +193,21 @@ class TrainingRun:
         }
 
     def _evaluate(self, validation, stop):
-        """Measure the averaged weights and keep the best preset.
+        """Measure the averaged weights, and keep them as the last and, if they are, the best.
 
         Returns `False` if an interrupt came; the epoch then counts as not evaluated.
         """
         with self.average.applied():
             try:
-                score, measured = self.measure(validation, stop)
+                measured = self.measure(validation, stop)
             except KeyboardInterrupt:
                 return False
-            improved = self._is_better(score)
+            measure = self.measures[self.measured_by]
+            improved = measure.is_better(measured, self.state.best_epoch)
             if improved:
                 save_preset(self.model, self.directory, metadata=self.metadata)
-                self.state.best = score
+                self.state.best = measured[measure.figure]
+            save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
         self.state.epoch += 1
         self.state.step = 0
         figures = {"epoch": self.state.epoch, **self._figures, **measured, "improved": improved}
@@ -200,14 +219,6 @@ class TrainingRun:
         )
         self.report(text + ("  (best so far, saved)" if improved else ""))
         return True
-
-    def _is_better(self, score):
-        best = self.state.best
-        if math.isnan(score):  # a run that has diverged
-            return False
-        if best is None:
-            return True
-        return score < best if self.lower_is_better else score > best
 
 
 class _StepCounter(keras.callbacks.Callback):

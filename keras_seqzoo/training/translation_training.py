@@ -1,35 +1,47 @@
 """Training of translation models from parallel text."""
 
+import math
+
+from keras_seqzoo.checks import check_rate
 from keras_seqzoo.data import bucketed_batches, count_buckets, tokenize_pairs
+from keras_seqzoo.data.length_buckets import check_boundaries
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import score_translations
-from keras_seqzoo.training.optimizers import adamw
-from keras_seqzoo.training.training_run import TrainingRun
+from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, check_bleu_tokenizer
+from keras_seqzoo.training.adamw_training import AdamWTraining
+from keras_seqzoo.training.measures import VALIDATION_LOSS, Measure
 
 
-class TranslationTraining(TrainingRun):
+class TranslationTraining(AdamWTraining):
     """Trains a translation model, keeps the best preset, and can be stopped and resumed.
 
     Each epoch is one `fit` over batches bucketed by length, in an order that depends on the seed
-    and the epoch alone; then the validation sentences are translated greedily with the averaged
-    weights, and where BLEU (cased, sacrebleu) is the best so far the averaged model is saved as a
-    preset. The rate rises linearly during the warm-up and falls along a cosine to a fiftieth. For
-    `run`, `train` and `validation` are pairs of lists of strings, source and target.
+    and the epoch alone; then the averaged weights are measured on the validation pairs: by chrF and
+    BLEU (cased, sacrebleu's) of greedy translations, and by the loss, the mean of -log p of the
+    tokens of the given targets, without label smoothing. Where `measure` is the best so far, the
+    averaged model is saved as a preset. For `run`, `train` and `validation` are pairs of lists of
+    strings, source and target.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; it is compiled here.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         epochs: int.
         batch_size: int, sentence pairs in a batch.
-        learning_rate: float, Adam's rate after the warm-up.
-        warmup_steps: int, 0 for none.
+        learning_rate: float, Adam's highest rate.
+        warmup_steps: int, steps in which the rate rises, see `AdamWTraining`.
         label_smoothing: float in [0, 1).
-        weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
         average: float in [0, 1), momentum of the running average of the weights.
         boundaries: increasing lengths in tokens that batches are padded to; longer pairs are left
             out.
-        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+        measure: `"chrf"`, `"bleu"` or `"loss"`, what chooses the best epoch. chrF counts
+            characters; BLEU counts words, of which text without spaces has none.
+        bleu_tokenizer: string, sacrebleu's tokenizer for BLEU, see `score_translations`.
+        **kwargs: `clipnorm` and `weight_decay` of `AdamWTraining`; `seed`, `options`, `metadata`
+            and `report` of `TrainingRun`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
 
     Example:
     ```python
@@ -37,6 +49,12 @@ class TranslationTraining(TrainingRun):
     training.run((english, french), (valid_english, valid_french))
     ```
     """
+
+    measures = {
+        "chrf": Measure("chrf"),
+        "bleu": Measure("bleu"),
+        "loss": Measure(VALIDATION_LOSS, lower_is_better=True),
+    }
 
     def __init__(
         self,
@@ -47,19 +65,30 @@ class TranslationTraining(TrainingRun):
         learning_rate=2e-3,
         warmup_steps=400,
         label_smoothing=0.1,
-        weight_decay=0.0,
         average=0.999,
         boundaries=(8, 12, 16, 20, 24, 32, 48, 64),
+        measure="chrf",
+        bleu_tokenizer=BLEU_TOKENIZER,
         **kwargs,
     ):
-        super().__init__(model, directory, epochs, average, **kwargs)
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.warmup_steps = warmup_steps
-        self.label_smoothing = label_smoothing
-        self.weight_decay = weight_decay
-        self.boundaries = boundaries
+        super().__init__(
+            model,
+            directory,
+            epochs,
+            batch_size,
+            learning_rate,
+            warmup_steps,
+            average=average,
+            measure=measure,
+            **kwargs,
+        )
+        self.label_smoothing = check_rate("label_smoothing", label_smoothing)
+        self.boundaries = check_boundaries(boundaries)
+        check_bleu_tokenizer(bleu_tokenizer)
+        self.bleu_tokenizer = bleu_tokenizer
+        self.options = {"bleu_tokenizer": bleu_tokenizer, **self.options}
         self._pairs = None
+        self._told_of_no_bleu = False
 
     def prepare(self, train, validation):
         """Check the validation texts and tokenize the others."""
@@ -87,18 +116,33 @@ class TranslationTraining(TrainingRun):
         return f"{steps} batches an epoch, of {shapes} shapes: each is compiled once"
 
     def compile_model(self, steps):
-        """Compile the model with AdamW, warm-up and cosine."""
-        steps *= self.epochs
-        optimizer = adamw(self.learning_rate, self.warmup_steps, steps, self.weight_decay)
+        """Compile the model with AdamW, warm-up, cosine and a smoothed loss."""
         self.model.compile(
-            optimizer=optimizer,
+            optimizer=self.optimizer(steps),
             loss=SequenceCrossentropy(label_smoothing=self.label_smoothing),
             weighted_metrics=[],
         )
 
     def measure(self, validation, stop):
-        """Translate the validation sentences greedily and compute BLEU and chrF."""
+        """Compute the loss, and BLEU and chrF of greedy translations, of the validation pairs."""
         sources, references = validation
         translations = self.model.translate(sources, Greedy(), on_batch=stop.check)
-        scores = score_translations([best.text for best, *_ in translations], references)
-        return scores.bleu, {"bleu": scores.bleu, "chrf": scores.chrf}
+        translated = [best.text for best, *_ in translations]
+        scores = score_translations(translated, references, bleu_tokenizer=self.bleu_tokenizer)
+        if scores.bleu == 0 and not self._told_of_no_bleu:
+            self._told_of_no_bleu = True
+            self.report(
+                f"BLEU is 0: no four tokens in a row are right, by the tokenizer "
+                f"{self.bleu_tokenizer!r}. Text without spaces needs another one, such as 'char'"
+            )
+        loss = self._validation_loss(sources, references)
+        stop.check()
+        return {VALIDATION_LOSS: loss, "bleu": scores.bleu, "chrf": scores.chrf}
+
+    def _validation_loss(self, sources, references):
+        """Compute the cross-entropy of a target token under the tokens before it."""
+        pairs = [pair for pair in zip(sources, references, strict=True) if pair[0].strip()]
+        if not pairs:
+            return math.nan
+        log_probabilities, tokens = zip(*self.model.score(*zip(*pairs, strict=True)), strict=True)
+        return -sum(log_probabilities) / sum(tokens)

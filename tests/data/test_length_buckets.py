@@ -159,8 +159,8 @@ def test_longer_pairs_are_left_out_with_a_warning():
     ("options", "message"),
     [
         ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
-        ({"boundaries": ()}, "boundaries must be increasing"),
-        ({"boundaries": (8, 4)}, "boundaries must be increasing"),
+        ({"boundaries": ()}, "`boundaries` must be increasing"),
+        ({"boundaries": (8, 4)}, "`boundaries` must be increasing"),
         ({"seed": -1}, "seed must be non-negative integers, got -1"),
         ({"seed": None}, "seed must be non-negative integers, got None"),
     ],

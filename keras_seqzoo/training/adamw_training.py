@@ -1,24 +1,26 @@
-"""What the trainings of classifiers and taggers have in common."""
+"""What the trainings of translation models, classifiers and taggers have in common."""
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.training.optimizers import adamw
+from keras_seqzoo.training.optimizers import adamw, fitting_warmup
 from keras_seqzoo.training.training_run import TrainingRun
 
 
-class LabelTraining(TrainingRun):
-    """Base of trainings of models with a loss of their own, by AdamW, warm-up and cosine.
+class AdamWTraining(TrainingRun):
+    """Base of trainings by AdamW, with warm-up and cosine.
 
     Args:
-        model: a model that `compile(optimizer, metrics=[])` makes ready to learn.
+        model: a task with a preprocessor that `compile(optimizer, metrics=[])` makes ready to
+            learn; else `compile_model` must be overridden.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         epochs: int.
-        batch_size: int, texts or sentences of a batch.
+        batch_size: int, texts, sentences or pairs of a batch.
         learning_rate: float, Adam's highest rate; it falls along a cosine.
-        warmup_steps: int, steps in which the rate rises.
+        warmup_steps: int, steps in which the rate rises; 0 for none. Where they would fill the
+            whole run, a tenth of the run.
         clipnorm: float above 0, the largest norm of all gradients together.
         weight_decay: float, decoupled decay of the weights (Loshchilov and Hutter, 2019).
         average: float in [0, 1), momentum of the running average of the weights.
-        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+        **kwargs: `measure`, `seed`, `options`, `metadata` and `report` of `TrainingRun`.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -46,6 +48,10 @@ class LabelTraining(TrainingRun):
 
     def compile_model(self, steps):
         """Compile the model with AdamW, warm-up and cosine."""
+        self.model.compile(self.optimizer(steps), metrics=[])
+
+    def optimizer(self, steps):
+        """Make the optimizer for epochs of so many steps."""
         steps *= self.epochs
-        rates = self.learning_rate, self.warmup_steps, steps, self.weight_decay, self.clipnorm
-        self.model.compile(adamw(*rates), metrics=[])
+        warmup_steps = fitting_warmup(self.warmup_steps, steps, self.report)
+        return adamw(self.learning_rate, warmup_steps, steps, self.weight_decay, self.clipnorm)

@@ -1,0 +1,86 @@
+"""A lock, so that one process at a time trains in a folder."""
+
+import errno
+import os
+import socket
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing is locked
+    fcntl = None
+
+# Of file systems that have no locks: there nothing is locked.
+WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+
+
+class RunLock:
+    """Keeps other processes out while it is held, as a context manager.
+
+    The operating system holds the lock on a file and lets go of it when the process ends, whatever
+    ends it, so that a lock is never left behind. The file stays; in it is who had it last.
+
+    Args:
+        path: string or path of the file. Its folder is made if there is none.
+
+    Raises:
+        BlockingIOError: on entering, if another process, or another `RunLock` of this one, holds
+            the lock; the message names the process and its machine.
+
+    Example:
+        >>> import tempfile
+        >>> lock = RunLock(Path(tempfile.mkdtemp(), "run.lock"))
+        >>> with lock:
+        ...     RunLock(lock.path).check()
+        Traceback (most recent call last):
+        ...
+        BlockingIOError: another run goes on here: process ...
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self._descriptor = None
+
+    def check(self):
+        """Raise what entering would raise, unless this object holds the lock itself."""
+        if self._descriptor is None and self.path.exists():
+            descriptor = os.open(self.path, os.O_RDWR)
+            try:
+                self._lock(descriptor, exclusive=False)  # two that look do not see each other
+            finally:
+                os.close(descriptor)
+
+    def __enter__(self):
+        """Take the lock."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            self._lock(descriptor, exclusive=True)
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        return self
+
+    def __exit__(self, *exception):
+        """Let go of the lock."""
+        os.close(self._descriptor)
+        self._descriptor = None
+
+    def _lock(self, descriptor, exclusive):
+        if fcntl is None:
+            return
+        kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = self.path.read_text(encoding="utf-8", errors="replace")
+            raise BlockingIOError(
+                f"another run goes on here: {holder} holds {self.path}. Wait until it has ended, "
+                "or give another folder"
+            ) from None
+        except OSError as error:
+            if error.errno not in WITHOUT_LOCKS:
+                raise

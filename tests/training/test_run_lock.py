@@ -1,0 +1,78 @@
+import builtins
+import errno
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from keras_seqzoo.training import run_lock
+from keras_seqzoo.training.run_lock import RunLock
+
+# Without this package, so that it starts at once.
+HOLDER = """
+import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("process 4711 on elsewhere", file=file, end="", flush=True)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_one_holds_it_at_a_time(tmp_path):
+    lock, other = RunLock(tmp_path / "new" / "lock"), RunLock(tmp_path / "new" / "lock")
+    lock.check()
+    with lock:
+        lock.check()
+        holder = f"process {os.getpid()} on {socket.gethostname()} holds {lock.path}"
+        with pytest.raises(BlockingIOError, match=holder):
+            other.check()
+        with pytest.raises(BlockingIOError, match=holder), other:
+            pass
+    other.check()
+    with other:
+        pass
+
+
+def test_the_lock_of_a_process_that_was_killed_is_gone(tmp_path):
+    path = tmp_path / "lock"
+    command = [sys.executable, "-c", HOLDER, path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(BlockingIOError, match="process 4711 on elsewhere"):
+            RunLock(path).check()
+        process.kill()
+    assert path.read_text() == "process 4711 on elsewhere"
+    with RunLock(path) as lock:
+        assert str(os.getpid()) in lock.path.read_text()
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def flock(*arguments):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(run_lock.fcntl, "flock", flock)
+    number = errno.ENOLCK
+    with RunLock(tmp_path / "lock"):
+        RunLock(tmp_path / "lock").check()
+    number = errno.EIO
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)), RunLock(tmp_path / "lock"):
+        pass
+
+
+def test_a_system_without_file_locks(tmp_path, monkeypatch):
+    def without(name, *arguments, original=builtins.__import__):
+        if name == "fcntl":
+            raise ImportError(name)
+        return original(name, *arguments)
+
+    spec = importlib.util.spec_from_file_location("run_lock_of_windows", run_lock.__file__)
+    module = importlib.util.module_from_spec(spec)
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "__import__", without)
+        spec.loader.exec_module(module)
+    with module.RunLock(tmp_path / "lock") as lock:
+        module.RunLock(lock.path).check()

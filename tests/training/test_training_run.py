@@ -1,0 +1,176 @@
+"""What all trainings have in common, on the smallest model: others test what is special to each."""
+
+import os
+import signal
+
+import keras
+import numpy as np
+import pytest
+
+from keras_seqzoo.data import sentence_batches
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.models import RecurrentLanguageModel
+from keras_seqzoo.training import RunState, TrainingRun, make_language_model
+from keras_seqzoo.training.measures import Measure
+from tests.training.interrupts import Interrupt, assert_equal, state_of
+
+TEXT = ["red dog", "old dog", "red cat"] * 2
+STEPS = 3
+
+
+class SmallRun(TrainingRun):
+    """A language model of two units; the figures come from a list, or are weights."""
+
+    measures = {"score": Measure("score"), "loss": Measure("val_loss", lower_is_better=True)}
+
+    def __init__(self, folder, figures=(), epochs=2, average=0.5, **options):
+        keras.utils.set_random_seed(3)
+        model = make_language_model(TEXT, units=2, embedding_dim=2, cell="elman", dropout=0.5)
+        super().__init__(model, folder, epochs, average, report=lambda line: None, **options)
+        self.figures = figures
+
+    def prepare(self, train, validation):
+        self.text = self.model.sentence_ids(train), self.model.tokenizer.start_token_id
+
+    def batches(self, epoch):
+        return sentence_batches(*self.text, 2, 4, (self.seed, epoch))
+
+    def compile_model(self, steps):
+        self.model.compile(keras.optimizers.Adam(0.1), SequenceCrossentropy())
+
+    def measure(self, validation, stop):
+        stop.check()
+        if not self.figures:
+            return {"score": float(self.model.get_weights()[0].sum())}
+        return dict(zip(("score", "val_loss"), self.figures[self.state.epoch], strict=True))
+
+    def train(self, callbacks=()):
+        return self.run(TEXT, TEXT, verbose=0, callbacks=callbacks)
+
+
+def preset_weights(folder):
+    return RecurrentLanguageModel.from_preset(str(folder)).get_weights()
+
+
+def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path):
+    whole = SmallRun(tmp_path / "whole")
+    assert whole.train()
+
+    stops = (2, 5)  # within the first epoch and within the second
+    training = SmallRun(tmp_path / "parts")
+    interrupt = Interrupt(*stops)
+    positions = []
+    for _ in stops:
+        assert not training.train([interrupt])
+        positions.append((training.state.epoch, training.state.step))
+        training = SmallRun(tmp_path / "parts")  # as a new process does
+    assert training.train([interrupt])
+
+    assert positions == [divmod(stop, STEPS) for stop in stops]
+    assert interrupt.step == 2 * STEPS
+    assert_equal(state_of(whole), state_of(training))
+    for preset in ("", "training/last"):
+        assert_equal(*(preset_weights(tmp_path / name / preset) for name in ("whole", "parts")))
+    assert whole.state.best == training.state.best
+    scores = [[epoch["score"] for epoch in run.state.history] for run in (whole, training)]
+    assert scores[0] == scores[1] and len(set(scores[0])) == 2
+
+
+def test_an_interrupt_during_validation_repeats_it(tmp_path):
+    class Interrupted(SmallRun):
+        def measure(self, validation, stop):
+            os.kill(os.getpid(), signal.SIGINT)
+            return super().measure(validation, stop)
+
+    training = Interrupted(tmp_path)
+    assert not training.train()
+    assert (training.state.epoch, training.state.step) == (0, STEPS)
+    resumed = SmallRun(tmp_path)
+    assert resumed.train()
+    assert [epoch["epoch"] for epoch in resumed.state.history] == [1, 2]
+
+
+def test_the_best_and_the_last_epoch_are_kept(tmp_path):
+    class Kept(SmallRun):
+        """Remembers the averaged weights of each epoch."""
+
+        def measure(self, validation, stop):
+            self.measured.append(self.model.get_weights())
+            return super().measure(validation, stop)
+
+    # The third is as good as the second and has a lower loss; the last has the lowest.
+    training = Kept(tmp_path, [(1.0, 3.0), (2.0, 2.5), (2.0, 2.0), (1.5, 1.0)], epochs=4)
+    training.measured = []
+    assert training.train()
+    assert [epoch["improved"] for epoch in training.state.history] == [True, True, True, False]
+    assert training.state.best == 2.0
+    assert training.state.best_epoch == training.state.history[2]
+    assert_equal(preset_weights(tmp_path / "training" / "last"), training.measured[3])
+    half = [weight.astype(np.float16) for weight in training.measured[2]]  # as a preset has them
+    assert_equal(preset_weights(tmp_path), half)
+
+    # A finished run keeps the presets and its history alone.
+    folder = tmp_path / "training"
+    assert sorted(path.name for path in folder.iterdir()) == ["last", "run.json"]
+    again = SmallRun(tmp_path, epochs=4)
+    assert again.state.finished and again.train()
+    assert again.state.history == training.state.history
+
+
+def test_the_measure_is_an_option_of_the_run(tmp_path):
+    training = SmallRun(tmp_path, measure="loss", options={"size": 3})
+    assert training.options == {"measure": "loss", "size": 3}
+    training.state.begin(training.options)
+    with pytest.raises(ValueError, match="`measure` was 'loss', got 'score'"):
+        SmallRun(tmp_path, options={"size": 3}).train()
+    with pytest.raises(ValueError, match="`measure` must be one of score, loss, got 'bleu'"):
+        SmallRun(tmp_path, measure="bleu")
+
+
+def test_one_run_at_a_time_trains_in_a_folder(tmp_path):
+    other = RunState(tmp_path)
+
+    class Late(SmallRun):
+        """Finds no other run at first; one begins while it makes ready."""
+
+        def compile_model(self, steps):
+            other.lock.__enter__()
+
+    with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on "):
+        Late(tmp_path).train()
+    with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on "):
+        SmallRun(tmp_path).train()
+    assert not RunState(tmp_path).exists
+    other.lock.__exit__()
+
+
+def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path):
+    training = SmallRun(tmp_path)
+
+    def compile_model(steps):
+        other = RunState(tmp_path)
+        other.begin(training.options)
+        other.finish()
+
+    training.compile_model = compile_model
+    assert training.train() and training.state.finished
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "`epochs` must be an int of at least 1"),
+        ({"average": 1.0}, "`average` must be in"),
+        ({"seed": -1}, "`seed` must be an int of at least 0"),
+    ],
+)
+def test_wrong_options(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        SmallRun(tmp_path, **changes)
+
+
+def test_a_preprocessor_is_needed(tmp_path):
+    model = SmallRun(tmp_path).model
+    model.preprocessor = None
+    with pytest.raises(ValueError, match="`model` must have a preprocessor"):
+        TrainingRun(model, tmp_path, epochs=1, average=0.5)
