@@ -1,30 +1,15 @@
+import json
 import os
 import signal
 
 import pytest
 
-from keras_seqzoo.cli import train_options
 from keras_seqzoo.cli import train_translate as command
-from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models import RecurrentSeq2SeqLM
-from tests.cli.training_files import OPTIONS, write_files
-
-
-class InterruptedAt:
-    """In the place of the progress bar: sends Ctrl-C in the middle of a step."""
-
-    def __init__(self, step):
-        self.step = step
-
-    def __call__(self, *arguments):
-        bar = TrainingProgress(*arguments)
-        bar.on_train_batch_begin = self.begin
-        return bar
-
-    def begin(self, batch, logs=None):
-        self.step -= 1
-        if self.step == 0:
-            os.kill(os.getpid(), signal.SIGINT)
+from keras_seqzoo.training import RunState, TranslationTraining
+from tests.cli.processes import run_python
+from tests.cli.training_files import arguments, write_files
+from tests.training.interrupts import assert_equal
 
 
 @pytest.fixture(scope="module")
@@ -32,32 +17,42 @@ def files(tmp_path_factory):
     return write_files(tmp_path_factory.mktemp("texts"))
 
 
-def arguments(files, out, **changes):
-    options = {**OPTIONS, **files, "out": out, **changes}
-    pairs = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
-    return ("train", "translate", *(part for pair in pairs for part in pair))
+def interrupt(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_an_interrupted_run_goes_on(seqzoo, files, tmp_path, monkeypatch):
+# A process of its own that stops in its second epoch.
+INTERRUPTED = """
+from keras_seqzoo import cli
+from keras_seqzoo.cli import train_options
+from tests.cli.training_files import InterruptedAt
+train_options.TrainingProgress = InterruptedAt(step=4)
+cli.main()
+"""
+
+
+def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_path, monkeypatch):
     whole = seqzoo(*arguments(files, tmp_path / "whole"))
     assert (whole.status, whole.output) == (0, "")
-    shapes, *epochs, last = whole.errors.splitlines()
+    shapes, *epochs, last = (
+        line for line in whole.errors.splitlines() if not line.startswith("BLEU is 0")
+    )
     assert shapes == "3 batches an epoch, of 1 shapes: each is compiled once"
     assert [line.split("  ")[0] for line in epochs] == ["epoch 1", "epoch 2"]
-    assert all("  bleu " in line and "  loss " in line for line in epochs)
+    for line in epochs:
+        figures = [part.split()[0] for part in line.split("  ")]
+        assert figures[:6] == ["epoch", "loss", "seconds", "val_loss", "bleu", "chrf"]
     assert "(best so far, saved)" in epochs[0]
-    assert "finished: 2 epochs, best validation BLEU" in last
+    assert "finished: 2 epochs, best validation chrf" in last
 
     out = tmp_path / "parts"
-    with monkeypatch.context() as patch:
-        patch.setattr(train_options, "TrainingProgress", InterruptedAt(step=4))
-        stopped = seqzoo(*arguments(files, out))
-    assert (stopped.status, stopped.output) == (130, "")
-    assert stopped.errors.splitlines()[-1] == (
+    stopped = run_python(INTERRUPTED, *arguments(files, out))
+    assert (stopped.returncode, stopped.stdout) == (130, "")
+    assert stopped.stderr.splitlines()[-1] == (
         "stopped in epoch 2 after step 1; the same command goes on from there"
     )
 
-    # Other options or other text cannot go on with it.
+    # Other options or other text cannot go on with it, nor can it go on twice at a time.
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     other = tmp_path / "other"
     other.write_text("x\n" * 4, encoding="utf-8")
@@ -65,6 +60,7 @@ def test_an_interrupted_run_goes_on(seqzoo, files, tmp_path, monkeypatch):
         ({"epochs": 3}, "`epochs` was 2, got 3"),
         ({"attention": "dot"}, "`attention` was 'general', got 'dot'"),
         ({"context": "every_step"}, "`context` was 'initial', got 'every_step'"),
+        ({"measure": "loss"}, "`measure` was 'chrf', got 'loss'"),
         ({"valid_target": other}, "`valid_target` was '4 lines, sha256"),
     ]:
         refused = seqzoo(*arguments(files, out, **change))
@@ -72,18 +68,74 @@ def test_an_interrupted_run_goes_on(seqzoo, files, tmp_path, monkeypatch):
         [line] = refused.errors.splitlines()
         assert message in line and line.count(", got ") == 1
     assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with RunState(out).lock:
+        refused = seqzoo(*arguments(files, out, source="none"))  # before files are read
+    assert (refused.status, refused.output) == (2, "")
+    [line] = refused.errors.splitlines()
+    assert line.startswith(f"seqzoo: error: another run goes on here: process {os.getpid()} on ")
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "_make_model", interrupt)
+        early = seqzoo(*arguments(files, out))
+    assert early == (
+        130,
+        "",
+        "interrupted before training went on; the run stays in epoch 2 after step 1, and the same "
+        "command goes on from there\n",
+    )
 
     resumed = seqzoo(*arguments(files, out, description="Other words."))
     assert resumed.status == 0
     assert "resumed at epoch 2 after step 1" in resumed.errors
     assert resumed.errors.splitlines()[-1] == last.replace("whole", "parts")
-    weights = [RecurrentSeq2SeqLM.from_preset(str(tmp_path / name)) for name in ("whole", "parts")]
-    first, second = (model.get_weights() for model in weights)
-    assert all((one == other).all() for one, other in zip(first, second, strict=True))
+    for preset in ("", "training/last"):
+        models = [
+            RecurrentSeq2SeqLM.from_preset(str(tmp_path / name / preset))
+            for name in ("whole", "parts")
+        ]
+        assert_equal(*(model.get_weights() for model in models))
+    metadata = json.loads((out / "metadata.json").read_text(encoding="utf-8"))
+    assert (metadata["training"]["measure"], metadata["training"]["bleu_tokenizer"]) == (
+        "chrf",
+        "13a",
+    )
 
     again = seqzoo(*arguments(files, out))
     assert again.status == 0 and again.errors.splitlines() == resumed.errors.splitlines()[-1:]
-    assert seqzoo("translate", "--preset", out, "a dog").status == 0
+    assert seqzoo("translate", "--preset", out / "training" / "last", "a dog").status == 0
+
+
+def test_an_interrupt_before_training_loses_nothing(seqzoo, files, tmp_path, monkeypatch):
+    said = (
+        "interrupted before training began: there was nothing to keep, and nothing is lost; give "
+        "the same command again\n"
+    )
+    made = []
+    for name in ("read_parallel", "_make_model"):
+        with monkeypatch.context() as patch:
+            patch.setattr(command, name, interrupt)
+            assert seqzoo(*arguments(files, tmp_path / "new")) == (130, "", said)
+        assert not (tmp_path / "new").exists()
+    with monkeypatch.context() as patch:  # when the folder is this run's already
+        patch.setattr(RunState, "restore", interrupt)
+        assert seqzoo(*arguments(files, tmp_path / "new")) == (130, "", said)
+    with monkeypatch.context() as patch:
+        patch.setattr(TranslationTraining, "run", lambda training, *_, **__: made.append(training))
+        seqzoo(*arguments(files, tmp_path / "new"))
+    assert made  # the same command goes as far as before
+
+
+def test_a_second_interrupt_ends_the_run_within_a_step(seqzoo, files, tmp_path, monkeypatch):
+    def run(training, *arguments, callbacks, **options):
+        callbacks[0].set_params({"steps": 3})
+        callbacks[0].on_train_begin()
+        interrupt()
+
+    monkeypatch.setattr(TranslationTraining, "run", run)
+    result = seqzoo(*arguments(files, tmp_path / "new"))
+    assert (result.status, result.output) == (130, "")
+    assert result.errors == (
+        "stopped within a step; the same command goes on from where the run was last saved\n"
+    )
 
 
 def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
@@ -96,6 +148,7 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     monkeypatch.setattr(command, "TranslationTraining", stop)
     changes = {"attention": "none", "context": "every_step", "cell": "lstm", "decoder_layers": 2}
     flags = ("--untied", "--residual", "--separate-vocabularies", "--mixed-bfloat16")
+    flags += ("--measure", "loss", "--bleu-tokenizer", "char")
     result = seqzoo(*arguments(files, tmp_path / "new", vocabulary_size=266, **changes), *flags)
     assert "enough" in result.errors
     seqzoo(*arguments(files, tmp_path / "new"), "--no-scaled-attention", "--input-feeding")
@@ -106,6 +159,7 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     assert not config["share_embeddings"] and not plain.tie_softmax
     assert plain.backbone.dtype_policy.name == "mixed_bfloat16"
     assert options["boundaries"] == (8,) and options["batch_size"] == 8
+    assert (options["measure"], options["bleu_tokenizer"]) == ("loss", "char")
     config = attentive.backbone.get_config()
     assert (config["attention"], config["attention_units"]) == ("general", 4)
     assert config["input_feeding"] and not config["scaled_attention"]
@@ -141,6 +195,8 @@ def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, mo
         "epochs": 30,
         "average": 0.999,
         "max_length": 64,
+        "measure": "chrf",
+        "bleu_tokenizer": "13a",
     }
     assert {name: seen[name] for name in expected} == expected
     assert command._boundaries(64) == (8, 12, 16, 20, 24, 32, 48, 64)
@@ -168,6 +224,8 @@ BAD = {
     "rate": ({"learning_rate": "nan"}, "'--learning-rate'"),
     "decay": ({"weight_decay": "inf"}, "'--weight-decay'"),
     "cell": ({"cell": "transformer"}, "'--cell'"),
+    "measure": ({"measure": "meteor"}, "'--measure'"),
+    "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "'--bleu-tokenizer'"),
     "options that do not go together": ({"context": "every_step"}, "context"),
     "pairs too long": ({"max_length": 2}, "longer"),
 }

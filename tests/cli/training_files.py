@@ -1,6 +1,10 @@
-"""Files and options for a training run of seconds."""
+"""Files and options for a training run of seconds, and one that is interrupted."""
 
+import os
 import random
+import signal
+
+from keras_seqzoo.cli.progress import TrainingProgress
 
 WORDS = {"a": "x", "b": "y", "c": "z"}
 # All pairs fit the shortest batches, so that one shape is compiled.
@@ -31,3 +35,27 @@ def write_files(folder):
             path.write_text("".join(f"{' '.join(line)}\n" for line in text), encoding="utf-8")
             files[prefix + side] = path
     return files
+
+
+def arguments(files, out, **changes):
+    """The command line of such a run."""
+    options = {**OPTIONS, **files, "out": out, **changes}
+    pairs = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
+    return ("train", "translate", *(part for pair in pairs for part in pair))
+
+
+class InterruptedAt:
+    """In the place of the progress bar: sends Ctrl-C in the middle of a step."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def __call__(self, *arguments):
+        bar = TrainingProgress(*arguments)
+        bar.on_train_batch_begin = self.begin
+        return bar
+
+    def begin(self, batch, logs=None):
+        self.step -= 1
+        if self.step == 0:
+            os.kill(os.getpid(), signal.SIGINT)

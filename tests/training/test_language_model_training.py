@@ -1,5 +1,3 @@
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -7,7 +5,7 @@ import pytest
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
 from keras_seqzoo.training import LanguageModelTraining, make_language_model
 from keras_seqzoo.training.recurrent_language_model import SAMPLING
-from tests.training.test_translation_training import Interrupt, state_of
+from tests.training.interrupts import Interrupt, assert_equal, state_of
 
 WORDS = ["red", "blue", "green", "old", "new"]
 TEXT = [" ".join(np.random.default_rng(n).choice(WORDS, 4)) + " end" for n in range(40)]
@@ -24,37 +22,26 @@ def make_training(folder, options=None, dtype=None, **changes):
     )
 
 
-@pytest.mark.parametrize(
-    ("carry", "dtype"), [(True, None), (False, None), (True, "mixed_bfloat16")]
-)
-def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, carry, dtype):
-    make = functools.partial(make_training, carry=carry, dtype=dtype)
-    whole = make(tmp_path / "whole")
+def test_a_resumed_run_goes_on_with_the_states_of_its_streams(tmp_path):
+    options = {"epochs": 1, "dtype": "mixed_bfloat16"}  # states of both kinds
+    whole = make_training(tmp_path / "whole", **options)
     assert whole.run(TEXT, VALIDATION, verbose=0)
 
-    stops = (3, 12)  # within the first epoch and within the second
-    training = make(tmp_path / "parts")
-    interrupt = Interrupt(*stops)
-    positions = []
-    for _ in stops:
-        assert not training.run(TEXT, VALIDATION, verbose=0, callbacks=[interrupt])
-        positions.append((training.state.epoch, training.state.step))
-        training = make(tmp_path / "parts")  # as a new process does
-    assert training.run(TEXT, VALIDATION, verbose=0, callbacks=[interrupt])
+    stopped = make_training(tmp_path / "parts", **options)
+    assert not stopped.run(TEXT, VALIDATION, verbose=0, callbacks=[Interrupt(3)])
+    assert (stopped.state.epoch, stopped.state.step) == (0, 3)
+    resumed = make_training(tmp_path / "parts", **options)  # as a new process does
+    assert resumed.run(TEXT, VALIDATION, verbose=0)
+    assert_equal(state_of(whole), state_of(resumed))
 
-    assert positions == [divmod(stop, interrupt.step // 2) for stop in stops]
-    for value, other in zip(state_of(whole), state_of(training), strict=True):
-        np.testing.assert_array_equal(value, other)
-    scores = [[epoch["perplexity"] for epoch in t.state.history] for t in (whole, training)]
-    assert scores[0] == scores[1]
-    preset = RecurrentLanguageModel.from_preset(str(tmp_path / "whole"))
-    reading = RunningText(preset, streams=8) if carry else preset
+    reading = RunningText(RecurrentLanguageModel.from_preset(str(tmp_path / "whole")), streams=8)
     best = reading.perplexity(VALIDATION).perplexity
     assert best == pytest.approx(whole.state.best, rel=1e-2)  # the preset is float16
 
 
-def test_streams_are_cut_elsewhere_in_each_epoch(tmp_path):
-    training = make_training(tmp_path)
+@pytest.mark.parametrize("carry", [True, False])
+def test_batches_depend_on_the_seed_and_the_epoch_alone(tmp_path, carry):
+    training = make_training(tmp_path, carry=carry)
     training.prepare(TEXT, VALIDATION)
     first = [[batch[1].numpy() for batch in training.batches(epoch)] for epoch in (0, 0, 1)]
     assert np.array_equal(first[0], first[1]) and not np.array_equal(first[0], first[2])
@@ -74,8 +61,7 @@ class Scores(LanguageModelTraining):
         self.rates.append(float(self.model.optimizer.learning_rate))
 
     def measure(self, validation, stop):
-        score = next(self.scores)
-        return score, {"perplexity": score}
+        return {"perplexity": next(self.scores)}
 
 
 def test_plateau_and_patience(tmp_path):
@@ -99,9 +85,7 @@ def test_plateau_and_patience(tmp_path):
 @pytest.mark.parametrize("optimizer", ["adam", "adagrad", "sgd", "momentum"])
 def test_optimizers(tmp_path, optimizer):
     rate = {"adam": 0.01, "adagrad": 0.05}.get(optimizer, 0.5)
-    training = make_training(
-        tmp_path, optimizer=optimizer, learning_rate=rate, weight_decay=1e-4, epochs=4
-    )
+    training = make_training(tmp_path, optimizer=optimizer, learning_rate=rate, weight_decay=1e-4)
     assert training.run(TEXT, VALIDATION, verbose=0)
     losses = [epoch["loss"] for epoch in training.state.history]
     assert losses[-1] < losses[0]
@@ -124,7 +108,7 @@ def test_softmaxes(tmp_path, softmax):
     samples = 5 if softmax in SAMPLING else None
     model = make_language_model(TEXT, units=6, embedding_dim=4, softmax=softmax, samples=samples)
     training = LanguageModelTraining(
-        model, tmp_path, epochs=12, batch_size=4, length=7, report=lambda line: None
+        model, tmp_path, epochs=3, batch_size=4, length=7, report=lambda line: None
     )
     assert training.run(TEXT, VALIDATION, verbose=0)
     scores = [epoch["perplexity"] for epoch in training.state.history]

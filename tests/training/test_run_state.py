@@ -1,8 +1,61 @@
 import json
 
+import keras
+import numpy as np
 import pytest
 
-from keras_seqzoo.training import RunState
+from keras_seqzoo.training import RunState, TextClassifierTraining, make_text_classifier
+from tests.made_up import tiny_model
+from tests.training import test_language_model_training as language_models
+from tests.training import test_tagger_training as taggers
+from tests.training import test_text_classifier_training as classifiers
+from tests.training import test_translation_training as translation
+
+
+def translator(folder):
+    training = translation.make_training(tiny_model(dropout=0.3), folder)
+    return training, translation.TRAIN, translation.VALIDATION
+
+
+def language_model(folder):
+    # Every noise that it has.
+    training = language_models.make_training(folder, carry=False)
+    return training, language_models.TEXT, language_models.VALIDATION
+
+
+def tagger(folder):
+    training = taggers.make_training(folder, dropout=0.3, unknown_rate=0.3)
+    return training, (taggers.WORDS, taggers.TAGS), (taggers.WORDS, taggers.TAGS)
+
+
+def classifier(folder):
+    data = classifiers.TEXTS, classifiers.LABELS
+    noise = {"dropout": 0.3, "word_dropout": 0.3}
+    options = {**classifiers.SMALL, **noise}
+    model = make_text_classifier(*data, backbone_options=options, dropout=0.3)
+    return TextClassifierTraining(model, folder), data, data
+
+
+@pytest.mark.parametrize("make", [translator, language_model, tagger, classifier])
+def test_dropout_goes_on_as_it_would_have(tmp_path, make):
+    training, train, validation = make(tmp_path)
+    training.prepare(train, validation)
+    training.compile_model(1)
+    inputs = next(iter(training.batches(0)))[0]
+    model, state = training.model, training.state
+
+    def outputs():
+        return [keras.tree.flatten(model(inputs, training=True)) for _ in range(2)]
+
+    state.begin({})
+    state.save(model, {})
+    first, second = outputs()
+    again = RunState(tmp_path)  # as a new process does
+    again.restore(model, {})
+    for found, expected in zip(outputs(), (first, second), strict=True):
+        for value, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(value, wanted)
+    assert not np.array_equal(first[0], second[0])
 
 
 def test_a_new_run_goes_into_a_new_or_empty_folder(tmp_path):
@@ -26,6 +79,17 @@ def test_other_options_are_named(tmp_path):
         state.check({"epochs": 4, "seed": 1, "boundaries": (4, 8), "new": True})
     assert "`new` was None, got True" in str(error.value)
     assert "seed" not in str(error.value)
+
+
+def test_the_lock_of_a_run_that_was_not_begun_is_no_other_file(tmp_path):
+    with RunState(tmp_path).lock:
+        pass
+    assert [path.name for path in tmp_path.rglob("*")] == ["training", "run.lock"]
+    RunState(tmp_path).begin({})
+    assert RunState(tmp_path).exists
+    (tmp_path / "training" / "run.json").rename(tmp_path / "training" / "letter.txt")
+    with pytest.raises(FileExistsError, match="not empty"):
+        RunState(tmp_path).check()
 
 
 def test_foreign_folders_stay_untouched(tmp_path):

@@ -15,7 +15,7 @@ from keras_seqzoo.training import (
     make_text_classifier,
 )
 from keras_seqzoo.zoo import save_preset
-from tests.training.test_translation_training import Interrupt
+from tests.training.interrupts import assert_equal
 
 TEXTS = ["Good, very good film!", "a film very good indeed", "Bad, very bad film!", "a bad film"]
 LABELS = ["yes", "yes", "no", "no"]
@@ -39,22 +39,17 @@ def test_the_best_epoch_becomes_the_preset(tmp_path):
     assert loaded.classify(["GOOD"])[0].labels == ["yes"]  # words are lower-cased
 
 
-def test_a_resumed_run_equals_a_whole_one(tmp_path):
-    def make():
-        keras.utils.set_random_seed(0)
-        return make_text_classifier(TEXTS, LABELS, backbone_options=SMALL, dropout=0.3)
-
-    options = {"batch_size": 4, "epochs": 2, "report": lambda line: None}
-    data = (TEXTS * 3, LABELS * 3), (TEXTS, LABELS)
-    whole = make()
-    assert TextClassifierTraining(whole, tmp_path / "a", **options).run(*data, verbose=0)
-    first = TextClassifierTraining(make(), tmp_path / "b", **options)
-    assert not first.run(*data, verbose=0, callbacks=[Interrupt(4)])
-    again = make()
-    assert TextClassifierTraining(again, tmp_path / "b", **options).run(*data, verbose=0)
-    assert first.state.step == 1 and first.state.epoch == 1
-    for one, other in zip(whole.get_weights(), again.get_weights(), strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_batches_depend_on_the_seed_and_the_epoch_alone(tmp_path):
+    model = make_text_classifier(TEXTS, LABELS, backbone_options=SMALL)
+    training = TextClassifierTraining(model, tmp_path, batch_size=4, seed=2)
+    training.prepare((TEXTS * 3, LABELS * 3), (TEXTS, LABELS))
+    first, same, other = (
+        [inputs["token_ids"].numpy() for inputs, *_ in training.batches(epoch)]
+        for epoch in (0, 0, 1)
+    )
+    assert_equal(first, same)
+    with pytest.raises(AssertionError):
+        assert_equal(first, other)
 
 
 def test_balanced_weights_and_the_prior(tmp_path):
@@ -166,6 +161,6 @@ def test_errors(tmp_path):
         make_text_classifier(TEXTS, LABELS, freeze_embeddings=True)
     with pytest.raises(ValueError, match="`encoder` must be one of lstm"):
         make_text_classifier(TEXTS, LABELS, "transformer")
-    model.preprocessor = None
+    model.preprocessor = type(model.preprocessor)(model.preprocessor.tokenizer)
     with pytest.raises(ValueError, match="a preprocessor with `labels`"):
         TextClassifierTraining(model, tmp_path)
