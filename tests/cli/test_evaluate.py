@@ -23,6 +23,17 @@ def test_scores_and_signatures(seqzoo, model, tmp_path):
         )
         assert f"case:{'lc' if lowercase else 'mixed'}" in expected
         assert seqzoo(*arguments, *options) == (0, expected, "")
+    output = seqzoo(*arguments, "--bleu-tokenizer", "char").output
+    bleu = sacrebleu.metrics.BLEU(tokenize="char")
+    score = bleu.corpus_score(translations, [references]).score
+    assert output.startswith(f"BLEU {score:.2f} {bleu.get_signature()}\n") and "tok:char" in output
+
+
+def test_an_unknown_tokenizer_is_refused(seqzoo):
+    result = seqzoo("evaluate", "--preset", "gru_plain", "--bleu-tokenizer", "13b")
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert "Invalid value for '--bleu-tokenizer'" in line and "13a" in line
 
 
 @pytest.mark.parametrize(

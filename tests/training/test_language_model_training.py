@@ -49,6 +49,16 @@ def test_batches_depend_on_the_seed_and_the_epoch_alone(tmp_path, carry):
     np.testing.assert_array_equal(tokens[0], tokens[2])
 
 
+@pytest.mark.parametrize(("warmup_steps", "cut"), [(400, 6), (59, 59)])
+def test_a_warm_up_that_fills_the_run_is_cut(tmp_path, warmup_steps, cut):
+    training = make_training(tmp_path, warmup_steps=warmup_steps)
+    lines = []
+    training.report = lines.append
+    training.compile_model(30)
+    assert training.model.optimizer._learning_rate.warmup_steps == cut
+    assert len(lines) == (cut == 6)
+
+
 class Scores(LanguageModelTraining):
     """Perplexities from a list, and the learning rates of the epochs."""
 
