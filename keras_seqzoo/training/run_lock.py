@@ -29,12 +29,9 @@ class RunLock:
 
     Example:
         >>> import tempfile
-        >>> lock = RunLock(Path(tempfile.mkdtemp(), "run.lock"))
-        >>> with lock:
-        ...     RunLock(lock.path).check()
-        Traceback (most recent call last):
-        ...
-        BlockingIOError: another run goes on here: process ...
+        >>> with RunLock(Path(tempfile.mkdtemp(), "run.lock")) as lock:
+        ...     print(lock.path.read_text().split()[0])
+        process
     """
 
     def __init__(self, path):
