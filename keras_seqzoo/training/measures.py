@@ -1,5 +1,6 @@
 """What chooses the best epoch of a training run."""
 
+import math
 from typing import NamedTuple
 
 # The figure that breaks ties.
@@ -29,10 +30,9 @@ class Measure(NamedTuple):
         Returns:
             A bool; `False` where the figure is no number: the run has diverged.
         """
-        rank = self._rank(figures)
-        if rank[0] != rank[0]:  # NaN
+        if math.isnan(figures[self.figure]):
             return False
-        return best is None or rank > self._rank(best)
+        return best is None or self._rank(figures) > self._rank(best)
 
     def _rank(self, figures):
         score = figures[self.figure]
