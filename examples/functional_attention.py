@@ -46,8 +46,8 @@ def make_model(characters, units=64):
     memory = keras.layers.Bidirectional(keras.layers.GRU(units // 2, return_sequences=True))(
         embedding(characters(source))
     )
-    memory, states = GRU(units, return_sequences=True, return_state=True)(memory)
-    queries = GRU(units, return_sequences=True)(embedding(characters(target)), initial_state=states)
+    memory, state = GRU(units, return_sequences=True, return_state=True)(memory)
+    queries = GRU(units, return_sequences=True)(embedding(characters(target)), initial_state=state)
     context, weights, _ = LuongAttention("general", scale=True, name="attention")(queries, memory)
     features = keras.layers.Concatenate()([context, queries])
     features = keras.layers.Dense(units, activation="tanh")(features)

@@ -58,7 +58,9 @@ class ConvolutionalEncoder(Encoder):
         embedded = self.embedding(token_ids)  # (B, S, E)
         if mask is not None:  # so that the neighbours at the end do not hang on the padding
             embedded *= keras.ops.cast(mask, embedded.dtype)[..., None]
-        return self.reader(self.convolution(embedded), mask=mask, training=training)
+        convolved = self.convolution(embedded)
+        memory, *states = self.reader(convolved, mask=mask, training=training)
+        return memory, states
 
 
 class GatedDecoder(Decoder):
@@ -73,8 +75,8 @@ class GatedDecoder(Decoder):
         self.gate = keras.layers.Dense(units, activation="sigmoid")
 
     def init_state(self, memory, encoder_states, mask=None):
-        ends = [encoder_states[direction][0] for direction in ("forward", "backward")]
-        hidden = self.bridge(keras.ops.concatenate(ends, axis=-1))
+        forward, _, backward, _ = encoder_states  # of each direction: hidden state and memory
+        hidden = self.bridge(keras.ops.concatenate([forward, backward], axis=-1))
         steps = keras.ops.shape(memory)[:2]
         return {
             "lstm": [hidden, keras.ops.zeros_like(hidden)],
@@ -84,7 +86,7 @@ class GatedDecoder(Decoder):
         }
 
     def call(self, token_ids, state, training=False):
-        outputs, states = self.lstm(self.embedding(token_ids), initial_state=state["lstm"])
+        outputs, *states = self.lstm(self.embedding(token_ids), initial_state=state["lstm"])
         features, weights = self.look(outputs, state)  # all steps at once
         return features, {**state, "lstm": states, "weights": weights[:, -1]}
 

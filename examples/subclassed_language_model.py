@@ -53,7 +53,7 @@ class LanguageModel(keras.Model):
 
     def read(self, ids, states=None):
         """Read ids (B, T) after `states`; return logits (B, T, V) and the states after them."""
-        outputs, states = self.lstm(self.embedding(ids), initial_state=states)
+        outputs, *states = self.lstm(self.embedding(ids), initial_state=states)
         return self.softmax(outputs), states
 
     def call(self, ids):

@@ -39,8 +39,8 @@ class AttentionDecoder(keras.layers.Layer):
         residual: bool, whether each layer's input is added to its output, see `Stack`.
         dropout: float, dropout on the inputs of the layers above the first and on o_t, with one
             mask for all steps of a sequence (Gal and Ghahramani, 2016). Only with input feeding
-            do the inputs between two layers, and the layers' own `recurrent_dropout`, get a new
-            mask at each step.
+            do the inputs between two layers, and the layers' own `dropout` and
+            `recurrent_dropout`, get a new mask at each step.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is the first layer's if not given.
 
     Call arguments:
@@ -221,7 +221,7 @@ class AttentionDecoder(keras.layers.Layer):
         output = self.join(tf.concat([context, top], axis=-1))
         if mask is not None:
             output = tf.where(mask[..., tf.newaxis], output, tf.zeros((), output.dtype))
-        return output, weights, {"layers": list(lower_states) + list(upper_states)}
+        return output, weights, {"layers": lower_states + upper_states}
 
     def feed(self, inputs, state, memory, memory_mask, keys, scale=None, training=False):
         """One step of `_attend` with the last output beside the input."""
@@ -295,4 +295,5 @@ def _run(stack, inputs, states, training, mask):
     """Run a stack over sequences, or for one step where the inputs have no time axis."""
     if inputs.shape.rank == 2:
         return stack.step(inputs, states, training=training)
-    return stack(inputs, mask=mask, initial_state=states, training=training)
+    outputs, *states = stack(inputs, mask=mask, initial_state=states, training=training)
+    return outputs, states

@@ -32,15 +32,16 @@ class Bidirectional(SequenceLayer):
     Call arguments:
         sequence: tensor `(B, T, F)`.
         mask: boolean tensor `(B, T)`, True at valid steps, or None.
-        initial_state: dict `{"forward": [...], "backward": [...]}` of the states of each layer,
-            either of them None for zeros, or None.
+        initial_state: list or tuple of the states of the forward layer and then those of the
+            backward layer, such as a call returned after its output, or None for zeros.
         training: bool.
 
     Returns:
         Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, where U is the sum of the two
         sizes for `"concat"`; with `merge_mode=None` the tuple of the forward and the backward
-        output. With `return_state` a tuple of that and the dict
-        `{"forward": [...], "backward": [...]}` of final states.
+        output. With `return_state` a tuple of that, the final states of the forward layer and
+        those of the backward layer, as `keras.layers.Bidirectional` returns them: for an LSTM
+        `(output, h_forward, c_forward, h_backward, c_backward)`.
 
     Raises:
         TypeError: if a direction is not a `Recurrent`.
@@ -49,9 +50,9 @@ class Bidirectional(SequenceLayer):
 
     Example:
     >>> layer = Bidirectional(GRU(4, return_state=True))
-    >>> output, states = layer(keras.ops.ones((2, 5, 3)))
-    >>> output.shape, sorted(states)
-    (TensorShape([2, 8]), ['backward', 'forward'])
+    >>> output, forward, backward = layer(keras.ops.ones((2, 5, 3)))
+    >>> output.shape, forward.shape, backward.shape
+    (TensorShape([2, 8]), TensorShape([2, 4]), TensorShape([2, 4]))
     """
 
     def __init__(self, forward, backward=None, merge_mode="concat", **kwargs):
@@ -117,11 +118,9 @@ class Bidirectional(SequenceLayer):
         return sum(sizes) if self.merge_mode == "concat" else sizes[0]
 
     def get_initial_state(self, batch_size):
-        """Makes the states before the first step, `{"forward": [...], "backward": [...]}`."""
-        return {
-            "forward": self.forward.get_initial_state(batch_size),
-            "backward": self.backward.get_initial_state(batch_size),
-        }
+        """Return the states before the first step, a list of those of both directions."""
+        layers = self.forward, self.backward
+        return [state for layer in layers for state in layer.get_initial_state(batch_size)]
 
     def build(self, sequence_shape, initial_state_shape=None):
         """Builds both directions for sequences of shape `(B, T, F)`."""
@@ -133,14 +132,33 @@ class Bidirectional(SequenceLayer):
         """Runs both directions and merges them."""
         mask = self.resolve_mask(sequence, mask)
         steps, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
-        output, states = self.scan(steps, mask, initial_state, training)
+        initial = None if initial_state is None else self.pack_states(initial_state)
+        output, states = self.scan(steps, mask, initial, training)
         if self.return_sequences:  # (T, B, U) to (B, T, U)
             output = tf.nest.map_structure(lambda x: tf.transpose(x, (1, 0, 2)), output)
-        return (output, states) if self.return_state else output
+        return self._with_states(output, [*states["forward"], *states["backward"]])
+
+    def _with_states(self, output, states):
+        """Join outputs, and states where they are wanted, to what a call returns."""
+        if not self.return_state:
+            return output
+        return (*output, *states) if self.merge_mode is None else (output, *states)
+
+    def pack_states(self, states):
+        """Return states as `scan` takes and gives them: a dict, by direction."""
+        counts = [len(layer.cell.state_sizes) for layer in (self.forward, self.backward)]
+        if not isinstance(states, (list, tuple)) or len(states) != sum(counts):
+            got = len(states) if isinstance(states, (list, tuple)) else type(states).__name__
+            raise ValueError(
+                f"`initial_state` of Bidirectional '{self.name}' must be a list of the "
+                f"{counts[0]} state(s) of the forward layer and the {counts[1]} of the backward "
+                f"layer, got {got}."
+            )
+        return {"forward": list(states[: counts[0]]), "backward": list(states[counts[0] :])}
 
     def scan(self, steps, mask, initial_state, training):
         """Runs over a time-major sequence; see `run_layers`."""
-        initial = self._split_states(initial_state)
+        initial = self._directions(initial_state)
         names, layers = ("forward", "backward"), [self.forward, self.backward]
         results = run_layers(layers, steps, mask, [initial[name] for name in names], training)
         output = self._merge(*[tf.cast(output, self.compute_dtype) for output, _ in results])
@@ -156,55 +174,53 @@ class Bidirectional(SequenceLayer):
         total = forward + backward
         return 0.5 * total if self.merge_mode == "ave" else total
 
-    def _split_states(self, states):
+    def _directions(self, states):
         if states is None:
             return {"forward": None, "backward": None}
         if not isinstance(states, dict) or set(states) != {"forward", "backward"}:
             got = sorted(states) if isinstance(states, dict) else type(states).__name__
             raise ValueError(
-                f"`initial_state` of Bidirectional '{self.name}' must be a dict with the keys "
-                f"'forward' and 'backward', got {got}."
+                f"The states of Bidirectional '{self.name}' in a Stack must be a dict with the "
+                f"keys 'forward' and 'backward', got {got}."
             )
         return states
+
+    def check_states(self, states):
+        """Raise a ValueError where states, a dict by direction, do not fit the layers."""
+        states = self._directions(states)
+        for name, layer in (("forward", self.forward), ("backward", self.backward)):
+            if states[name] is not None:
+                layer.check_states(states[name])
 
     def compute_mask(self, sequence, previous_mask):
         """Gives the mask of the outputs, or None without `return_sequences`."""
         mask = previous_mask if self.return_sequences else None
         if self.merge_mode is None:
             mask = (mask, mask)
-        if not self.return_state:
-            return mask
-        layers = {"forward": self.forward, "backward": self.backward}
-        return mask, {k: [None] * len(v.cell.state_sizes) for k, v in layers.items()}
+        states = [*self.forward.cell.state_sizes, *self.backward.cell.state_sizes]
+        return self._with_states(mask, [None] * len(states))
 
     def compute_output_shape(self, sequence_shape, initial_state_shape=None):
-        """Gives the shape of the output, or of `(output, states)` with `return_state`."""
+        """Return the shape of the output, or of `(output, *states)` with `return_state`."""
         leading = tuple(sequence_shape[: 2 if self.return_sequences else 1])
         size = self.output_size
         both = self.merge_mode is None
         output = tuple((*leading, s) for s in size) if both else (*leading, size)
-        if not self.return_state:
-            return output
-        layers = {"forward": self.forward, "backward": self.backward}
-        return output, {k: v.compute_output_shape(sequence_shape)[1] for k, v in layers.items()}
+        sizes = [*self.forward.cell.state_sizes, *self.backward.cell.state_sizes]
+        return self._with_states(output, [(sequence_shape[0], size) for size in sizes])
 
     def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
         """Gives the shapes and dtypes of what a call returns, and checks its arguments."""
-        mask = self.resolve_mask(sequence, mask)
-        initial = self._split_states(initial_state)
-        specs = {
-            name: layer.compute_output_spec(sequence, mask, initial[name])
-            for name, layer in (("forward", self.forward), ("backward", self.backward))
-        }
-        shape = self.compute_output_shape(sequence.shape)
-        shape = shape[0] if self.return_state else shape
-        if self.merge_mode is None:
-            output = tuple(keras.KerasTensor(s, self.compute_dtype) for s in shape)
-        else:
-            output = keras.KerasTensor(shape, self.compute_dtype)
-        if self.return_state:
-            return output, {name: spec[1] for name, spec in specs.items()}
-        return output
+        self.resolve_mask(sequence, mask)
+        if initial_state is not None:
+            self.check_states(self.pack_states(initial_state))
+        shapes = self.compute_output_shape(sequence.shape)
+        outputs = 2 if self.merge_mode is None else 1
+        if outputs == 1 and not self.return_state:
+            return keras.KerasTensor(shapes, self.compute_dtype)
+        states = [*self.forward.cell.state_dtypes, *self.backward.cell.state_dtypes]
+        dtypes = [self.compute_dtype] * outputs + (states if self.return_state else [])
+        return tuple(map(keras.KerasTensor, shapes, dtypes))
 
     def get_config(self):
         """Gives all constructor arguments."""

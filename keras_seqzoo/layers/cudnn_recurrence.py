@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence_kernels import ElmanKernel, LSTMKernel, ResetAfterGRUKernel
+from keras_seqzoo.layers.time_arrays import padded
 from keras_seqzoo.overriding import defines_first
 from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
@@ -53,11 +54,12 @@ def cudnn_recurrence(cell, steps, mask, states, reverse=False):
         )
     mode, order = FORMS[cell.own_kernel_step()]
     dtype = loop_dtype(steps.dtype)
-    there, back, lengths = _moves(steps, mask, reverse)
+    length = dimension(steps, 0)
+    there, back, lengths = _moves(length, dimension(steps, 1), mask, reverse)
     first = [tf.cast(state, dtype) for state in states]
     outputs, *last = run_cudnn(
         mode,
-        there(tf.cast(steps, dtype)),
+        there(tf.cast(padded(steps), dtype)),
         [state[tf.newaxis] for state in first],  # (1, B, U): one layer
         _parameters(cell, order, dtype),
         tf.maximum(lengths, 1),
@@ -67,7 +69,7 @@ def cudnn_recurrence(cell, steps, mask, states, reverse=False):
         tf.cast(tf.where(empty, old, new[0]), state.dtype)
         for old, new, state in zip(first, last, states, strict=False)
     ]
-    return [tf.cast(back(outputs), steps.dtype)], last
+    return [tf.cast(back(outputs)[:length], steps.dtype)], last
 
 
 def run_cudnn(mode, steps, states, parameters, lengths):
@@ -105,12 +107,12 @@ def _parameters(cell, order, dtype):
     return tf.concat(blocks, 0)
 
 
-def _moves(steps, mask, reverse):
-    """Gives the functions that order steps for cuDNN and back, and the lengths of the rows."""
-    length, batch = dimension(steps, 0), dimension(steps, 1)
+def _moves(length, batch, mask, reverse):
+    """Return the functions that order steps for cuDNN and back, and the lengths of the rows."""
     if mask is None:
         turn = (lambda x: tf.reverse(x, (0,))) if reverse else tf.identity
         return turn, turn, tf.fill((batch,), length)
+    mask = padded(mask)
     # Valid steps first, in the order in which they run: (T, B).
     rank = tf.cumsum(tf.cast(mask, tf.int32), reverse=reverse) - 1
     padding = tf.cumsum(tf.cast(~mask, tf.int32)) - 1

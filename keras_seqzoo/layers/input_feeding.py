@@ -11,6 +11,13 @@ from keras_seqzoo.layers.lane import Lane
 from keras_seqzoo.layers.luong_attention import LuongAttention
 from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.scan import compiles, time_major, zero_padding
+from keras_seqzoo.layers.time_arrays import (
+    at_least_one,
+    padded,
+    read_array,
+    stacked,
+    write_array,
+)
 from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
@@ -51,7 +58,7 @@ def _has_kernel(decoder):
         and type(layer.cell).project is AffineCell.project
         and layer.cell.own_kernel_step() is not None
         and not isinstance(decoder.join.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy)
-        and not (layer.recurrent_dropout or layer.zoneout)
+        and not (layer.dropout or layer.recurrent_dropout or layer.zoneout)
         and type(attention) is LuongAttention
         and attention.score != "concat"
     )
@@ -81,7 +88,7 @@ def _by_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training)
     [((outputs, queries), last)] = kernel_recurrence(
         [lane], training=bool(training), compiled=compiles(layer, training)
     )
-    outputs = tf.transpose(zero_padding(outputs, mask, True), (1, 0, 2))  # (B, T, U)
+    outputs = tf.transpose(zero_padding(outputs, mask), (1, 0, 2))  # (B, T, U)
     # Once more for all steps, so that their gradient is right too; unused, graphs drop it.
     queries = tf.transpose(queries, (1, 0, 2))
     weights = decoder.attention(queries, memory, mask=memory_mask, keys=keys)[1]
@@ -90,17 +97,19 @@ def _by_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training)
 
 def _differentiated(decoder, steps, mask, state, memory, memory_mask, keys, scale, training):
     length = dimension(steps, 0)
-    inputs = tf.TensorArray(steps.dtype, length, element_shape=steps.shape[1:]).unstack(steps)
-    outputs = tf.TensorArray(steps.dtype, length, element_shape=state["output"].shape)
-    weights = tf.TensorArray(loop_dtype(steps.dtype), length, element_shape=memory.shape[:2])
+    inputs = read_array(steps)
+    rows = None if mask is None else padded(mask)
+    batch, width = dimension(memory, 0), dimension(memory, 1)
+    outputs = write_array([batch, decoder.units], steps.dtype, length)
+    weights = write_array([batch, width], loop_dtype(steps.dtype), length)
     scale = None if scale is None else scale[:, 0]  # (B, upper input)
 
     def body(time, state, outputs, weights):
         output, attended, new_state = decoder.feed(
             inputs.read(time), state, memory, memory_mask, keys, scale, training
         )
-        if mask is not None:
-            valid = mask[time, :, tf.newaxis]  # (B, 1)
+        if rows is not None:
+            valid = rows[time, :, tf.newaxis]  # (B, 1)
             new_state = tf.nest.map_structure(
                 lambda new, old: tf.where(valid, new, old), new_state, state
             )
@@ -112,7 +121,7 @@ def _differentiated(decoder, steps, mask, state, memory, memory_mask, keys, scal
         lambda time, *_: time < length,
         body,
         (tf.constant(0), state, outputs, weights),
-        maximum_iterations=length,
+        maximum_iterations=at_least_one(length),
     )
-    outputs = tf.transpose(outputs.stack(), (1, 0, 2))  # (T, B, U) -> (B, T, U)
-    return outputs, tf.transpose(weights.stack(), (1, 0, 2)), state
+    outputs = tf.transpose(stacked(outputs, length), (1, 0, 2))  # (T, B, U) -> (B, T, U)
+    return outputs, tf.transpose(stacked(weights, length), (1, 0, 2)), state

@@ -6,6 +6,7 @@ from typing import ClassVar
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence_kernels import Kernel, all_steps
+from keras_seqzoo.shapes import dimension
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,12 +30,16 @@ class InputFeedingKernel(Kernel):
     def saved_sizes(self, states, weights):
         """The weights, the context, and what the cell saves."""
         keys, memory = weights[3:5]
-        return [keys.shape[1], memory.shape[2], *self.cell.saved_sizes(states[1:], weights[6:])]
+        return [
+            dimension(keys, 1),
+            memory.shape[2],
+            *self.cell.saved_sizes(states[1:], weights[6:]),
+        ]
 
     def kept_sizes(self, states, weights):
         """The gradients of what tanh takes, of the scores and of c, and what the cell keeps."""
         keys, memory = weights[3:5]
-        sizes = [states[0].shape[-1], keys.shape[1], memory.shape[2]]
+        sizes = [states[0].shape[-1], dimension(keys, 1), memory.shape[2]]
         return [*sizes, *self.cell.kept_sizes(states[1:], weights[6:])]
 
     def forward(self, projected, seen, states, weights):
@@ -86,6 +91,6 @@ class InputFeedingKernel(Kernel):
             tf.reduce_sum(output, (0, 1)),
             tf.einsum("tbs,tbu->bsu", scores, state),
             tf.einsum("tbs,tbm->bsm", attended, context),
-            tf.zeros_like(scores[0])[:, tf.newaxis],
+            tf.zeros_like(tf.reduce_sum(scores, 0))[:, tf.newaxis],
             *self.cell.by_weights(inner[3:], saved[2:], new[1:], previous[1:]),
         ]

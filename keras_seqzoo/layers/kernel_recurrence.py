@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.lane import unpack
 from keras_seqzoo.layers.state_noise import blend
+from keras_seqzoo.layers.time_arrays import at_least_one, read_array, stacked, write_array
 from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
@@ -80,17 +81,10 @@ def _loop(function, specs, *options):
     return tf.function(bound, jit_compile=True, autograph=False) if compiled else bound
 
 
-def _array(tensor):
-    """Makes a TensorArray of the steps of a tensor."""
-    return tf.TensorArray(
-        tensor.dtype, size=dimension(tensor, 0), element_shape=tensor.shape[1:]
-    ).unstack(tensor)
-
-
 def _collectors(sizes, like, dtype, length):
     """Makes empty TensorArrays for steps of `(B, size)`."""
-    batch = like.shape[0]
-    return [tf.TensorArray(dtype, size=length, element_shape=(batch, size)) for size in sizes]
+    batch = dimension(like, 0)
+    return [write_array([batch, size], dtype, length) for size in sizes]
 
 
 def _write(arrays, time, tensors):
@@ -100,8 +94,8 @@ def _write(arrays, time, tensors):
     ]
 
 
-def _stack(arrays):
-    return [array.stack() for array in arrays]
+def _stack(arrays, length):
+    return [stacked(array, length) for array in arrays]
 
 
 def _ready(lane):
@@ -118,8 +112,8 @@ def _forward(specs, training, sequences, tensors):
     """Runs all lanes; gives their outputs, final states and, in training, their history."""
     lanes = unpack(specs, tensors)
     length = dimension(lanes[0].projected, 0)
-    inputs = [_array(lane.projected) for lane in lanes]
-    keeps = [[_array(keep) for keep in lane.keep or ()] for lane in lanes]
+    inputs = [read_array(lane.projected) for lane in lanes]
+    keeps = [[read_array(keep) for keep in lane.keep or ()] for lane in lanes]
     ready = [_ready(lane) for lane in lanes]
     kinds = [loop_dtype(lane.projected.dtype) for lane in lanes]
     collected = []
@@ -168,13 +162,15 @@ def _forward(specs, training, sequences, tensors):
         lambda step, *_: step < length,
         body,
         (tf.constant(0), first, collected),
-        maximum_iterations=length,
+        maximum_iterations=at_least_one(length),
     )
     states = [
         [tf.cast(state, old.dtype) for state, old in zip(lane_states, lane.states, strict=True)]
         for lane_states, lane in zip(states, lanes, strict=True)
     ]
-    collected = [{name: _stack(arrays) for name, arrays in lane.items()} for lane in collected]
+    collected = [
+        {name: _stack(arrays, length) for name, arrays in lane.items()} for lane in collected
+    ]
     outputs = [
         [
             tf.cast(state, lane.projected.dtype)
@@ -203,7 +199,9 @@ def _backward(specs, sequences, tensors, history, upstream):
     lanes = unpack(specs, tensors)
     length = dimension(lanes[0].projected, 0)
     upstream = iter(upstream)
-    outputs = [[_array(next(upstream)) for _ in range(_outputs(lane, sequences))] for lane in lanes]
+    outputs = [
+        [read_array(next(upstream)) for _ in range(_outputs(lane, sequences))] for lane in lanes
+    ]
     finals, ready, coefficients, keeps, collected = [], [], [], [], []
     for lane, kept in zip(lanes, history, strict=True):
         dtype = loop_dtype(lane.projected.dtype)
@@ -213,10 +211,10 @@ def _backward(specs, sequences, tensors, history, upstream):
         ready.append(([tf.transpose(w) if w.shape.rank == 2 else w for w in weights], see))
         new = kept["new"] or kept["states"]
         coefficients.append(lane.kernel.coefficients(new, _previous(lane, kept), kept["saved"]))
-        keeps.append([_array(keep) for keep in lane.keep or ()])
+        keeps.append([read_array(keep) for keep in lane.keep or ()])
         sizes = lane.kernel.kept_sizes(lane.states, lane.weights)
         collected.append(_collectors(sizes, lane.states[0], dtype, length))
-    factors = [[_array(tensor) for tensor in lane] for lane in coefficients]
+    factors = [[read_array(tensor) for tensor in lane] for lane in coefficients]
 
     def body(step, gradients, collected):
         next_gradients, next_collected = [], []
@@ -243,11 +241,11 @@ def _backward(specs, sequences, tensors, history, upstream):
         lambda step, *_: step < length,
         body,
         (tf.constant(0), finals, collected),
-        maximum_iterations=length,
+        maximum_iterations=at_least_one(length),
     )
     results = []
     for lane, known, arrays, first in zip(lanes, coefficients, collected, gradients, strict=True):
-        inner = lane.kernel.inner(known, _stack(arrays))
+        inner = lane.kernel.inner(known, _stack(arrays, length))
         results.append(([tf.cast(tensor, lane.projected.dtype) for tensor in inner], first))
     return results
 

@@ -9,6 +9,9 @@ in logarithms.
 
 import tensorflow as tf
 
+from keras_seqzoo.layers.time_arrays import at_least_one, read_array, stacked, write_array
+from keras_seqzoo.shapes import dimension
+
 
 def pack(mask, *tensors):
     """Moves valid steps to the front, in their order.
@@ -156,14 +159,10 @@ def _loop(step, carry, inputs, reverse=False, dtype=None):
 
     An output has the shape of the carry, and its dtype if none is given.
     """
-    length = tf.shape(inputs[0])[0]
-    arrays = [
-        tf.TensorArray(tensor.dtype, length, element_shape=tensor.shape[1:]).unstack(tensor)
-        for tensor in inputs
-    ]
-    # A place at least: no list without elements can be stacked where the batch size is unknown.
-    outputs = tf.TensorArray(dtype or carry.dtype, tf.maximum(length, 1), element_shape=carry.shape)
-    outputs = outputs.write(0, tf.zeros_like(carry, outputs.dtype))
+    length = dimension(inputs[0], 0)
+    arrays = [read_array(tensor) for tensor in inputs]
+    shape = [dimension(carry, axis) for axis in range(carry.shape.rank)]
+    outputs = write_array(shape, dtype or carry.dtype, length)
 
     def body(count, carry, outputs):
         time = length - 1 - count if reverse else count
@@ -171,6 +170,9 @@ def _loop(step, carry, inputs, reverse=False, dtype=None):
         return count + 1, carry, outputs.write(time, output)
 
     _, carry, outputs = tf.while_loop(
-        lambda count, *_: count < length, body, (0, carry, outputs), maximum_iterations=length
+        lambda count, *_: count < length,
+        body,
+        (0, carry, outputs),
+        maximum_iterations=at_least_one(length),
     )
-    return carry, outputs.stack()[:length]
+    return carry, stacked(outputs, length)

@@ -169,7 +169,7 @@ class LSTM(AffineRecurrent):
 
     Example:
     >>> layer = LSTM(4, return_state=True)
-    >>> output, (hidden, memory) = layer(keras.ops.ones((2, 5, 3)))
+    >>> output, hidden, memory = layer(keras.ops.ones((2, 5, 3)))
     >>> output.shape, memory.shape
     (TensorShape([2, 4]), TensorShape([2, 4]))
     """

@@ -3,6 +3,13 @@
 import tensorflow as tf
 
 from keras_seqzoo.layers.state_noise import blend
+from keras_seqzoo.layers.time_arrays import (
+    at_least_one,
+    padded,
+    read_array,
+    stacked,
+    write_array,
+)
 from keras_seqzoo.shapes import dimension
 
 
@@ -43,20 +50,18 @@ def recurrence(
     """
     flat = tf.nest.flatten(projected)
     length = dimension(flat[0], 0)
-    inputs = [
-        tf.TensorArray(tensor.dtype, size=length, element_shape=tensor.shape[1:]).unstack(tensor)
-        for tensor in flat
-    ]
+    inputs = [read_array(tensor) for tensor in flat]
     # (T, B) -> (T, B, 1): one decision for a whole row
-    rows = None if mask is None else mask[..., tf.newaxis]
+    rows = None if mask is None else padded(mask)[..., tf.newaxis]
+    shares = None if zoneout is None else [padded(share) for share in zoneout]
 
     def body(step, collected, states):
         time = length - 1 - step if reverse else step
         now = tf.nest.pack_sequence_as(projected, [array.read(time) for array in inputs])
         new_output, new_states = advance(now, states)
         new_states = list(new_states)
-        if zoneout is not None:
-            new_states = blend([share[time] for share in zoneout], states, new_states)
+        if shares is not None:
+            new_states = blend([share[time] for share in shares], states, new_states)
             new_output = tf.cast(new_states[0], output.dtype)
         if rows is not None:
             valid = rows[time]
@@ -73,7 +78,8 @@ def recurrence(
         return step + 1, new_output, new_states
 
     if return_sequences:
-        collected = tf.TensorArray(output.dtype, size=length, element_shape=output.shape)
+        shape = [dimension(output, 0), *output.shape[1:]]
+        collected = write_array(shape, output.dtype, length)
     else:
         collected = output
     _, outputs, states = tf.while_loop(
@@ -81,10 +87,10 @@ def recurrence(
         body,
         (tf.constant(0), collected, list(states)),
         parallel_iterations=32,
-        maximum_iterations=length,
+        maximum_iterations=at_least_one(length),
     )
     if return_sequences:
-        outputs = outputs.stack()  # (T, B, U)
-        if rows is not None:
-            outputs = tf.where(rows, outputs, tf.zeros((), outputs.dtype))
+        outputs = stacked(outputs, length)  # (T, B, U)
+        if mask is not None:
+            outputs = tf.where(mask[..., tf.newaxis], outputs, tf.zeros((), outputs.dtype))
     return outputs, list(states)

@@ -28,7 +28,7 @@ class Kernel:
     outputs: ClassVar[int] = 1
 
     def saved_sizes(self, states, weights):
-        """Gives the sizes of what `forward` saves, from the states and the weights."""
+        """Return the sizes of what `forward` saves, ints or scalar tensors."""
         raise NotImplementedError
 
     def kept_sizes(self, states, weights):

@@ -6,9 +6,11 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_rate
 from keras_seqzoo.layers.cell import RecurrentCell
 from keras_seqzoo.layers.cudnn_recurrence import has_cudnn_form
+from keras_seqzoo.layers.keras_arguments import check_keras_arguments
 from keras_seqzoo.layers.scan import run_layers, time_major
 from keras_seqzoo.layers.sequence import SequenceLayer
 from keras_seqzoo.layers.state_noise import blend, draw_seen_scale, draw_zoneout
+from keras_seqzoo.shapes import dimension
 
 __all__ = ["Recurrent", "RecurrentCell"]
 
@@ -45,6 +47,8 @@ class Recurrent(SequenceLayer):
         return_state: bool, whether to return the final state too.
         go_backwards: bool, whether to run from the last step to the first. As in Keras, outputs
             then come in this reversed order.
+        dropout: float in [0, 1), in training the share of features of the input that are dropped,
+            the same at all steps of a sequence, as in Keras.
         recurrent_dropout: float in [0, 1), in training the share of units of h that the recurrent
             weights do not see, the same at all steps of a sequence (Gal and Ghahramani 2016, A
             theoretically grounded application of dropout in recurrent neural networks).
@@ -55,37 +59,45 @@ class Recurrent(SequenceLayer):
             dropped, the same for all rows and steps of a call; `step` is a call of one step
             (Merity, Keskar and Socher 2018, Regularizing and optimizing LSTM language models,
             section 2).
-        seed: int or None, the seed of all three.
+        seed: int or None, the seed of all four.
         implementation: `"auto"`, `"loop"` or `"cudnn"`, see above.
-        **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given.
+        **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given. Of Keras'
+            recurrent layers `stateful=False`, `unroll=False`, `zero_output_for_mask=True` and
+            `use_cudnn="auto"` are taken too, being what the layer does anyway; the error for
+            another value says what to write instead.
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
-        mask: boolean tensor `(B, T)`, True at valid steps, or None. A mask that Keras attached to
-            `sequence` is used if none is given.
-        initial_state: list of tensors `(B, state_size)`, or None for the cell's own (zeros). A
-            cell with one state also takes the bare tensor.
+        mask: boolean tensor `(B, T)`, True at valid steps, or one of numbers, not 0 there; or
+            None. A mask that Keras attached to `sequence` is used if none is given.
+        initial_state: list or tuple of tensors `(B, state_size)`, such as a call returned after
+            its output, or None for the cell's own (zeros). A cell with one state also takes the
+            bare tensor. `layer([sequence, *initial_state])` is the same call.
         training: bool, passed to the cell.
 
     Returns:
         Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, in the compute dtype. With
-        `return_state` a tuple of it and the list of final states `(B, state_size)`, each in its
-        own dtype (compute dtype; float32 for the LSTM's memory).
+        `return_state` a tuple `(output, *states)` of it and the final states `(B, state_size)`,
+        each in its own dtype (compute dtype; float32 for the LSTM's memory).
 
     Raises:
         TypeError: if `cell` is not a `RecurrentCell`.
         ValueError: if a rate or the implementation is out of range, the cell cannot do with
-            recurrent dropout and zoneout or with cuDNN, `dtype` is not the cell's, the sequence
-            has not three dimensions, the mask is not boolean `(B, T)`, or the initial state does
-            not fit the cell.
+            recurrent dropout and zoneout or with cuDNN, `dtype` is not the cell's, an argument of
+            Keras' layers asks for what the layer does not do, the sequence has not three
+            dimensions, the mask is not `(B, T)`, or the initial state does not fit the cell.
         RuntimeError: if a layer with `implementation="cudnn"` is trained without an NVIDIA GPU.
 
     Example:
     >>> layer = Recurrent(GRUCell(4), return_sequences=True, return_state=True)
-    >>> outputs, states = layer(keras.ops.ones((2, 5, 3)))
-    >>> outputs.shape, len(states), states[0].shape
-    (TensorShape([2, 5, 4]), 1, TensorShape([2, 4]))
+    >>> outputs, state = layer(keras.ops.ones((2, 5, 3)))
+    >>> outputs.shape, state.shape
+    (TensorShape([2, 5, 4]), TensorShape([2, 4]))
     """
+
+    # What `keras.layers.Bidirectional` asks of the layer in it: no state hides here.
+    stateful = False
+    states = None
 
     def __init__(
         self,
@@ -93,6 +105,7 @@ class Recurrent(SequenceLayer):
         return_sequences=False,
         return_state=False,
         go_backwards=False,
+        dropout=0.0,
         recurrent_dropout=0.0,
         zoneout=0.0,
         weight_drop=0.0,
@@ -118,6 +131,8 @@ class Recurrent(SequenceLayer):
             raise ValueError(
                 f"`implementation` must be one of {IMPLEMENTATIONS}, got {implementation!r}."
             )
+        check_rate("dropout", dropout)
+        check_keras_arguments(kwargs, implementation)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = cell.dtype_policy
         super().__init__(**kwargs)
@@ -137,12 +152,13 @@ class Recurrent(SequenceLayer):
         self.return_sequences = return_sequences
         self.return_state = return_state
         self.go_backwards = go_backwards
+        self.dropout = dropout
         self.recurrent_dropout = recurrent_dropout
         self.zoneout = zoneout
         self.weight_drop = weight_drop
         self.seed = seed
         self.implementation = implementation
-        if any(noise.values()):
+        if dropout or any(noise.values()):
             self.seed_generator = keras.random.SeedGenerator(seed)
 
     @property
@@ -167,7 +183,11 @@ class Recurrent(SequenceLayer):
         if self.return_sequences:
             output = tf.transpose(output, (1, 0, 2))  # (B, T, U)
             output = tf.reverse(output, (1,)) if self.go_backwards else output
-        return (output, states) if self.return_state else output
+        return (output, *states) if self.return_state else output
+
+    def pack_states(self, states):
+        """Return states as `scan` takes and gives them: a list."""
+        return list(states)
 
     def scan(self, steps, mask, initial_state, training):
         """Runs over a time-major sequence; see `run_layers`."""
@@ -186,7 +206,8 @@ class Recurrent(SequenceLayer):
         """
         if not self.built:
             self.build((None, None, inputs.shape[-1]))
-        projected = self.cell.project(tf.cast(inputs, self.compute_dtype), training=training)
+        inputs = self.drop_inputs(tf.cast(inputs, self.compute_dtype), training)
+        projected = self.cell.project(inputs, training=training)
         old = self.read_states(states)
         seen_scale = self.draw_seen_scale(old[0], training)
         output, new = self.step_function(training, seen_scale)(projected, old)
@@ -195,6 +216,13 @@ class Recurrent(SequenceLayer):
             new = blend(zoneout, old, new)
             output = new[0]
         return output, list(new)
+
+    def drop_inputs(self, steps, training):
+        """Drop features of `(T, B, F)`, the same at all steps, or of one step `(B, F)`."""
+        if not (training and self.dropout):
+            return steps
+        ones = tf.ones((dimension(steps, -2), steps.shape[-1]), steps.dtype)
+        return steps * keras.random.dropout(ones, self.dropout, seed=self.seed_generator)
 
     def draw_seen_scale(self, state, training):
         """Draws the mask of recurrent dropout `(B, U)`, or gives None."""
@@ -245,11 +273,12 @@ class Recurrent(SequenceLayer):
 
     def read_states(self, states):
         """Checks states and casts them to their dtypes."""
-        states = self._check_states(states)
+        states = self.check_states(states)
         dtypes = self.cell.state_dtypes
         return [tf.cast(state, dtype) for state, dtype in zip(states, dtypes, strict=True)]
 
-    def _check_states(self, states):
+    def check_states(self, states):
+        """Return states as a list, or raise a ValueError where they do not fit the cell."""
         states = list(states) if isinstance(states, (list, tuple)) else [states]
         sizes = self.cell.state_sizes
         shapes = [tuple(state.shape) for state in states]
@@ -270,30 +299,27 @@ class Recurrent(SequenceLayer):
         mask = previous_mask if self.return_sequences else None
         if mask is not None and self.go_backwards:
             mask = keras.ops.flip(mask, axis=1)
-        return (mask, [None] * len(self.cell.state_sizes)) if self.return_state else mask
+        return (mask, *[None] * len(self.cell.state_sizes)) if self.return_state else mask
 
     def compute_output_shape(self, sequence_shape, initial_state_shape=None):
-        """Gives the shape of the output, or of `(output, states)` with `return_state`."""
+        """Return the shape of the output, or of `(output, *states)` with `return_state`."""
         batch, time = sequence_shape[:2]
         size = self.output_size
         output = (batch, time, size) if self.return_sequences else (batch, size)
         if self.return_state:
-            return output, [(batch, state_size) for state_size in self.cell.state_sizes]
+            return output, *[(batch, state_size) for state_size in self.cell.state_sizes]
         return output
 
     def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
         """Gives the shapes and dtypes of what a call returns, and checks its arguments."""
         self.resolve_mask(sequence, mask)
         if initial_state is not None:
-            self._check_states(initial_state)
+            self.check_states(initial_state)
         shape = self.compute_output_shape(sequence.shape)
         if not self.return_state:
             return keras.KerasTensor(shape, self.compute_dtype)
-        states = zip(shape[1], self.cell.state_dtypes, strict=True)
-        return (
-            keras.KerasTensor(shape[0], self.compute_dtype),
-            [keras.KerasTensor(state_shape, dtype) for state_shape, dtype in states],
-        )
+        dtypes = [self.compute_dtype, *self.cell.state_dtypes]
+        return tuple(map(keras.KerasTensor, shape, dtypes))
 
     def get_config(self):
         """Gives all constructor arguments."""
@@ -303,6 +329,7 @@ class Recurrent(SequenceLayer):
             "return_sequences": self.return_sequences,
             "return_state": self.return_state,
             "go_backwards": self.go_backwards,
+            "dropout": self.dropout,
             "recurrent_dropout": self.recurrent_dropout,
             "zoneout": self.zoneout,
             "weight_drop": self.weight_drop,

@@ -44,32 +44,28 @@ def run_layers(layers, steps, mask, initial_states, training):
         layer.first_states(initial, dimension(steps, 1))
         for layer, initial in zip(layers, initial_states, strict=True)
     ]
+    inputs = [layer.drop_inputs(steps, training) for layer in layers]
+    each = list(zip(layers, inputs, states, strict=True))
     if any(layer.cell.own_kernel_step() is None for layer in layers):
-        return [
-            _differentiated(layer, steps, mask, first, training)
-            for layer, first in zip(layers, states, strict=True)
-        ]
+        return [_differentiated(layer, own, mask, first, training) for layer, own, first in each]
     sequences = layers[0].return_sequences
     if training and layers[0].implementation == "cudnn":
         results = [
-            cudnn_recurrence(layer.cell, steps, mask, first, layer.go_backwards)
-            for layer, first in zip(layers, states, strict=True)
+            cudnn_recurrence(layer.cell, own, mask, first, layer.go_backwards)
+            for layer, own, first in each
         ]
     else:
-        lanes = [
-            _lane(layer, steps, mask, first, training)
-            for layer, first in zip(layers, states, strict=True)
-        ]
+        lanes = [_lane(layer, own, mask, first, training) for layer, own, first in each]
         results = kernel_recurrence(
             lanes,
             return_sequences=sequences,
             training=training,
             compiled=compiles(layers[0], training),
         )
-    return [
-        (zero_padding(outputs[0] if sequences else last[0], mask, sequences), last)
-        for outputs, last in results
-    ]
+    if sequences:
+        return [(zero_padding(outputs[0], mask), last) for outputs, last in results]
+    any_step = dimension(steps, 0) > 0 if mask is None else tf.reduce_any(mask, 0)  # (B,)
+    return [(zero_padding(last[0], any_step), last) for _, last in results]
 
 
 def compiles(layer, training):
@@ -106,11 +102,16 @@ def _keep_shares(layer, steps, mask, states, training):
     return [tf.maximum(padding, share) for share in zoneout]
 
 
-def zero_padding(output, mask, sequences):
-    """Makes outputs `(T, B, U)` zero at padding, or `(B, U)` where a row is all padding."""
-    if mask is None:
+def zero_padding(output, valid):
+    """Return outputs `(..., U)`, zero where `valid` is not true.
+
+    Args:
+        output: tensor `(T, B, U)`, or `(B, U)`.
+        valid: bool tensor `(T, B)`, or `(B,)` or a bool of all rows; or None where all is valid.
+    """
+    if valid is None or valid is True:
         return output
-    valid = mask if sequences else tf.reduce_any(mask, 0)
+    valid = tf.convert_to_tensor(valid)
     return tf.where(valid[..., tf.newaxis], output, tf.zeros((), output.dtype))
 
 

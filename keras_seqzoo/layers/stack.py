@@ -8,6 +8,7 @@ from keras_seqzoo.layers.bidirectional import Bidirectional
 from keras_seqzoo.layers.recurrent import Recurrent
 from keras_seqzoo.layers.scan import time_major
 from keras_seqzoo.layers.sequence import SequenceLayer
+from keras_seqzoo.layers.time_arrays import padded
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -44,14 +45,16 @@ class Stack(SequenceLayer):
     Call arguments:
         sequence: tensor `(B, T, F)`.
         mask: boolean tensor `(B, T)`, True at valid steps, or None.
-        initial_state: list with one entry per layer, each the states that the layer takes or None
-            for zeros; or None.
+        initial_state: list or tuple with one entry per layer, such as a call returned after its
+            output, each of them None for zeros; or None.
         training: bool, whether there is dropout.
 
     Returns:
         Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, U the size of the last layer.
-        With `return_state` a tuple of it and the list of final states, one entry per layer: a
-        list, or a dict `{"forward": [...], "backward": [...]}` for a `Bidirectional`.
+        With `return_state` a tuple `(output, *states)`, states having one entry per layer, as
+        `keras.layers.RNN` over `StackedRNNCells` returns them: the list of its final states.
+        Unlike anything in Keras, that of a `Bidirectional` is a dict
+        `{"forward": [...], "backward": [...]}`, in which an entry may be None for zeros too.
 
     Raises:
         TypeError: if a layer is neither `Recurrent` nor `Bidirectional`.
@@ -60,9 +63,9 @@ class Stack(SequenceLayer):
 
     Example:
     >>> stack = Stack([Bidirectional(GRU(4)), GRU(6)], residual=True, return_state=True)
-    >>> output, states = stack(keras.ops.ones((2, 5, 3)))
-    >>> output.shape, len(states)
-    (TensorShape([2, 6]), 2)
+    >>> output, lower, upper = stack(keras.ops.ones((2, 5, 3)))
+    >>> output.shape, lower["backward"][0].shape, upper[0].shape
+    (TensorShape([2, 6]), TensorShape([2, 4]), TensorShape([2, 6]))
     """
 
     def __init__(
@@ -120,8 +123,8 @@ class Stack(SequenceLayer):
         return self.layers[-1].output_size
 
     def get_initial_state(self, batch_size):
-        """Makes the states before the first step, a list with one entry per layer."""
-        return [layer.get_initial_state(batch_size) for layer in self.layers]
+        """Return the states before the first step, a list with one entry per layer."""
+        return [layer.pack_states(layer.get_initial_state(batch_size)) for layer in self.layers]
 
     def build(self, sequence_shape, initial_state_shape=None):
         """Builds all layers, and projections where sizes differ, for shapes `(B, T, F)`."""
@@ -160,7 +163,7 @@ class Stack(SequenceLayer):
             states.append(state)
         if self.return_sequences:
             sequence = tf.transpose(sequence, (1, 0, 2))  # (B, T, U)
-        return (sequence, states) if self.return_state else sequence
+        return (sequence, *states) if self.return_state else sequence
 
     def step(self, inputs, states, training=False):
         """Does one step of all layers, as decoding needs it.
@@ -205,10 +208,11 @@ class Stack(SequenceLayer):
 
     def _at_output(self, layer, sequence, mask):
         """Picks the step `(B, F)` of a sequence that a layer's last output belongs to."""
+        sequence = padded(sequence)
         if mask is None:
             first, last = sequence[0], sequence[-1]
         else:
-            valid = tf.cast(mask, tf.int32)  # (T, B)
+            valid = tf.cast(padded(mask), tf.int32)  # (T, B)
             at_last = tf.shape(valid)[0] - 1 - tf.argmax(valid[::-1], 0, tf.int32)
             rows = tf.range(tf.shape(valid)[1])
             at_first = tf.argmax(valid, 0, tf.int32)
@@ -232,28 +236,35 @@ class Stack(SequenceLayer):
     def compute_mask(self, sequence, previous_mask):
         """Gives the mask of the outputs, or None without `return_sequences`."""
         mask = previous_mask if self.return_sequences else None
-        return (mask, None) if self.return_state else mask
+        return (mask, *[None] * len(self.layers)) if self.return_state else mask
 
     def compute_output_shape(self, sequence_shape, initial_state_shape=None):
-        """Gives the shape of the output, or of `(output, states)` with `return_state`."""
+        """Return the shape of the output, or of `(output, *states)` with `return_state`."""
         batch, time = sequence_shape[:2]
         size = self.output_size
         output = (batch, time, size) if self.return_sequences else (batch, size)
         if not self.return_state:
             return output
-        return output, [layer.compute_output_shape(sequence_shape)[1] for layer in self.layers]
+        shapes = [layer.compute_output_shape(sequence_shape)[1:] for layer in self.layers]
+        packed = [
+            layer.pack_states(shape) for layer, shape in zip(self.layers, shapes, strict=True)
+        ]
+        return output, *packed
 
     def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
         """Gives the shapes and dtypes of what a call returns, and checks its arguments."""
         mask = self.resolve_mask(sequence, mask)
-        states = [
-            layer.compute_output_spec(sequence, mask, initial)[1]
-            for layer, initial in zip(self.layers, self._check_states(initial_state), strict=True)
-        ]
+        for layer, initial in zip(self.layers, self._check_states(initial_state), strict=True):
+            if initial is not None:
+                layer.check_states(initial)
         shape = self.compute_output_shape(sequence.shape)
-        shape = shape[0] if self.return_state else shape
-        output = keras.KerasTensor(shape, self.compute_dtype)
-        return (output, states) if self.return_state else output
+        if not self.return_state:
+            return keras.KerasTensor(shape, self.compute_dtype)
+        states = [
+            layer.pack_states(layer.compute_output_spec(sequence, mask)[1:])
+            for layer in self.layers
+        ]
+        return keras.KerasTensor(shape[0], self.compute_dtype), *states
 
     def get_config(self):
         """Gives all constructor arguments."""

@@ -167,7 +167,7 @@ class RecurrentDecoder(Decoder):
         if self.context == "every_step":
             context = tf.repeat(state["context"][:, tf.newaxis], tf.shape(sequence)[1], axis=1)
             sequence = tf.concat([sequence, context], axis=-1)
-        features, layers = self.core(sequence, initial_state=state["layers"], training=training)
+        features, *layers = self.core(sequence, initial_state=state["layers"], training=training)
         features = self.output_dropout(features, training=training)
         return features, {**state, "layers": layers}
 

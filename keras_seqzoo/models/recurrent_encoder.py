@@ -104,7 +104,7 @@ class RecurrentEncoder(Encoder):
             kept = self.drop_words(tf.ones(self.embedding.input_dim), training=True)  # (V,)
             embedded *= tf.gather(kept, token_ids)[..., tf.newaxis]
         embedded = self.drop_inputs(embedded, training=training)
-        memory, states = self.stack(
+        memory, *states = self.stack(
             embedded, mask=mask, initial_state=initial_state, training=training
         )
         return self.drop_memory(memory, training=training), states

@@ -55,7 +55,7 @@ def check_numbers(make, step, states, backwards):
         outputs = outputs[:, ::-1] if backwards else outputs  # order of processing
         garbage = np.where(mask[..., None], SEQUENCE, np.float32(np.nan))
         for layer, expected in ((sequences, outputs), (one, last)):
-            assert_close(layer(garbage, mask=mask, initial_state=initial), (expected, final))
+            assert_close(layer(garbage, mask=mask, initial_state=initial), (expected, *final))
 
     check()
     check_padding_changes_nothing(lambda s, m: sequences(s, mask=m), SEQUENCE, MASK)
@@ -80,7 +80,7 @@ def check_gradients(make, step, states):
     tensors = [tf.constant(x) for x in (sequence, *initial)]
     with tf.GradientTape() as tape:
         tape.watch(tensors)
-        outputs, final = layer(tensors[0], mask=mask, initial_state=tensors[1:])
+        outputs, *final = layer(tensors[0], mask=mask, initial_state=tensors[1:])
         value = tf.reduce_sum(outputs * factors) + sum(tf.reduce_sum(s**2) for s in final)
     gradients = tape.gradient(value, [w.value for w in layer.weights] + tensors)
     expected = numeric_gradients(loss, [*weights, sequence, *initial])

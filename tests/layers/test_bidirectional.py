@@ -30,10 +30,7 @@ MERGE = {
     "ave": lambda f, b: (f + b) / 2,
     None: lambda f, b: (f, b),
 }
-INITIAL = {
-    "forward": [RANDOM.normal(size=(4, 3)).astype("float32")],
-    "backward": [RANDOM.normal(size=(4, 3)).astype("float32") for _ in range(2)],
-}
+INITIAL = [RANDOM.normal(size=(4, 3)).astype("float32") for _ in range(3)]  # h; h and c
 
 
 def gru_and_lstm(dtype=None, merge_mode="concat", **options):
@@ -47,20 +44,20 @@ def gru_and_lstm(dtype=None, merge_mode="concat", **options):
 @pytest.mark.parametrize("merge_mode", MERGE)
 def test_each_direction_by_itself_and_merged(merge_mode, sequences):
     layer = gru_and_lstm(merge_mode=merge_mode, return_sequences=sequences, return_state=True)
-    output, states = layer(SEQUENCE, mask=MASK, initial_state=INITIAL)
-    forward, forward_states = layer.forward(SEQUENCE, mask=MASK, initial_state=INITIAL["forward"])
+    results = layer(SEQUENCE, mask=MASK, initial_state=INITIAL)
+    forward, *forward_states = layer.forward(SEQUENCE, mask=MASK, initial_state=INITIAL[:1])
     # The backward direction, as a forward layer over the turned sequence.
     turned = LSTM(3, return_sequences=sequences, return_state=True)
     turned.build(SEQUENCE.shape)
     turned.set_weights(layer.backward.get_weights())
-    backward, backward_states = turned(
-        SEQUENCE[:, ::-1], mask=MASK[:, ::-1], initial_state=INITIAL["backward"]
+    backward, *backward_states = turned(
+        SEQUENCE[:, ::-1], mask=MASK[:, ::-1], initial_state=INITIAL[1:]
     )
     if sequences:
         backward = backward[:, ::-1]
-    assert_close(output, MERGE[merge_mode](np.array(forward), np.array(backward)))
-    assert_close(states["forward"], forward_states)
-    assert_close(states["backward"], backward_states)
+    output = MERGE[merge_mode](np.array(forward), np.array(backward))
+    assert_close(results, (output, forward_states, backward_states))
+    assert all(isinstance(tensor, tf.Tensor) for tensor in results)
 
 
 def test_equals_keras_where_nothing_is_padding():
@@ -117,14 +114,13 @@ def test_keras_masks_flow_through():
         np.testing.assert_array_equal(np.any(output, -1), ids != 0)
 
 
-def test_memory_stays_in_float32_and_one_direction_may_start_at_zero():
+def test_memory_stays_in_float32():
     layer = gru_and_lstm("mixed_bfloat16", return_state=True)
     memory = np.full((4, 3), 1 + 2**-12, "float32")
-    initial = {"forward": None, "backward": [np.zeros((4, 3), "float32"), memory]}
-    _, states = layer(SEQUENCE, mask=np.zeros((4, 5), bool), initial_state=initial)
-    np.testing.assert_array_equal(states["backward"][1], memory)
-    assert not np.any(tf.cast(states["forward"][0], tf.float32))
-    assert states["forward"][0].dtype == tf.bfloat16
+    initial = [*[np.zeros((4, 3), "float32")] * 2, memory]
+    _, forward, _, kept = layer(SEQUENCE, mask=np.zeros((4, 5), bool), initial_state=initial)
+    np.testing.assert_array_equal(kept, memory)
+    assert forward.dtype == tf.bfloat16
     zeros = layer.get_initial_state(4)
     assert_close(layer(SEQUENCE, initial_state=zeros), layer(SEQUENCE))
 
@@ -150,8 +146,12 @@ def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="merge_mode='sum'.*3 and 2"):
         Bidirectional(GRU(3), GRU(2, go_backwards=True), merge_mode="sum")
     layer = Bidirectional(GRU(3))
-    with pytest.raises(ValueError, match="`initial_state`.*'forward' and 'backward'"):
+    with pytest.raises(ValueError, match="`initial_state`.*1 state.*forward.*1 of the.*got 1"):
         layer(SEQUENCE, initial_state=[np.zeros((4, 3), "float32")])
+    with pytest.raises(ValueError, match="`initial_state`.*1 state.*forward.*1 of the.*got dict"):
+        layer(keras.Input((5, 2)), initial_state={"forward": None, "backward": None})
+    with pytest.raises(ValueError, match=r"initial state.*\(batch, 3\)"):
+        layer(keras.Input((5, 2)), initial_state=[keras.Input((3,)), keras.Input((4,))])
     with pytest.raises(ValueError, match="`mask`"):
         layer(SEQUENCE, mask=MASK[:, :3])
     with pytest.raises(ValueError, match="ndim=3"):

@@ -87,7 +87,7 @@ def trained(layer, sequence, mask, states, upstream):
     sequence, states = tf.constant(sequence), [tf.constant(state) for state in states]
     with tf.GradientTape() as tape:
         tape.watch([sequence, states])
-        output, final = layer(sequence, mask=mask, initial_state=states, training=True)
+        output, *final = layer(sequence, mask=mask, initial_state=states, training=True)
         total = tf.reduce_sum(output * upstream[: output.shape[0]]) + tf.add_n(
             [tf.reduce_sum(tf.sin(tf.cast(state, output.dtype))) for state in final]
         )

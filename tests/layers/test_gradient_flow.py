@@ -22,7 +22,7 @@ def jacobian(layer, steps, name):
     start = [tf.zeros([UNITS, UNITS]) for _ in range(count)]
     with tf.GradientTape() as tape:
         tape.watch(start[-1])
-        _, states = layer(tf.constant(sequence, tf.float32), initial_state=start)
+        _, *states = layer(tf.constant(sequence, tf.float32), initial_state=start)
         ends = tf.linalg.trace(states[-1])
     return tape.gradient(ends, start[-1]).numpy()
 

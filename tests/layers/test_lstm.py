@@ -62,7 +62,7 @@ def test_without_forget_gate_the_gradient_along_the_memory_is_exactly_one():
     memory = tf.random.normal((3, 4))
     with tf.GradientTape() as tape:
         tape.watch(memory)
-        _, (_, final) = layer(sequence, initial_state=[tf.zeros((3, 4)), memory])
+        _, _, final = layer(sequence, initial_state=[tf.zeros((3, 4)), memory])
     np.testing.assert_array_equal(tape.gradient(final, memory), np.ones((3, 4)))
 
 
@@ -72,11 +72,11 @@ def test_the_memory_stays_in_float32_in_half_precision(policy):
     memory = np.full((2, 4), 1 + 2**-12, "float32")  # no number of half precision
     padding = np.zeros((2, 5), bool)
     initial = [np.zeros((2, 4), "float32"), memory]
-    outputs, (state, kept) = layer(np.ones((2, 5, 3)), mask=padding, initial_state=initial)
+    outputs, state, kept = layer(np.ones((2, 5, 3)), mask=padding, initial_state=initial)
     assert outputs.dtype == state.dtype == layer.compute_dtype
     np.testing.assert_array_equal(kept, memory)
     assert [s.dtype for s in layer.get_initial_state(2)] == [layer.compute_dtype, "float32"]
     _, (_, stepped) = layer.step(np.ones((2, 3)), initial)
     assert stepped.dtype == "float32"
-    symbolic, (_, memory) = layer(keras.Input((None, 3)))
+    symbolic, _, memory = layer(keras.Input((None, 3)))
     assert (symbolic.dtype, memory.dtype) == (layer.compute_dtype, "float32")

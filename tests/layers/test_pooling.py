@@ -87,8 +87,8 @@ def test_keras_mask_of_the_sequence_is_used():
 def test_ends_are_the_last_states_of_both_directions(mask):
     both = Bidirectional(LSTM(3, return_sequences=True, return_state=True))
     mask = None if mask is None else np.array(mask, bool)
-    outputs, states = both(SEQUENCE[:1, :4], mask=mask)
-    expected = np.concatenate([states["forward"][0], states["backward"][0]], axis=1)
+    outputs, forward, _, backward, _ = both(SEQUENCE[:1, :4], mask=mask)
+    expected = np.concatenate([forward, backward], axis=1)
     assert_close(SequencePooling("ends")(outputs, mask=mask), expected)
 
 

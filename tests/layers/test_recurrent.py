@@ -55,7 +55,7 @@ def averages(row):
 @pytest.mark.parametrize("sequences", [True, False])
 def test_a_cell_of_ones_own(sequences):
     layer = Recurrent(Averages(), return_sequences=sequences, return_state=True)
-    outputs, states = layer(SEQUENCE, mask=MASK)
+    outputs, *states = layer(SEQUENCE, mask=MASK)
     for row in range(3):
         expected, *finals = averages(SEQUENCE[row][MASK[row]])
         if sequences:
@@ -98,11 +98,11 @@ def test_xla_without_mask_and_with_open_shapes():
 
 def test_truncated_halves_give_the_whole():
     layer = LSTM(3, return_sequences=True, return_state=True)
-    whole, final = layer(SEQUENCE)
-    first, states = layer(SEQUENCE[:, :2])
-    second, states = layer(SEQUENCE[:, 2:], initial_state=states)
+    whole, *final = layer(SEQUENCE)
+    first, *states = layer(SEQUENCE[:, :2])
+    second, *states = layer(SEQUENCE[:, 2:], initial_state=states)
     assert_close((tf.concat((first, second), 1), states), (whole, final))
-    empty, states = layer(SEQUENCE[:, :0], initial_state=states)
+    empty, *states = layer(SEQUENCE[:, :0], initial_state=states)
     assert empty.shape == (3, 0, 3)
     assert_close(states, final)
 
@@ -149,9 +149,9 @@ def test_the_mask_of_the_sequence_is_used_beside_an_initial_state():
     embedding = keras.layers.Embedding(9, 2, mask_zero=True)
     layer = GRU(3, return_sequences=True, return_state=True)
     ids, state = keras.Input((None,), dtype="int32"), keras.Input((3,))
-    outputs, states = layer(embedding(ids), initial_state=[state])
-    assert outputs.shape == (None, None, 3) and states[0].shape == (None, 3)
-    model = keras.Model([ids, state], [outputs, states])
+    outputs, final = layer(embedding(ids), initial_state=[state])
+    assert outputs.shape == (None, None, 3) and final.shape == (None, 3)
+    model = keras.Model([ids, state], [outputs, final])
     initial = np.ones((2, 3), "float32")
     vectors = np.array(embedding(IDS))
     expected = layer(vectors, mask=IDS != 0, initial_state=[initial])
@@ -161,17 +161,16 @@ def test_the_mask_of_the_sequence_is_used_beside_an_initial_state():
 def test_an_explicit_mask_in_a_functional_model():
     sequence, mask = keras.Input((None, 2)), keras.Input((None,), dtype="bool")
     layer = LSTM(3, return_state=True)
-    output, states = layer(sequence, mask=mask)
-    model = keras.Model([sequence, mask], [output, *states])
+    model = keras.Model([sequence, mask], layer(sequence, mask=mask))
     assert_close(model([SEQUENCE, MASK]), layer(SEQUENCE, mask=MASK))
 
 
 def test_encoder_state_starts_a_decoder_in_a_functional_model():
     source, target = keras.Input((None, 2)), keras.Input((None, 2))
     encoder, decoder = LSTM(3, return_state=True), LSTM(3, return_sequences=True)
-    _, states = encoder(source)
+    _, *states = encoder(source)
     model = keras.Model([source, target], decoder(target, initial_state=states))
-    expected = decoder(SEQUENCE, initial_state=encoder(SEQUENCE)[1])
+    expected = decoder(SEQUENCE, initial_state=encoder(SEQUENCE)[1:])
     assert_close(model([SEQUENCE, SEQUENCE]), expected)
 
 
@@ -285,8 +284,6 @@ def test_errors_name_the_argument(symbolic):
     for shape in ((3, 4), (2, 5), (3,), (3, 5, 1)):
         with pytest.raises(ValueError, match=r"`mask`.*'memory'.*\(3, 5\)"):
             layer(sequence, mask=example(*shape, dtype="bool"))
-    with pytest.raises(ValueError, match="`mask`.*bool.*int32"):
-        layer(sequence, mask=example(3, 5, dtype="int32"))
     with pytest.raises(ValueError, match="ndim=3"):
         layer(example(3, 5))
     with pytest.raises(ValueError, match="initial state.*2 tensor"):

@@ -200,11 +200,10 @@ def test_zoneout_in_training_keeps_units_or_renews_them(make):
     states, kept = random_states(layer, batch), []
     for time in range(4):
         now = sequence[:, time]
-        outputs, blended = (
-            layer(now[:, None], initial_state=states, training=True)
-            if time % 2
-            else layer.step(now, states, training=True)
-        )
+        if time % 2:
+            outputs, *blended = layer(now[:, None], initial_state=states, training=True)
+        else:
+            outputs, blended = layer.step(now, states, training=True)
         assert_close(outputs[:, 0] if time % 2 else outputs, blended[0])
         kept.append(which_stay(blended, states, plain.step(now, states)[1]))
         states = blended
@@ -270,7 +269,7 @@ def test_padding_changes_nothing(make, training):
 
     initial = random_states(make())
     check_padding_changes_nothing(call, SEQUENCE, MASK)
-    outputs, states = call(SEQUENCE, MASK)
+    outputs, *states = call(SEQUENCE, MASK)
     assert not np.any(np.array(outputs)[~MASK])
     assert_close([state[3] for state in states], [state[3] for state in initial])  # all padding
     whole = call(SEQUENCE, np.ones_like(MASK))

@@ -44,7 +44,7 @@ def in_sequence_mode(layer, sequence, mask):
     """What a layer of a stack gives for all steps, in time order."""
     kept = layer.return_sequences
     layer.return_sequences = True
-    output, _ = layer(sequence, mask=mask)
+    output, *_ = layer(sequence, mask=mask)
     layer.return_sequences = kept
     return np.array(output[:, ::-1] if getattr(layer, "go_backwards", False) else output)
 
@@ -52,11 +52,11 @@ def in_sequence_mode(layer, sequence, mask):
 @both_outputs
 def test_layers_run_one_after_the_other(sequences):
     stack = mixed_stack(return_sequences=sequences, return_state=True)
-    output, states = stack(SEQUENCE, mask=MASK)
+    output, *states = stack(SEQUENCE, mask=MASK)
     expected = SEQUENCE
     for layer, state in zip(stack.layers, states, strict=True):
         inputs = expected
-        assert_close(state, layer(inputs, mask=MASK)[1])
+        assert_close(state, layer.pack_states(layer(inputs, mask=MASK)[1:]))
         expected = in_sequence_mode(layer, inputs, MASK)
     assert_close(output, expected if sequences else stack.layers[-1](inputs, mask=MASK)[0])
     assert isinstance(states[0], dict) and [len(s) for s in states[1:]] == [2, 1]
@@ -191,8 +191,8 @@ def test_one_layer_may_start_from_a_state_and_the_rest_from_zero():
     expected = stack(SEQUENCE, initial_state=[[state], zeros[1]])
     assert_close(stack(SEQUENCE, initial_state=[[state], None]), expected)
     sequence, symbolic = keras.Input((None, 2)), keras.Input((3,))
-    output, states = stack(sequence, initial_state=[[symbolic], None])
-    model = keras.Model([sequence, symbolic], [output, states])
+    output, *states = stack(sequence, initial_state=[[symbolic], None])
+    model = keras.Model([sequence, symbolic], [output, *states])
     assert_close(model([SEQUENCE, state]), expected)
 
 
@@ -209,7 +209,7 @@ def test_memory_stays_in_float32():
     stack = mixed_stack("mixed_bfloat16", return_state=True)
     states = stack.get_initial_state(4)
     states[1][1] = np.full((4, 3), 1 + 2**-12, "float32")
-    output, final = stack(SEQUENCE, mask=np.zeros((4, 5), bool), initial_state=states)
+    output, *final = stack(SEQUENCE, mask=np.zeros((4, 5), bool), initial_state=states)
     assert output.dtype == tf.bfloat16
     np.testing.assert_array_equal(final[1][1], states[1][1])
 
@@ -237,6 +237,12 @@ def test_errors_name_the_argument():
     stack = Stack([GRU(3), GRU(3)])
     with pytest.raises(ValueError, match="one entry for each of its 2 layers, got 1"):
         stack(SEQUENCE, initial_state=[[np.zeros((4, 3), "float32")]])
+    both, flat = Stack([Bidirectional(GRU(3))]), [np.zeros((4, 3), "float32")] * 2
+    for sequence in (SEQUENCE, keras.Input((5, 2))):
+        with pytest.raises(
+            ValueError, match="in a Stack.*dict.*'forward' and 'backward', got list"
+        ):
+            both(sequence, initial_state=[flat])
     with pytest.raises(ValueError, match="`mask`"):
         stack(SEQUENCE, mask=MASK[:, :3])
     with pytest.raises(ValueError, match="ndim=3"):
