@@ -5,6 +5,8 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.layers.time_arrays import padded
+from keras_seqzoo.shapes import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -71,12 +73,15 @@ class ParallelConvolution(keras.layers.Layer):
     def call(self, sequence, mask=None):
         """Convolves; see the class."""
         if mask is None:
-            return tf.concat([layer(sequence) for layer in self.convolutions], axis=-1)
+            return self._convolve(sequence)
         valid = valid_steps(mask, sequence)[:, :, tf.newaxis]  # (batch, time, 1)
         zero = tf.zeros((), sequence.dtype)
-        sequence = tf.where(valid, sequence, zero)
-        features = tf.concat([layer(sequence) for layer in self.convolutions], axis=-1)
-        return tf.where(valid, features, zero)
+        return tf.where(valid, self._convolve(tf.where(valid, sequence, zero)), zero)
+
+    def _convolve(self, sequence):
+        steps = padded(sequence, axis=1)  # Keras convolves no sequence without a step
+        features = tf.concat([layer(steps) for layer in self.convolutions], axis=-1)
+        return features[:, : dimension(sequence, 1)]
 
     def compute_output_shape(self, sequence_shape):
         """Gives as many steps."""

@@ -32,6 +32,28 @@ def make(kind, **options):
     return PieceEncoder(6, embedding_dim=3, units=4, kind=kind, **options)
 
 
+@pytest.mark.parametrize("jit", [None, False, True])
+@pytest.mark.parametrize("shape", [(2, 3, 0), (2, 0, 3)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_pieces_or_no_words(kind, shape, jit):
+    encoder = make(kind)
+    encoder(PIECES)
+
+    def trained(pieces):
+        with tf.GradientTape() as tape:
+            words = encoder(pieces, training=True)
+            loss = tf.reduce_sum(words)
+        sources = encoder.trainable_weights
+        return words, tape.gradient(loss, sources, unconnected_gradients="zero")
+
+    if jit is not None:
+        signature = [tf.TensorSpec((None, None, None), "int32")]
+        trained = tf.function(trained, signature, jit_compile=jit)
+    words, gradients = trained(tf.zeros(shape, "int32"))
+    assert words.shape == (*shape[:2], 4) and not np.any(words)
+    assert not any(np.any(tf.convert_to_tensor(gradient)) for gradient in gradients)
+
+
 def by_lstm(pieces, table, *weights):
     """The last states of an LSTM that reads from the left, and of one from the right."""
     found = []
