@@ -55,16 +55,19 @@ class ConditionalRandomField(keras.layers.Layer):
     >>> labels.shape, crf.loss(labels, potentials).shape, crf.marginals(potentials).shape
     (TensorShape([2, 5]), TensorShape([2]), TensorShape([2, 5, 3]))
 
-    In a model of one's own the layer comes last, with `loss=crf.loss`, and labels are -1 at
-    padding. A file of the model is loaded with `compile=False`, since the loss is the layer's:
+    In a model of one's own the layer comes last, with `loss=crf.loss`, which skips what the mask
+    of the layer said is padding. A file of the model is loaded with `compile=False`, since the loss
+    is the layer's:
 
     ```python
-    outputs = crf(keras.layers.Dense(3)(hidden), mask=mask)
-    model = keras.Model([ids, mask], outputs)
+    hidden = LSTM(8, return_sequences=True)(keras.layers.Embedding(99, 8, mask_zero=True)(ids))
+    model = keras.Model(ids, crf(keras.layers.Dense(3)(hidden)))
     model.compile("adam", loss=crf.loss)
-    model.fit([sentences, valid], labels)
-    found, _ = crf.best_labels(model([sentences, valid]), mask=valid)
+    model.fit(sentences, labels)
+    found, _ = crf.best_labels(model(sentences))
     ```
+
+    What `model.predict` returns is an array and knows no mask: give it, `mask=sentences != 0`.
     """
 
     def __init__(self, num_labels, allowed=None, **kwargs):
@@ -113,29 +116,33 @@ class ConditionalRandomField(keras.layers.Layer):
         last = tf.cast(self.last_weights, tf.float32) + self._penalties[:-1, -1]
         is_first = valid * tf.cast(tf.equal(tf.cumsum(valid, axis=1), 1.0), tf.float32)
         is_last = valid * tf.cast(tf.equal(tf.cumsum(valid, axis=1, reverse=True), 1.0), tf.float32)
-        return tf.cast(scores, tf.float32) + is_first * first + is_last * last
+        potentials = tf.cast(scores, tf.float32) + is_first * first + is_last * last
+        potentials.crf_mask = mask  # for the methods; see `compute_mask`
+        return potentials
 
-    def loss(self, labels, potentials):
-        """Gives `-log P(labels)` of each sentence.
+    def loss(self, labels, potentials, mask=None):
+        """Return `-log P(labels)` of each sentence.
 
         Args:
-            labels: integers `(batch, time)`, negative at padding.
+            labels: integers `(batch, time)`; where they are negative is padding, too.
             potentials: what the layer gave, with the same padding.
+            mask: bool tensor `(batch, time)`, or `None` for the one that the layer was called with.
 
         Returns:
             float32 `(batch,)`; a sentence without a label has 0.
         """
         labels = tf.cast(labels, tf.int32)
-        _, lengths, (scores, labels) = linear_chain.pack(labels >= 0, potentials, labels)
+        valid = self._valid(mask, potentials) & (labels >= 0)
+        _, lengths, (scores, labels) = linear_chain.pack(valid, potentials, labels)
         path = linear_chain.path_scores(scores, tf.maximum(labels, 0), lengths, self.transitions)
         return linear_chain.log_partition(scores, lengths, self.transitions) - path
 
     def best_labels(self, potentials, mask=None):
-        """Finds the label sequence with the highest probability (Viterbi's algorithm).
+        """Find the label sequence with the highest probability (Viterbi's algorithm).
 
         Args:
             potentials: what the layer gave.
-            mask: bool tensor `(batch, time)`, or `None` where all steps are valid.
+            mask: bool tensor `(batch, time)`, or `None` for the one that the layer was called with.
 
         Returns:
             A tuple: labels, int32 `(batch, time)`, 0 at padding, and their `log P`, `(batch,)`.
@@ -146,11 +153,11 @@ class ConditionalRandomField(keras.layers.Layer):
         return linear_chain.unpack(order, labels), path - total
 
     def marginals(self, potentials, mask=None):
-        """Gives the probability of each label at each step, over all label sequences.
+        """Return the probability of each label at each step, over all label sequences.
 
         Args:
             potentials: what the layer gave.
-            mask: bool tensor `(batch, time)`, or `None` where all steps are valid.
+            mask: bool tensor `(batch, time)`, or `None` for the one that the layer was called with.
 
         Returns:
             float32 `(batch, time, num_labels)`, zero at padding.
@@ -160,11 +167,19 @@ class ConditionalRandomField(keras.layers.Layer):
         return linear_chain.unpack(order, probabilities)
 
     def _pack(self, potentials, mask):
-        potentials = tf.cast(potentials, tf.float32)
-        return linear_chain.pack(valid_steps(mask, potentials, "potentials"), potentials)
+        valid = self._valid(mask, potentials)
+        return linear_chain.pack(valid, tf.cast(potentials, tf.float32))
+
+    def _valid(self, mask, potentials):
+        """Return the mask given, or else that of the layer's call."""
+        mask = getattr(potentials, "crf_mask", None) if mask is None else mask
+        return valid_steps(mask, potentials, "potentials")
 
     def compute_mask(self, scores, previous_mask=None):
-        """Gives no mask: Keras would weight the losses of sentences by it, step by step."""
+        """Return no mask: Keras would weight the losses of sentences by it, step by step.
+
+        The methods find it as an attribute of the potentials instead.
+        """
         return None
 
     def compute_output_shape(self, scores_shape):

@@ -197,6 +197,52 @@ def test_learns_in_a_model_that_labels_follow_each_other():
     assert found.numpy().tolist() == [[0, 1, 2, 0]] and logs[0] > np.log(0.4)
 
 
+@pytest.mark.parametrize("options", [{"jit_compile": True}, {"run_eagerly": True}])
+def test_padding_that_keras_masks_is_ignored_in_training(options):
+    ids, labels = np.array([[3, 1, 2], [2, 4, 1]]), np.array([[2, 0, 1], [1, 1, 2]])
+    more = [[0, 0], [0, 2]]
+    padded = np.pad(ids, more), np.pad(labels, more)  # 0 is a label like any other
+
+    def train(*batch):
+        keras.utils.set_random_seed(0)
+        inputs = keras.Input((None,), dtype="int32")
+        embedded = keras.layers.Embedding(5, 4, mask_zero=True)(inputs)
+        crf = ConditionalRandomField(3)
+        model = keras.Model(inputs, crf(keras.layers.Dense(3)(embedded)))
+        model.compile(keras.optimizers.SGD(1.0), loss=crf.loss, **options)
+        losses = [model.train_on_batch(*batch) for _ in range(2)]
+        return losses, model.get_weights(), model, crf
+
+    expected, weights, *_ = train(ids, labels)
+    losses, own, model, crf = train(*padded)
+    assert_close(losses, expected)
+    assert_close(own, weights)
+    assert losses[1] < losses[0]
+    potentials = model(padded[0])
+    found, logs = crf.best_labels(potentials)
+    known, known_logs = crf.best_labels(potentials[:, :3])
+    np.testing.assert_array_equal(found, np.pad(known, more))
+    assert_close(logs, known_logs)
+    marginals = crf.marginals(potentials)
+    assert_close(marginals[:, :3], crf.marginals(potentials[:, :3]))
+    assert not np.any(marginals[:, 3:])
+
+
+def test_a_mask_that_is_given_goes_before_that_of_the_call():
+    layer = make()
+    mask = np.ones((5, 4), bool)
+    mask[:, 2:] = False
+    labels = np.ones((5, 4), int)
+    potentials = layer(SCORES, mask=mask)
+    assert_close(layer.loss(labels, potentials), layer.loss(labels[:, :2], potentials[:, :2]))
+    every = np.ones((5, 4), bool)
+    assert_close(layer.loss(labels, potentials, every), layer.loss(labels, potentials[:]))
+    assert_close(layer.loss(labels, potentials[:], mask), layer.loss(labels, potentials))
+    assert_close(
+        layer.best_labels(potentials, every), layer.best_labels(tf.constant(potentials.numpy()))
+    )
+
+
 def test_bfloat16_around_it_rounds_nothing():
     with dtype_policy("mixed_bfloat16"):
         layer = ConditionalRandomField(2)
