@@ -71,7 +71,6 @@ def taggers(options):
             tagged_batches(number_sentences(model.preprocessor, words, tags), BATCH, BOUNDARIES,
                            WORD_LENGTH, 0)
         )  # fmt: skip
-        model.preprocessor = None  # the batches hold ids already
         model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0))
         found[name] = epoch(model, batches)
     weighted = cached(batches.map(lambda x, y: (x, tf.maximum(y, 0), tf.cast(y >= 0, tf.float32))))
@@ -108,7 +107,6 @@ def classifiers(options):
     ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
     own = model.label_array(labels)
     batches = cached(labelled_batches(ids, own, BATCH, REVIEW_BOUNDARIES, 0))
-    model.preprocessor = None
     model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), metrics=[])
     found = {"ours": epoch(model, batches)}
     for name, jit in (("Keras", False), ("Keras, XLA", True)):

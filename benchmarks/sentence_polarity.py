@@ -63,12 +63,10 @@ def run_fold(fold, texts, labels, vectors, options):
     ids = model.preprocessor.token_ids(chosen["train"][0])
     ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
     own = model.label_array(chosen["train"][1])
-    preprocessor, found = model.preprocessor, []
+    found = []
     for epoch in range(options.epochs):
-        model.preprocessor = None  # the batches hold ids already
         batches = labelled_batches(ids, own, 50, BOUNDARIES, (options.seed, fold, epoch))
         model.fit(batches, verbose=0, shuffle=False)
-        model.preprocessor = preprocessor
         found.append([model.accuracy(*chosen[name], 256) for name in ("valid", "test")])
     return max(found, key=lambda accuracies: accuracies[0])  # the test set has no say
 

@@ -48,8 +48,10 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
         texts: string tensor `(batch,)`.
 
     Returns:
-        Logits, float32 `(batch, labels)`. `fit` takes such a tensor, and ids of labels, see
-        `label_array`.
+        Logits, float32 `(batch, labels)`.
+
+    `fit`, `evaluate` and `predict` take texts as a list, an array or a tensor of strings, or a
+    `tf.data.Dataset` of batches of them; and labels as names or as ids, see `label_array`.
 
     Raises:
         ValueError: if there are fewer than two labels, or an argument is out of its range.
@@ -63,7 +65,8 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
 
     def __init__(self, labels, positive, negative, hidden_units=8, **kwargs):
         super().__init__(**kwargs)
-        self.label_names = LabelNames(labels).names
+        self._labels = LabelNames(labels)
+        self.label_names = self._labels.names
         if len(self.label_names) < 2:
             raise ValueError(f"`labels` must be two or more different names, got {labels!r}.")
         self.positive, self.negative = list(positive), list(negative)
@@ -155,6 +158,36 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
         kwargs.setdefault("jit_compile", False)
         super().compile(optimizer, loss, metrics=metrics, **kwargs)
 
+    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
+        """Train on texts and labels, see the class; the rest is that of `keras.Model.fit`."""
+        if isinstance(validation_data, (tuple, list)):
+            validation_data = tuple(_as_array(part) for part in validation_data)
+        return super().fit(
+            _as_array(x), _as_array(y), *args, validation_data=validation_data, **kwargs
+        )
+
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        """Evaluate on texts and labels; the rest is that of `keras.Model.evaluate`."""
+        return super().evaluate(_as_array(x), _as_array(y), *args, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Score the labels of texts; the rest is that of `keras.Model.predict`."""
+        return super().predict(_as_array(x), *args, **kwargs)
+
+    def train_step(self, data):
+        """Train on a batch; see `keras.Model.train_step`."""
+        return super().train_step(self._with_ids(data))
+
+    def test_step(self, data):
+        """Evaluate a batch; see `keras.Model.test_step`."""
+        return super().test_step(self._with_ids(data))
+
+    def _with_ids(self, data):
+        """Turn the names of labels in a batch into their ids."""
+        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        y = self._labels.ids(y) if tf.is_tensor(y) and y.dtype == tf.string else y
+        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+
     def text_probabilities(self, texts):
         """Computes the probabilities of labels of strings `(batch,)`, in graph."""
         return tf.nn.softmax(self(texts))
@@ -177,6 +210,17 @@ class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
             "negative": self.negative,
             "hidden_units": self.hidden_units,
         }
+
+
+def _as_array(values):
+    """Turn a list or an array of strings into a tensor, one of numbers into an array.
+
+    All else stays as it is.
+    """
+    if isinstance(values, (list, tuple, np.ndarray)):
+        values = np.asarray(values)
+        return tf.constant(values, tf.string) if values.dtype.kind in "OSU" else values
+    return values
 
 
 def _words(texts):

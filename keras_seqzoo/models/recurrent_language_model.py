@@ -17,6 +17,7 @@ from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.recurrent_language_model_preprocessor import (
     RecurrentLanguageModelPreprocessor,
 )
+from keras_seqzoo.models.strings_or_ids import StringsOrIds
 from keras_seqzoo.models.traced_functions import TracedFunctions
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
@@ -24,6 +25,7 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentLanguageModel(
     NamedTaskPresets,
+    StringsOrIds,
     StreamTraining,
     NextTokenTraining,
     TracedFunctions,
@@ -149,12 +151,6 @@ class RecurrentLanguageModel(
         sampler = Sampling() if sampler == "auto" else sampler
         kwargs["weighted_metrics"] = list(weighted_metrics)
         super().compile(optimizer, loss, sampler=sampler, streams=streams, **kwargs)
-
-    def preprocess_samples(self, x, y=None, sample_weight=None):
-        """Tokenize strings; batches of ids, such as those of `stream_batches`, stay as they are."""
-        if isinstance(x, dict) and "token_ids" in x:
-            return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-        return super().preprocess_samples(x, y, sample_weight)
 
     def features(self, inputs, training=None):
         """Compute what the output layer reads, `(batch, length, units)`."""

@@ -13,6 +13,7 @@ from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
     RecurrentEncoderDecoderBackbone,
 )
 from keras_seqzoo.models.recurrent_seq2seq_lm_preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.strings_or_ids import StringsOrIds
 from keras_seqzoo.models.text_translation import TextTranslation, default_search
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
@@ -20,6 +21,7 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentSeq2SeqLM(
     NamedTaskPresets,
+    StringsOrIds,
     TextTranslation,
     NextTokenTraining,
     Generation,
@@ -29,8 +31,9 @@ class RecurrentSeq2SeqLM(
     """Recurrent encoder-decoder that is trained on strings and translates strings.
 
     A `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary. With a
-    preprocessor, `fit` takes `{"encoder_text": ..., "decoder_text": ...}` and `generate` and
-    `translate` take source strings; without one they take what the backbone takes.
+    preprocessor, `fit` takes `{"encoder_text": ..., "decoder_text": ...}` or batches of ids, as
+    `keras_seqzoo.data.translation_batches` makes them, and `generate` and `translate` take source
+    strings; without one they take what the backbone takes.
 
     Args:
         backbone: a `RecurrentEncoderDecoderBackbone`.

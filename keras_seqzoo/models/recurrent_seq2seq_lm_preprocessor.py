@@ -35,7 +35,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         each `(batch, sequence_length)`.
 
     Raises:
-        ValueError: if both tokenizers would be saved under one name, or a length is not positive.
+        ValueError: if both tokenizers would be saved under one name, a length is not positive, or
+            `x` is no such dict.
 
     Example:
     >>> tokenizer = BytePairTokenizer.train(["the cat sat on the mat"], 275)
@@ -133,6 +134,12 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         """
         encoder_length = encoder_sequence_length or self.encoder_sequence_length
         decoder_length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
+        if not isinstance(x, dict) or not {"encoder_text", "decoder_text"} <= x.keys():
+            got = f"a dict of {', '.join(x)}" if isinstance(x, dict) else "no dict"
+            raise ValueError(
+                '`x` must be a dict of sources and targets, {"encoder_text": ..., "decoder_text": '
+                f"...}}, of which labels are made, got {got}."
+            )
         source = self.encode_source(_as_batch(x["encoder_text"]), encoder_length, training)
         target = self.encode_target(_as_batch(x["decoder_text"]), decoder_length, training)
         source_ids, source_mask = self.pad(source, encoder_length)

@@ -17,12 +17,15 @@ from keras_seqzoo.models.recurrent_tagger_preprocessor import (
     RecurrentTaggerPreprocessor,
     sentence_weights,
 )
+from keras_seqzoo.models.strings_or_ids import StringsOrIds
 from keras_seqzoo.models.traced_functions import TracedFunctions
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentTagger(NamedTaskPresets, TracedFunctions, Recompilation, keras_hub.models.Task):
+class RecurrentTagger(
+    NamedTaskPresets, StringsOrIds, TracedFunctions, Recompilation, keras_hub.models.Task
+):
     """Gives each word of a sentence a tag.
 
         P(y_t | w) = softmax(W h_t + b),    or with `crf`    P(y | w) = CRF(W h_1 + b .. W h_n + b)

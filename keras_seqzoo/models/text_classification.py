@@ -10,13 +10,19 @@ from keras_seqzoo.data.length_buckets import sort_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.label_names import count_labels
 from keras_seqzoo.models.recompilation import Recompilation
+from keras_seqzoo.models.strings_or_ids import StringsOrIds
 from keras_seqzoo.models.text_labels import TextLabels
 from keras_seqzoo.models.traced_functions import TracedFunctions
 from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
 class TextClassification(
-    NamedTaskPresets, TracedFunctions, Recompilation, TextLabels, keras_hub.models.TextClassifier
+    NamedTaskPresets,
+    StringsOrIds,
+    TracedFunctions,
+    Recompilation,
+    TextLabels,
+    keras_hub.models.TextClassifier,
 ):
     """Base of text classifiers: a backbone, and a `ClassifierHead` over its sequence.
 

@@ -172,20 +172,15 @@ class TrainingRun:
         self.begin_epoch()
         dataset = self.batches(self.state.epoch).skip(self.state.step)
         own = [stop, self.average, _StepCounter(self.state), *self.callbacks()]
-        # The batches hold ids already.
-        preprocessor, self.model.preprocessor = self.model.preprocessor, None
         started = time.perf_counter()
-        try:
-            history = self.model.fit(
-                dataset,
-                initial_epoch=self.state.epoch,
-                epochs=self.state.epoch + 1,
-                callbacks=[*own, *callbacks],
-                shuffle=False,
-                verbose=verbose,
-            )
-        finally:
-            self.model.preprocessor = preprocessor
+        history = self.model.fit(
+            dataset,
+            initial_epoch=self.state.epoch,
+            epochs=self.state.epoch + 1,
+            callbacks=[*own, *callbacks],
+            shuffle=False,
+            verbose=verbose,
+        )
         # Of the steps since the start or the last resumption.
         self._figures = {
             "loss": history.history["loss"][-1],

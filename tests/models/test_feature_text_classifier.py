@@ -57,6 +57,29 @@ def test_learns_from_strings(tmp_path):
     loaded.fit(tf.constant(TEXTS), model.label_array(LABELS), verbose=0)
 
 
+@pytest.mark.parametrize("function", [list, np.array, lambda x: np.array(x, object), tf.constant])
+def test_takes_strings_of_all_kinds(function):
+    model = make()
+    model.compile(keras.optimizers.SGD(0.5), run_eagerly=True)
+    texts, labels = tf.constant(TEXTS), model.label_array(LABELS)
+    expected = model.evaluate(texts, labels, verbose=0)
+    data = function(TEXTS), function(LABELS)
+    np.testing.assert_allclose(model.evaluate(*data, verbose=0), expected)
+    np.testing.assert_allclose(model.predict(data[0], verbose=0), model(texts), rtol=1e-6)
+    history = model.fit(*data, verbose=0, validation_data=data, batch_size=12).history
+    np.testing.assert_allclose(history["loss"][0], expected[0], rtol=1e-6)
+    assert history["val_loss"][0] < expected[0]
+
+
+def test_takes_datasets_of_strings():
+    model = make()
+    texts, labels = tf.constant(TEXTS), model.label_array(LABELS)
+    expected = model.evaluate(texts, labels, verbose=0)
+    for own in (LABELS, labels):
+        dataset = tf.data.Dataset.from_tensor_slices((TEXTS, own)).batch(5)
+        np.testing.assert_allclose(model.evaluate(dataset, verbose=0), expected, rtol=1e-6)
+
+
 def test_export(tmp_path):
     model = trained()
     path = export_text_classifier(model, tmp_path)

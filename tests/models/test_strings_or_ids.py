@@ -1,0 +1,180 @@
+"""Strings and ids in `fit`, `evaluate` and `predict` of the tasks, each with its preprocessor."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.data import labelled_batches, stream_batches, tagged_batches, translation_batches
+from keras_seqzoo.data.tagged_batches import TaggedSentences
+from keras_seqzoo.data.token_pairs import RaggedIds
+from keras_seqzoo.models import (
+    ConvolutionalBackbone,
+    ConvolutionalTextClassifier,
+    ConvolutionalTextClassifierPreprocessor,
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+    RecurrentSeq2SeqLM,
+    RecurrentSeq2SeqLMPreprocessor,
+    RecurrentTagger,
+    RecurrentTaggerBackbone,
+    RecurrentTaggerPreprocessor,
+    RecurrentTextClassifier,
+    RecurrentTextClassifierPreprocessor,
+)
+from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
+from tests.models import small
+
+TEXTS = ["the cat sat", "the dog", "dog sat"]
+LABELS = ["bad", "good", "good"]
+TAGS = ["D N V", "D N", "N V"]
+WORDS = WordTokenizer.train(TEXTS)
+SIZES = {"vocabulary_size": WORDS.vocabulary_size(), "embedding_dim": 2}
+
+
+def ragged(ids):
+    return RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
+
+
+def translator():
+    size = WORDS.vocabulary_size()
+    own = RecurrentSeq2SeqLMPreprocessor(
+        WORDS, encoder_sequence_length=4, decoder_sequence_length=4
+    )
+    sizes = {"encoder_vocabulary_size": size, "decoder_vocabulary_size": size}
+    model = RecurrentSeq2SeqLM(small.backbone(**sizes), own)
+    batches = translation_batches(
+        TEXTS, TEXTS, own.encode_source, own.encode_target, batch_size=2, boundaries=(4, 8)
+    )
+    return model, ({"encoder_text": TEXTS, "decoder_text": TEXTS},), batches
+
+
+def language_model():
+    preprocessor = RecurrentLanguageModelPreprocessor(WORDS, sequence_length=4)
+    model = RecurrentLanguageModel(RecurrentBackbone(**SIZES, units=2), preprocessor)
+    return model, (TEXTS,), stream_batches(np.arange(5, 9), np.arange(5, 9), 2, 2)
+
+
+def classified(cls, backbone, preprocessor_cls):
+    preprocessor = preprocessor_cls(WORDS, 4, labels=["bad", "good"])
+    model = cls(backbone, preprocessor=preprocessor)
+    ids = ragged(preprocessor.token_ids(TEXTS))
+    return model, (TEXTS, LABELS), labelled_batches(ids, [0, 1, 1], 2, [2, 4], 0)
+
+
+def recurrent_classifier():
+    return classified(
+        RecurrentTextClassifier,
+        RecurrentBackbone(**SIZES, units=2),
+        RecurrentTextClassifierPreprocessor,
+    )
+
+
+def convolutional_classifier():
+    return classified(
+        ConvolutionalTextClassifier,
+        ConvolutionalBackbone(**SIZES, filters=2, kernel_sizes=(2,)),
+        ConvolutionalTextClassifierPreprocessor,
+    )
+
+
+def tagger():
+    pieces = CharacterTokenizer("acdeghnost", config_file="piece_tokenizer.json")
+    preprocessor = RecurrentTaggerPreprocessor(WORDS, pieces, ["D", "N", "V"], word_length=4)
+    backbone = RecurrentTaggerBackbone(
+        **SIZES, units=2, piece_vocabulary_size=pieces.vocabulary_size(), piece_embedding_dim=2
+    )
+    model = RecurrentTagger(backbone, preprocessor, crf=False)
+    words = preprocessor.words_of(TEXTS)
+    tags = tf.ragged.constant([[0, 1, 2], [0, 1], [1, 2]], tf.int32)
+    sentences = TaggedSentences(
+        ragged(preprocessor.tokenizer.word_ids(words)), ragged(pieces(words.values)), ragged(tags)
+    )
+    return model, (TEXTS, TAGS), tagged_batches(sentences, 2, [2, 4], 4, 0)
+
+
+MAKERS = [translator, language_model, recurrent_classifier, convolutional_classifier, tagger]
+
+
+@pytest.fixture(scope="module", params=MAKERS, ids=lambda make: make.__name__)
+def task(request):
+    """A model with a preprocessor, strings for it, and batches of ids."""
+    model, strings, batches = request.param()
+    model.compile(run_eagerly=True)  # what a step does is tested elsewhere
+    return model, strings, batches
+
+
+def convert(strings, function):
+    """Apply a function to each list of strings."""
+    return tuple(
+        {name: function(part) for name, part in data.items()}
+        if isinstance(data, dict)
+        else function(data)
+        for data in strings
+    )
+
+
+def flat(nest):
+    return [np.asarray(part) for part in tf.nest.flatten(nest)]
+
+
+def test_fit_takes_batches_of_ids_and_validates_on_strings(task):
+    model, strings, batches = task
+    history = model.fit(batches, validation_data=strings, shuffle=False, verbose=0).history
+    assert {"loss", "val_loss"} <= history.keys()
+    expected = model.evaluate(*strings, verbose=0, return_dict=True)["loss"]
+    assert history["val_loss"][-1] == pytest.approx(expected, rel=1e-5)
+
+
+def test_batches_of_ids_stay_what_they_are(task):
+    model, _, batches = task
+    mapped = batches.map(model.preprocess_samples)
+    assert mapped.element_spec == batches.element_spec
+    assert mapped.cardinality() == batches.cardinality() > 0
+    for found, expected in zip(mapped, batches, strict=True):
+        for one, other in zip(flat(found), flat(expected), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("method", ["evaluate", "predict"])
+def test_strings_of_all_kinds_become_the_same_ids(task, method, monkeypatch):
+    model, strings, _ = task
+    seen = []
+    monkeypatch.setattr(keras.Model, method, lambda self, x, **kwargs: seen.extend(x))
+    data = strings if method == "evaluate" else strings[:1]
+    for function in (list, np.array, lambda x: np.array(x, object), tf.constant):
+        getattr(model, method)(*convert(data, function))
+    dataset = tf.data.Dataset.from_tensor_slices(data if len(data) > 1 else data[0])
+    getattr(model, method)(dataset.batch(len(TEXTS)))
+    assert len(seen) == 5
+    for batch in seen:
+        for found, expected in zip(flat(batch), flat(seen[0]), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    inputs, *_ = keras.utils.unpack_x_y_sample_weight(seen[0])
+    ids, *_ = keras.utils.unpack_x_y_sample_weight(model.preprocessor(*strings))
+    for found, expected in zip(flat(inputs), flat(ids), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_prediction_of_strings():
+    model, (texts, _), batches = recurrent_classifier()
+    expected = model(model.preprocessor(texts))
+    np.testing.assert_allclose(model.predict(texts, verbose=0), expected, rtol=1e-5)
+    assert model.predict(batches, verbose=0).shape == (4, 2)
+
+
+def test_labels_of_ids_must_be_ids():
+    model, (texts, labels), _ = recurrent_classifier()
+    with pytest.raises(ValueError, match="^`y` must hold ids where `x` does, got strings"):
+        model.fit(model.preprocessor(texts), labels, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("data", "got"),
+    [((TEXTS, TEXTS), "no dict"), (({"encoder_text": TEXTS},), "a dict of encoder_text")],
+)
+def test_translator_needs_a_dict_of_strings(data, got):
+    model = small.shared_model()
+    with pytest.raises(ValueError, match=f'`x` must be a dict .*{{"encoder_text": .* got {got}'):
+        model.preprocess_samples(*data)
