@@ -27,6 +27,14 @@ except importlib.metadata.PackageNotFoundError:  # a checkout that was not insta
 
 # The presets' classes are registered with Keras by now.
 zoo.register_presets()
+zoo.register_tokenizers(
+    [
+        models.ConvolutionalBackbone,
+        models.RecurrentBackbone,
+        models.RecurrentEncoderDecoderBackbone,
+        models.RecurrentTaggerBackbone,
+    ]
+)
 
 __all__ = [
     "__version__",

@@ -1,6 +1,7 @@
 """What `generate` of KerasHub's tasks runs: our strategies, or KerasHub's samplers."""
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.decoding import DecodingStrategy
@@ -35,6 +36,12 @@ class Generation:
         if config:
             config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
         return config
+
+    def generate(self, inputs, *args, **kwargs):
+        """Generate; see `keras_hub.models.CausalLM.generate`. Of an empty list it gives another."""
+        if isinstance(inputs, (list, tuple, np.ndarray)) and len(inputs) == 0:
+            return []
+        return super().generate(inputs, *args, **kwargs)
 
     def generate_by_strategy(self, step, state, ids, mask, stop_token_ids, **options):
         """Let a strategy go on with token sequences.

@@ -220,8 +220,8 @@ class RecurrentLanguageModel(
         """Go on with the beginnings of sentences.
 
         Args:
-            inputs: a string or a list of strings, or without a preprocessor what the backbone
-                takes.
+            inputs: a string or a list of strings (of a blank one the sentence is made up from its
+                beginning), or without a preprocessor what the backbone takes.
             max_length: int, the most tokens, those of the prompt and `[BOS]` counted; by default
                 the `sequence_length` of the preprocessor.
             stop_token_ids: see `keras_hub.models.CausalLM.generate`.
@@ -246,9 +246,7 @@ class RecurrentLanguageModel(
                 raise ValueError("`stop_token_ids` and `strip_prompt` do not go with `strategy`.")
             limits = {} if max_length is None else {"max_length": max_length}
             return LanguageModel.generate(self, inputs, strategy, **limits)
-        return keras_hub.models.CausalLM.generate(
-            self, inputs, max_length, stop_token_ids, strip_prompt
-        )
+        return Generation.generate(self, inputs, max_length, stop_token_ids, strip_prompt)
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors: what `generate` runs.

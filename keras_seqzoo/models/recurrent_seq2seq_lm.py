@@ -123,6 +123,9 @@ class RecurrentSeq2SeqLM(
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors: what `generate` runs.
 
+        Sources that are all padding, as `generate_preprocess` makes of blank ones, give nothing but
+        their prompt.
+
         Args:
             inputs: what the preprocessor's `generate_preprocess` returned.
             stop_token_ids: list of ids that end a sequence, or `None` to go on to the end. Our
@@ -142,7 +145,9 @@ class RecurrentSeq2SeqLM(
             found = self.generate_by_strategy(step, state, ids, mask, stop_token_ids, **options)
         else:
             found = self.generate_by_sampler(self.decoder.step, state, ids, mask, stop_token_ids)
-        return {"decoder_token_ids": found[0], "decoder_padding_mask": found[1]}
+        has_source = tf.reduce_any(tf.cast(inputs["encoder_padding_mask"], tf.bool), axis=-1)
+        written = tf.where(has_source[:, tf.newaxis], found[1], tf.cast(mask, tf.bool))
+        return {"decoder_token_ids": found[0], "decoder_padding_mask": written}
 
     def get_config(self):
         """Return every constructor argument."""

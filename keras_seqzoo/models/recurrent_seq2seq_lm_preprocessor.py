@@ -8,6 +8,7 @@ from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
     RecurrentEncoderDecoderBackbone,
 )
 from keras_seqzoo.tokenizers import SentencePieceTokenizer
+from keras_seqzoo.tokenizers.normalization import SPACES
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -169,7 +170,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             sequence_length: another name of `decoder_sequence_length`.
 
         Returns:
-            The backbone's inputs; the decoder's mask is `True` at `[BOS]` and the prompt.
+            The backbone's inputs; the decoder's mask is `True` at `[BOS]` and the prompt, and the
+            encoder's is `False` throughout at blank sources.
         """
         length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
         source = _as_batch(x["encoder_text"] if isinstance(x, dict) else x)
@@ -180,6 +182,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             self.encode_source(source, encoder_sequence_length),
             encoder_sequence_length or self.encoder_sequence_length,
         )
+        source_mask &= ~tf.strings.regex_full_match(source, f"[{SPACES}]*")[:, tf.newaxis]
         prompt = _prepend(self.tokenizer(prompt), self.tokenizer.start_token_id)[..., :length]
         target_ids, target_mask = self.pad(prompt, length)
         return {

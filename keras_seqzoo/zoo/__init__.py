@@ -3,7 +3,7 @@
 from keras_seqzoo.zoo.averaging import average_presets
 from keras_seqzoo.zoo.named_presets import NamedPresets, NamedTaskPresets
 from keras_seqzoo.zoo.names import list_presets, preset_path
-from keras_seqzoo.zoo.registration import register_presets
+from keras_seqzoo.zoo.registration import register_presets, register_tokenizers
 from keras_seqzoo.zoo.saving import save_preset
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "list_presets",
     "preset_path",
     "register_presets",
+    "register_tokenizers",
     "save_preset",
 ]

@@ -4,8 +4,24 @@ import json
 import logging
 
 import keras
+import keras_hub
 
 from keras_seqzoo.zoo.names import CONFIG_FILE, preset_folders, read_metadata
+
+
+def register_tokenizers(backbone_classes):
+    """Let `keras_hub.tokenizers.Tokenizer.from_preset` load the tokenizers of presets.
+
+    It looks for a class of tokenizers by the backbone of the preset, and ours serve any backbone.
+    Of the one that it finds it needs no more: it makes what the tokenizer's file describes.
+
+    Args:
+        backbone_classes: list of KerasHub backbones.
+    """
+    for backbone_cls in backbone_classes:
+        name = f"{backbone_cls.__name__}Tokenizer"
+        stand_in = type(name, (keras_hub.tokenizers.Tokenizer,), {"backbone_cls": backbone_cls})
+        keras.saving.register_keras_serializable("keras_seqzoo")(stand_in)
 
 
 def register_presets():

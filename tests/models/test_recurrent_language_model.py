@@ -255,3 +255,12 @@ def test_a_softmax_that_does_not_fit():
         make(tie_softmax=False, softmax=SampledSoftmax(9))
     with pytest.raises(ValueError, match="`softmax` must be a LargeSoftmax"):
         make(tie_softmax=False, softmax="sampled")
+
+
+def test_generate_from_nothing():
+    model = make()
+    model.compile(sampler=Greedy(), run_eagerly=True)
+    assert model.generate([]) == []
+    [text] = model.generate([""])
+    assert model.generate(["", " ", "the"])[:2] == [text, text]
+    assert model.generate(" ") == text

@@ -299,3 +299,24 @@ def test_two_tokenizers(tmp_path):
         one, other = (getattr(x.preprocessor, name) for x in (subject, loaded))
         assert one.get_vocabulary() == other.get_vocabulary()
     assert loaded.translate(["far door"], Greedy())[0][0].text == best.text
+
+
+@pytest.mark.parametrize("sampler", ["greedy", Greedy()])
+def test_generate_of_blank_sources_is_that_of_translate(sampler):
+    translator = model(length=4)
+    translator.compile(sampler=sampler, run_eagerly=True)
+    texts = ["a bee", "", " \u3000\n", "hums"]
+    [first], [last] = (translator.generate([texts[row]]) for row in (0, 3))
+    assert first and last
+    assert translator.generate(texts) == [first, "", "", last]
+    assert translator.generate(np.array(texts)) == [first, "", "", last]
+    assert translator.generate(tf.data.Dataset.from_tensor_slices(texts).batch(3)) == [
+        *[first, "", ""],
+        last,
+    ]
+    assert translator.generate("") == "" and translator.generate("a bee") == first
+    assert translator.generate([]) == []
+    assert translator.generate(["", " "]) == ["", ""]
+    [prompt] = translator.generate({"encoder_text": [" "], "decoder_text": ["no"]})
+    assert prompt == "no"
+    assert [best.text for [best] in translator.translate(texts[1:3])] == ["", ""]

@@ -74,7 +74,7 @@ def recurrent_classifier():
 def convolutional_classifier():
     return classified(
         ConvolutionalTextClassifier,
-        ConvolutionalBackbone(**SIZES, filters=2, kernel_sizes=(2,)),
+        ConvolutionalBackbone(**SIZES, filters=2, widths=(2,)),
         ConvolutionalTextClassifierPreprocessor,
     )
 
@@ -83,7 +83,7 @@ def tagger():
     pieces = CharacterTokenizer("acdeghnost", config_file="piece_tokenizer.json")
     preprocessor = RecurrentTaggerPreprocessor(WORDS, pieces, ["D", "N", "V"], word_length=4)
     backbone = RecurrentTaggerBackbone(
-        **SIZES, units=2, piece_vocabulary_size=pieces.vocabulary_size(), piece_embedding_dim=2
+        **SIZES, units=2, piece_vocabulary_size=pieces.vocabulary_size(), piece_dim=2, piece_units=2
     )
     model = RecurrentTagger(backbone, preprocessor, crf=False)
     words = preprocessor.words_of(TEXTS)

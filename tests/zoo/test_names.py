@@ -5,6 +5,7 @@ import keras_hub
 import pytest
 
 import keras_seqzoo
+from keras_seqzoo import models, tokenizers
 from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import list_presets, names, preset_path, register_presets
 
@@ -124,3 +125,42 @@ def test_a_preset_of_another_kind_of_model(zoo):
     (zoo / NAME / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match="BertBackbone"):
         RecurrentEncoderDecoderBackbone.from_preset(NAME)
+
+
+TEXTS = ["the cat sat on the mat", "a dog ran"] * 6
+TOKENIZERS = {
+    "byte pairs": lambda: tokenizers.BytePairTokenizer.train(TEXTS, 275),
+    "characters": lambda: tokenizers.CharacterTokenizer.train(TEXTS),
+    "unigrams": lambda: tokenizers.UnigramTokenizer.train(TEXTS, 275),
+    "word pieces": lambda: tokenizers.WordPieceTokenizer.train(TEXTS, 40),
+    "words": lambda: tokenizers.WordTokenizer.train(TEXTS),
+}
+BACKBONES = {
+    "convolutional": lambda: models.ConvolutionalBackbone(9, 2, filters=2, widths=(2,)),
+    "recurrent": lambda: models.RecurrentBackbone(9, 2, 2),
+    "translating": lambda: models.RecurrentEncoderDecoderBackbone(9, 9, 2, 2, 2),
+    "tagging": lambda: models.RecurrentTaggerBackbone(9, 2, units=2),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "backbone"),
+    [*((kind, "recurrent") for kind in TOKENIZERS), *(("words", name) for name in BACKBONES)],
+)
+def test_keras_hub_finds_tokenizers(kind, backbone, tmp_path):
+    tokenizer = TOKENIZERS[kind]()
+    BACKBONES[backbone]().save_to_preset(tmp_path)
+    tokenizer.save_to_preset(tmp_path)
+    loaded = keras_hub.tokenizers.Tokenizer.from_preset(str(tmp_path), sequence_length=5)
+    assert type(loaded) is type(tokenizer)
+    assert loaded.get_vocabulary() == tokenizer.get_vocabulary()
+    assert loaded("the cat").shape == (5,)
+
+
+def test_keras_hub_finds_parts_by_name(registered):
+    tokenizer = keras_hub.tokenizers.Tokenizer.from_preset(NAME)
+    assert isinstance(tokenizer, tokenizers.BytePairTokenizer)
+    assert isinstance(
+        keras_hub.models.Seq2SeqLMPreprocessor.from_preset(NAME),
+        models.RecurrentSeq2SeqLMPreprocessor,
+    )

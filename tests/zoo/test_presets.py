@@ -159,3 +159,11 @@ def test_model_card(name):
     *_, command, measure = kind_of(name)
     assert f"seqzoo train {command} " in card
     assert measure in card
+
+
+@pytest.mark.parametrize("name", sorted({*TRANSLATORS, *LANGUAGE_MODELS, *CLASSIFIERS, *TAGGERS}))
+def test_keras_hub_loads_a_tokenizer(name, offline):
+    found = keras_hub.tokenizers.Tokenizer.from_preset(name)
+    own = TextTokenizer.from_preset(name)
+    assert type(found) is type(own)
+    assert found.get_vocabulary() == own.get_vocabulary()
