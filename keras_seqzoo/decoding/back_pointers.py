@@ -21,7 +21,7 @@ class BackPointers(NamedTuple):
     parents: tf.Tensor
     alignments: tf.Tensor | tuple
 
-    def trace(self, steps, beams, lengths, finished, end_token, pad_token):
+    def trace(self, steps, beams, lengths, finished, ends, pad_token):
         """Walks back from the last tokens of hypotheses to their first.
 
         Args:
@@ -30,7 +30,7 @@ class BackPointers(NamedTuple):
                 extends; for a truncated one, itself among the live ones of the last step.
             lengths: `(B, N)` int32, the end token counted.
             finished: `(B, N)` bool.
-            end_token: Int.
+            ends: `(B, N)` int32, the end token of each finished hypothesis.
             pad_token: Int.
 
         Returns:
@@ -46,7 +46,7 @@ class BackPointers(NamedTuple):
             ended = finished & (time == lengths - 1)
             parents = tf.gather(tf.gather(self.parents, time), beams, batch_dims=1)
             symbols = tf.gather(tf.gather(self.tokens, time), beams, batch_dims=1)
-            symbols = tf.where(ended, end_token, symbols)
+            symbols = tf.where(ended, ends, symbols)
             beams = tf.where(valid & ~ended, parents, beams)
             tokens = write(tokens, time, tf.where(valid, symbols, pad_token))
             return time - 1, beams, tokens, write(extended, time, beams)

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.decoding.back_pointers import BackPointers
 from keras_seqzoo.decoding.continuations import best_continuations
+from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.live_rows import LiveRows
 from keras_seqzoo.decoding.scores import as_score
@@ -26,6 +27,7 @@ class _Pool(NamedTuple):
     log_probabilities: tf.Tensor
     lengths: tf.Tensor
     beams: tf.Tensor  # the live hypothesis that the end token extended, or that was truncated
+    ends: tf.Tensor  # that end token
     finished: tf.Tensor
 
     def merge(self, *others):
@@ -55,10 +57,11 @@ class BeamSearch(DecodingStrategy):
     the first term, such as `WuLengthPenalty`, that paper's own.
 
     Live hypotheses compete among themselves by log probability. At each step the best `2 * width`
-    continuations are taken (each live hypothesis has one end, so `width` live ones remain); those
-    that end go to a pool of finished hypotheses, where they stay as they are, neither extended
-    nor scored again, until `n_best` better ones push them out. At the limit of its row what still
-    lives is truncated and competes by its score as it is, with no end token.
+    continuations are taken (each live hypothesis has one end, so `width` live ones remain; with E
+    end tokens it is the best `(1 + E) * width`); those that end go to a pool of finished
+    hypotheses, where they stay as they are, neither extended nor scored again, until `n_best`
+    better ones push them out. At the limit of its row what still lives is truncated and competes by
+    its score as it is, with no end token.
 
     A row is done when no live hypothesis can beat its `n_best`-th finished one, by the highest
     score that one of its log probability can still reach (`HypothesisScore.bound`; coverage is
@@ -172,6 +175,7 @@ class BeamSearch(DecodingStrategy):
             log_probabilities=empty,
             lengths=tf.zeros([batch, n_best], tf.int32),
             beams=tf.zeros([batch, n_best], tf.int32),
+            ends=tf.zeros([batch, n_best], tf.int32),
             finished=tf.zeros([batch, n_best], tf.bool),
         )
         done = task.limits <= 0
@@ -202,9 +206,9 @@ class BeamSearch(DecodingStrategy):
                     strict=True,
                 )
             )
-            ended = tokens == task.end_token
+            ended = is_any_of(tokens, task.end_tokens)
 
-            def candidates(wanted, log_probabilities, parents, beams, finished):
+            def candidates(wanted, log_probabilities, parents, beams, tokens, finished):
                 scores = self.length_penalty.score(log_probabilities, time + 1, task.source_lengths)
                 if self.coverage_penalty:
                     scores += tf.gather(penalty, parents, batch_dims=1)
@@ -214,17 +218,19 @@ class BeamSearch(DecodingStrategy):
                     log_probabilities,
                     tf.fill(tf.shape(beams), time + 1),
                     beams,
+                    tokens,
                     tf.fill(tf.shape(beams), finished),
                 )
 
-            finished = candidates(ended, best, parents, parents, True)
+            finished = candidates(ended, best, parents, parents, tokens, True)
             _, chosen = tf.math.top_k(tf.where(ended, -math.inf, ranks), width)
             live = tf.where(ended, -math.inf, best)
             live = tf.gather(live, chosen, batch_dims=1)
             tokens = tf.gather(tokens, chosen, batch_dims=1)  # (B, W)
             parents = tf.gather(parents, chosen, batch_dims=1)
             own = tf.zeros_like(parents) + tf.range(width)
-            pool = pool.merge(finished, candidates(at_limit, live, parents, own, False))
+            truncated = candidates(at_limit, live, parents, own, tokens, False)
+            pool = pool.merge(finished, truncated)
             alignments = ()
             if weights is not None:
                 weights = rows.put(_by_beam(weights, width), batch, 0.0)
@@ -264,7 +270,7 @@ class BeamSearch(DecodingStrategy):
         exists = pool.scores > -math.inf
         lengths = tf.where(exists, pool.lengths, 0)
         tokens, alignments = history.trace(
-            steps, pool.beams, lengths, pool.finished, task.end_token, task.pad_token
+            steps, pool.beams, lengths, pool.finished, pool.ends, task.pad_token
         )
         return Hypotheses(
             tokens=tokens,
@@ -293,7 +299,7 @@ class BeamSearch(DecodingStrategy):
         return self.coverage_penalty * tf.reduce_sum(uncovered, axis=-1)
 
     def _continuations(self, every, notes, last, task):
-        """Returns the continuations that may go on or end, at least 2W if there are as many.
+        """Return the continuations that may go on or end, (1 + ends) W or more if there are.
 
         Args:
             every: float32 tensor `(B, W, V)`, the log probabilities of all continuations.
@@ -305,7 +311,7 @@ class BeamSearch(DecodingStrategy):
             Tensors `(B, N)`: log probability, what ranks the continuations, parent and token; the
             first is the likeliest.
         """
-        best, parents, tokens = best_continuations(every, every)
+        best, parents, tokens = best_continuations(every, every, len(task.end_tokens))
         return best, best, parents, tokens
 
 

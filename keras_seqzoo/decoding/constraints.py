@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.source_ratio import times_source
 from keras_seqzoo.shapes import dimension
 
@@ -20,13 +21,13 @@ class Written(NamedTuple):
         tokens: int32 tensor `(rows, L)`, the tokens of each hypothesis so far, the start token not
             among them; `None` unless a constraint `reads_tokens`.
         counts: int32 tensor `(rows,)`, how many these are.
-        end_token: int or scalar tensor.
+        end_tokens: tuple of ints or scalar int32 tensors, at least one.
         source_lengths: int32 tensor `(rows,)` or `None`.
     """
 
     tokens: tf.Tensor | None
     counts: tf.Tensor
-    end_token: tf.Tensor
+    end_tokens: tuple
     source_lengths: tf.Tensor | None
 
 
@@ -285,7 +286,7 @@ def constrain(step, state, constraints, task):
         if reads_tokens:
             here = tf.range(tf.shape(written)[1]) == counts[:, tf.newaxis] - 1
             written = tf.where(here, tokens[:, tf.newaxis], written)
-        context = Written(written, counts, task.end_token, state["source_lengths"])
+        context = Written(written, counts, task.end_tokens, state["source_lengths"])
         for constraint in constraints:
             log_probabilities = constraint.apply(log_probabilities, context)
         return log_probabilities, {**state, "inner": inner, "tokens": written, "counts": counts}
@@ -310,7 +311,7 @@ def check_constraints(constraints):
 
 
 def _is_end(log_probabilities, written):
-    return tf.range(tf.shape(log_probabilities)[-1]) == written.end_token  # (V,)
+    return is_any_of(tf.range(tf.shape(log_probabilities)[-1]), written.end_tokens)  # (V,)
 
 
 def _mark(tokens, chosen, log_probabilities):

@@ -5,12 +5,21 @@ import tensorflow as tf
 from keras_seqzoo.shapes import dimension
 
 
-def best_continuations(log_probabilities, ranks):
-    """Returns log probability, parent and token of the best 2W by rank, `(B, W, V)` both."""
+def best_continuations(log_probabilities, ranks, ends=1):
+    """Return log probability, parent and token of the likeliest continuations by rank.
+
+    They are (1 + `ends`) W, so that with as many end tokens W remain that go on.
+
+    Args:
+        log_probabilities: float32 tensor `(B, W, V)`.
+        ranks: float32 tensor `(B, W, V)`.
+        ends: int, the number of end tokens.
+    """
     width, vocabulary = dimension(ranks, 1), dimension(ranks, 2)
     flat = [dimension(ranks, 0), width * vocabulary]
-    # A vocabulary of one token has only W continuations.
-    each = min(2, vocabulary) if isinstance(vocabulary, int) else tf.minimum(2, vocabulary)
+    # A small vocabulary has fewer continuations.
+    most = 1 + ends
+    each = min(most, vocabulary) if isinstance(vocabulary, int) else tf.minimum(most, vocabulary)
     index = largest(tf.reshape(ranks, flat), each * width)
     best = tf.gather(tf.reshape(log_probabilities, flat), index, batch_dims=1)
     return best, index // vocabulary, index % vocabulary

@@ -106,7 +106,7 @@ class DiverseBeamSearch(BeamSearch):
         found = []
         for group in range(self.groups):
             ranks = every[:, group] - self.diversity * chosen
-            best, parents, tokens = best_continuations(every[:, group], ranks)
+            best, parents, tokens = best_continuations(every[:, group], ranks, len(task.end_tokens))
             place = tf.stack([parents, tokens], axis=-1)
             found.append((best, tf.gather_nd(ranks, place, batch_dims=1), parents, tokens))
             chosen += tf.reduce_sum(tf.one_hot(tokens[:, :each], vocabulary), 1, keepdims=True)

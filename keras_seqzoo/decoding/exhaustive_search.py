@@ -6,6 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.scores import as_score
 from keras_seqzoo.decoding.strategy import DecodingStrategy
@@ -85,7 +86,7 @@ class ExhaustiveSearch(DecodingStrategy):
                 ],
                 axis=-1,
             )
-            ended = tokens == task.end_token
+            ended = is_any_of(tokens, task.end_tokens)
             here = ended | (limits == time + 1)
             kept = tf.where(here & (limits > time), live, -math.inf)
             scores = self.length_penalty.score(kept, tf.constant(time + 1), task.source_lengths)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding.beam_search import BeamSearch
 from keras_seqzoo.decoding.continuations import best_continuations
+from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.step_function import repeat_rows
 from keras_seqzoo.shapes import dimension
 
@@ -107,7 +108,7 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         ends = tf.reshape(notes["last"], [batch, width, length])
         met = tf.reshape(notes["met"], [batch, width, count])
 
-        is_end = tf.range(vocabulary) == task.end_token
+        is_end = is_any_of(tf.range(vocabulary), task.end_tokens)
         early = ~tf.reduce_all(met, axis=-1, keepdims=True) & is_end
         every = tf.where(early, -math.inf, every)
         progress, _ = _progress(ends, phrases)  # (B, W, C)
@@ -118,13 +119,13 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
             [
                 tf.where(met, NOTHING, following),
                 tf.argmax(every, axis=-1, output_type=tf.int32)[..., tf.newaxis],
-                tf.fill([batch, width, 1], task.end_token),
+                *(tf.fill([batch, width, 1], end) for end in task.end_tokens),
             ],
             axis=-1,
-        )  # (B, W, C + 2)
+        )  # (B, W, C + 1 + ends)
         own = tf.range(width)[:, tf.newaxis] + tf.zeros_like(each)
-        _, parents, tokens = best_continuations(every, every)
-        flat = [batch, width * (count + 2)]
+        _, parents, tokens = best_continuations(every, every, len(task.end_tokens))
+        flat = [batch, width * (count + 1 + len(task.end_tokens))]
         parents = tf.concat([parents, tf.reshape(own, flat)], axis=1)  # (B, N)
         tokens = tf.concat([tokens, tf.reshape(each, flat)], axis=1)
 
@@ -132,9 +133,10 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         places = tf.stack([parents, tf.clip_by_value(tokens, 0, vocabulary - 1)], axis=-1)
         best = tf.where(none, -math.inf, tf.gather_nd(every, places, batch_dims=1))
         met, bank = _after(parents, tokens, met, ends, phrases)
-        lost = last & ~tf.reduce_all(met, axis=-1) & (tokens != task.end_token)
+        goes_on = ~is_any_of(tokens, task.end_tokens)
+        lost = last & ~tf.reduce_all(met, axis=-1) & goes_on
         best = tf.where(lost, -math.inf, best)
-        return best, _round_robin(best, bank, tokens != task.end_token), parents, tokens
+        return best, _round_robin(best, bank, goes_on), parents, tokens
 
 
 def _check_writable(task):
@@ -147,11 +149,11 @@ def _check_writable(task):
             length = (phrase >= 0).sum()
             if (phrase[:length] < 0).any():
                 raise ValueError(f"`phrases` of row {row}: -1 may only follow, got {phrase}.")
-            if isinstance(task.end_token, int) and (phrase == task.end_token).any():
-                raise ValueError(
-                    f"`phrases` of row {row} must not have the end token {task.end_token}, "
-                    f"got {phrase}."
-                )
+            for end in task.end_tokens:
+                if isinstance(end, int) and (phrase == end).any():
+                    raise ValueError(
+                        f"`phrases` of row {row} must not have the end token {end}, got {phrase}."
+                    )
             if limits is not None and length > limits[row]:
                 raise ValueError(
                     f"`phrases` of row {row}: one has {length} tokens, and the limit of the row "

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.step_function import repeat_rows, write
 from keras_seqzoo.shapes import dimension
@@ -40,7 +41,7 @@ def follow(step, task, choose, copies=1):
         log_probability = tf.where(done, log_probability, log_probability + gain)
         lengths = tf.where(done, lengths, time + 1)
         tokens = write(tokens, time, tf.where(done, task.pad_token, current))
-        done |= (current == task.end_token) | tf.math.is_inf(log_probability)
+        done |= is_any_of(current, task.end_tokens) | tf.math.is_inf(log_probability)
         done |= time + 1 >= limits
         return time + 1, current, log_probability, lengths, done, tokens, weights, state
 

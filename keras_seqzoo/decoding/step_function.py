@@ -41,7 +41,7 @@ class StepFunction:
             `step(tokens, state, memory)`.
         state: Nest of tensors whose first dimension is the batch.
         start_tokens: `(B,)` int32 tensor.
-        end_token: Id of the end token.
+        end_tokens: Ids of the end tokens.
         alignment: `alignment(state) -> (rows, S)` or `None`.
         memory: Nest of tensors whose first dimension is the batch, or `None`.
 
@@ -50,10 +50,10 @@ class StepFunction:
             dimension.
     """
 
-    def __init__(self, step, state, start_tokens, end_token, alignment=None, memory=None):  # noqa: D107
+    def __init__(self, step, state, start_tokens, end_tokens, alignment=None, memory=None):  # noqa: D107
         self._step = step
         self._alignment = alignment
-        self._end_token = end_token
+        self._end_tokens = [end for end in end_tokens if isinstance(end, int)]
         self._structure = (state,) if memory is None else (state, memory)
         self._present = [leaf is not None for leaf in tf.nest.flatten(self._structure)]
         self._state_size = len(tf.nest.flatten(state))  # before what the memory has
@@ -118,14 +118,10 @@ class StepFunction:
                 f"Received shape {shape}."
             )
         vocabulary = shape[1] if shape.rank else None
-        if (
-            vocabulary is not None
-            and isinstance(self._end_token, int)
-            and self._end_token >= vocabulary
-        ):
+        if vocabulary is not None and any(end >= vocabulary for end in self._end_tokens):
             raise ValueError(
                 f"`end_token` must be in the vocabulary, which has {vocabulary} tokens. "
-                f"Received {self._end_token}."
+                f"Received {max(self._end_tokens)}."
             )
         return log_probabilities, self._flatten(state, leaves[: self._own]) + leaves[self._own :]
 

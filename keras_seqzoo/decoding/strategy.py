@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.decoding.constraints import check_constraints, constrain
+from keras_seqzoo.decoding.end_tokens import check_end_tokens
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.source_ratio import times_source
 from keras_seqzoo.decoding.step_function import StepFunction
@@ -19,7 +20,7 @@ class SearchTask(NamedTuple):
 
     Attributes:
         start_tokens: int32 tensor `(B,)`.
-        end_token: int or scalar tensor.
+        end_tokens: tuple of ints or scalar int32 tensors, at least one.
         max_length: int or scalar tensor, the length L of what is returned.
         limits: int32 tensor `(B,)`, the most tokens of each row, at most `max_length`.
         pad_token: int32 scalar tensor.
@@ -29,7 +30,7 @@ class SearchTask(NamedTuple):
     """
 
     start_tokens: tf.Tensor
-    end_token: int
+    end_tokens: tuple
     max_length: int
     limits: tf.Tensor
     pad_token: tf.Tensor
@@ -83,7 +84,7 @@ class DecodingStrategy(abc.ABC):
         step: The step function.
         state: The state before the first step, first dimension `B`.
         start_tokens: `(B,)` int32, the token each row starts from.
-        end_token: Int, id of the token that finishes a hypothesis.
+        end_token: Int, id of the token that finishes a hypothesis; or a list of several that do.
         max_length: Int or scalar int32 tensor, at least 0: tokens per hypothesis at most, the end
             token counted, the start token not.
         pad_token: Int, what follows the end of a hypothesis in the result. Never fed to `step`.
@@ -148,10 +149,7 @@ class DecodingStrategy(abc.ABC):
             raise ValueError(
                 f"`start_tokens` must have shape (batch,). Received shape {start_tokens.shape}."
             )
-        if tf.is_tensor(end_token):
-            end_token = tf.cast(end_token, tf.int32)
-        else:
-            end_token = check_integer("end_token", end_token, minimum=0)
+        end_tokens = check_end_tokens(end_token)
         pad_token = tf.cast(pad_token, tf.int32)
         if not tf.is_tensor(max_length):
             max_length = check_integer("max_length", max_length, minimum=0)
@@ -184,7 +182,7 @@ class DecodingStrategy(abc.ABC):
             limits = tf.minimum(tf.maximum(limits, given), tf.cast(max_length, tf.int32))
         task = SearchTask(
             start_tokens,
-            end_token,
+            end_tokens,
             max_length,
             limits,
             pad_token,
@@ -198,7 +196,7 @@ class DecodingStrategy(abc.ABC):
         if prefix is not None:
             step, state = force_prefix(step, state, prefix, prefix_mask)
             alignment = _inside(alignment)
-        step = StepFunction(step, state, start_tokens, end_token, alignment, memory)
+        step = StepFunction(step, state, start_tokens, end_tokens, alignment, memory)
         return self.search(step, task)
 
     def _limits(self, batch, max_length, source_lengths):

@@ -22,7 +22,7 @@ class StrategySampler(keras_hub.samplers.Sampler):
             alignments or source lengths no such model has.
 
     Raises:
-        ValueError: if `strategy` is none or takes phrases, and in `generate` unless there is one
+        ValueError: if `strategy` is none or takes phrases, and in `generate` if there is no
             stop token.
 
     Example:
@@ -59,9 +59,9 @@ class StrategySampler(keras_hub.samplers.Sampler):
         **kwargs,
     ):
         """Go on with prompts; see `keras_hub.samplers.Sampler`."""
-        if stop_token_ids is None or len(stop_token_ids) != 1:
+        if not stop_token_ids:
             raise ValueError(
-                f"`stop_token_ids` must hold one id for a {type(self.strategy).__name__}, "
+                f"`stop_token_ids` must hold an id for a {type(self.strategy).__name__}, "
                 f"got {stop_token_ids}."
             )
         prompt = tf.cast(prompt, tf.int32)
@@ -86,7 +86,7 @@ class StrategySampler(keras_hub.samplers.Sampler):
             step,
             state,
             prompt[:, 0],
-            end_token=stop_token_ids[0],
+            end_token=stop_token_ids,
             max_length=length - 1,
             prefix=prompt[:, 1:],
             prefix_mask=mask[:, 1:],

@@ -43,7 +43,7 @@ def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
             f"`targets` must have shape (batch, length) with the batch of `start_tokens`, "
             f"{start_tokens.shape}. Received shape {targets.shape}."
         )
-    step = StepFunction(step, state, start_tokens, end_token=0, alignment=alignment)
+    step = StepFunction(step, state, start_tokens, end_tokens=(), alignment=alignment)
     state = step.start()
     length = dimension(targets, 1)
     steps = tf.transpose(targets)  # (L, B)

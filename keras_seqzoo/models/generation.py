@@ -51,18 +51,18 @@ class Generation:
             state: the state before the start token.
             ids: int32 tensor `(batch, length)`.
             mask: boolean tensor `(batch, length)`.
-            stop_token_ids: list of the one id that ends a sequence.
+            stop_token_ids: list of the ids that end a sequence.
             **options: further arguments of the strategy.
 
         Returns:
             A tuple of ids and mask of the best sequences, `(batch, length)`.
 
         Raises:
-            ValueError: if there is none or several ids to stop at.
+            ValueError: if there is no id to stop at.
         """
-        if stop_token_ids is None or len(stop_token_ids) != 1:
+        if not stop_token_ids:
             raise ValueError(
-                f"`stop_token_ids` must hold one id for a {type(self.sampler).__name__}, "
+                f"`stop_token_ids` must hold an id for a {type(self.sampler).__name__}, "
                 f"got {stop_token_ids}."
             )
         ids = tf.cast(ids, tf.int32)
@@ -70,7 +70,7 @@ class Generation:
             step,
             state,
             ids[:, 0],
-            end_token=stop_token_ids[0],
+            end_token=stop_token_ids,
             max_length=dimension(ids, 1) - 1,  # the start token takes one place
             prefix=ids[:, 1:],
             prefix_mask=tf.cast(mask, tf.bool)[:, 1:],

@@ -253,8 +253,8 @@ class RecurrentLanguageModel(
 
         Args:
             inputs: what the preprocessor's `generate_preprocess` returned.
-            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end. Our
-                strategies take one.
+            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end (not
+                with our strategies).
 
         Returns:
             A dict of `token_ids` and `padding_mask`, `(batch, length)`.

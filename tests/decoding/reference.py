@@ -21,7 +21,7 @@ class Hypothesis(NamedTuple):
 
 
 class Model:
-    """A table `(CODES, V)` of log probabilities, some `-inf`, and its end token."""
+    """A table `(CODES, V)` of log probabilities, some `-inf`, and its end token or several."""
 
     def __init__(self, vocabulary, end_token, seed=0, forbidden=0.0, sharpness=1.0):
         random = np.random.default_rng(seed)
@@ -32,6 +32,7 @@ class Model:
         table[np.isnan(table)] = -np.inf  # everything is forbidden: a dead end
         self.table = table.astype(np.float32)
         self.vocabulary, self.end_token = vocabulary, end_token
+        self.ends = end_token if isinstance(end_token, tuple) else (end_token,)
 
     def __call__(self, start, prefix):
         """Log probabilities `(V,)` after a prefix."""
@@ -42,8 +43,9 @@ class Model:
 
     def is_complete(self, tokens, max_length):
         """Ends with the end token, or has the full length; and no end token before the last."""
-        ended = len(tokens) > 0 and tokens[-1] == self.end_token
-        return self.end_token not in tokens[:-1] and (ended or len(tokens) == max_length)
+        ended = len(tokens) > 0 and tokens[-1] in self.ends
+        early = any(token in self.ends for token in tokens[:-1])
+        return not early and (ended or len(tokens) == max_length)
 
 
 def code(start, prefix):
@@ -84,7 +86,7 @@ def true_alignments(start, tokens):
 
 
 @functools.cache
-def compiled(make, jit_compile=False, **config):
+def compiled(make, jit_compile=False, ends=(), **config):
     """One trace per strategy: the model and its sizes are arguments."""
     strategy = make(**config)
 
@@ -105,7 +107,7 @@ def compiled(make, jit_compile=False, **config):
     signature = [
         tf.TensorSpec([None, None]),
         tf.TensorSpec([None], tf.int32),
-        tf.TensorSpec([], tf.int32),
+        tf.TensorSpec(ends, tf.int32),  # their shape
         tf.TensorSpec([], tf.int32),
         tf.TensorSpec([None], tf.int32),
     ]
@@ -124,13 +126,13 @@ def run(
     phrases=None,
     **config,
 ):
-    search = compiled(make, jit_compile, **config)
+    search = compiled(make, jit_compile, np.shape(model.end_token), **config)
     starts = tf.constant(starts, tf.int32)
     if source_lengths is None:
         source_lengths = tf.ones_like(starts)
     wanted = [] if phrases is None else [tf.constant(phrases)]
     table = tf.constant(model.table)
-    return search(table, starts, model.end_token, max_length, source_lengths, *wanted)
+    return search(table, starts, tf.constant(model.end_token), max_length, source_lengths, *wanted)
 
 
 def rows(found):
@@ -188,10 +190,10 @@ def beam_search(model, start, max_length, width, alpha, n_best, stop="exact"):
             for token, gain in enumerate(model(start, tokens))
             if gain > -math.inf
         ]
-        best = sorted(grown, key=lambda pair: -pair[1])[: 2 * width]
-        finished += [tokens for tokens, _ in best if tokens[-1] == model.end_token]
-        live = [pair for pair in best if pair[0][-1] != model.end_token][:width]
-        top_ended = bool(best) and best[0][0][-1] == model.end_token
+        best = sorted(grown, key=lambda pair: -pair[1])[: (1 + len(model.ends)) * width]
+        finished += [tokens for tokens, _ in best if tokens[-1] in model.ends]
+        live = [pair for pair in best if pair[0][-1] not in model.ends][:width]
+        top_ended = bool(best) and best[0][0][-1] in model.ends
         if stop == "top" and top_ended and len(finished) >= n_best and time < max_length:
             live = []  # at the limit what lives is truncated all the same
     found = [scored(model, start, t, alpha) for t in finished + [tokens for tokens, _ in live]]
@@ -200,7 +202,7 @@ def beam_search(model, start, max_length, width, alpha, n_best, stop="exact"):
 
 def greedy(model, start, max_length):
     tokens = ()
-    while len(tokens) < max_length and tokens[-1:] != (model.end_token,):
+    while len(tokens) < max_length and not (tokens and tokens[-1] in model.ends):
         tokens = (*tokens, int(np.argmax(model(start, tokens))))
     return scored(model, start, tokens, 0.0)
 

@@ -138,5 +138,5 @@ def test_errors(transformer):
     with pytest.raises(ValueError, match="`strategy` must be a DecodingStrategy"):
         StrategySampler("beam")
     transformer.compile(sampler=StrategySampler(Greedy()))
-    with pytest.raises(ValueError, match="`stop_token_ids` must hold one id"):
+    with pytest.raises(ValueError, match="`stop_token_ids` must hold an id"):
         transformer.generate(PROMPTS, stop_token_ids=None)

@@ -264,3 +264,16 @@ def test_generate_from_nothing():
     [text] = model.generate([""])
     assert model.generate(["", " ", "the"])[:2] == [text, text]
     assert model.generate(" ") == text
+
+
+@pytest.mark.parametrize("strategy", [Greedy(), BeamSearch(2), Sampling(seed=1)])
+def test_generate_stops_at_any_of_several_tokens(strategy):
+    model = make()
+    model.compile(sampler=strategy, run_eagerly=True)
+    tokenizer = model.preprocessor.tokenizer
+    ids = [tokenizer.token_to_id("the"), tokenizer.end_token_id]
+    for text in model.generate(["", ""], stop_token_ids=tuple(ids)):
+        assert "the" not in text.split()[:-1]
+    # With every word a stop there is one at most.
+    everything = list(range(tokenizer.vocabulary_size()))
+    assert all(len(text.split()) <= 1 for text in model.generate(["", ""], None, everything))
