@@ -18,14 +18,24 @@ TEXT = ["red dog", "old dog", "red cat"] * 2
 STEPS = 3
 
 
+def small_model():
+    keras.utils.set_random_seed(3)
+    return make_language_model(TEXT, units=2, embedding_dim=2, cell="elman", dropout=0.5)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """One that is not trained."""
+    return small_model()
+
+
 class SmallRun(TrainingRun):
     """A language model of two units; the figures come from a list, or are weights."""
 
     measures = {"score": Measure("score"), "loss": Measure("val_loss", lower_is_better=True)}
 
-    def __init__(self, folder, figures=(), epochs=2, average=0.5, **options):
-        keras.utils.set_random_seed(3)
-        model = make_language_model(TEXT, units=2, embedding_dim=2, cell="elman", dropout=0.5)
+    def __init__(self, folder, figures=(), model=None, epochs=2, average=0.5, **options):
+        model = model or small_model()
         super().__init__(model, folder, epochs, average, report=lambda line: None, **options)
         self.figures = figures
 
@@ -112,22 +122,22 @@ def test_the_best_and_the_last_epoch_are_kept(tmp_path):
     # A finished run keeps the presets and its history alone.
     folder = tmp_path / "training"
     assert sorted(path.name for path in folder.iterdir()) == ["last", "run.json"]
-    again = SmallRun(tmp_path, epochs=4)
+    again = SmallRun(tmp_path, model=training.model, epochs=4)
     assert again.state.finished and again.train()
     assert again.state.history == training.state.history
 
 
-def test_the_measure_is_an_option_of_the_run(tmp_path):
-    training = SmallRun(tmp_path, measure="loss", options={"size": 3})
+def test_the_measure_is_an_option_of_the_run(tmp_path, model):
+    training = SmallRun(tmp_path, model=model, measure="loss", options={"size": 3})
     assert training.options == {"measure": "loss", "size": 3}
     training.state.begin(training.options)
     with pytest.raises(ValueError, match="`measure` was 'loss', got 'score'"):
-        SmallRun(tmp_path, options={"size": 3}).train()
+        SmallRun(tmp_path, model=model, options={"size": 3}).train()
     with pytest.raises(ValueError, match="`measure` must be one of score, loss, got 'bleu'"):
-        SmallRun(tmp_path, measure="bleu")
+        SmallRun(tmp_path, model=model, measure="bleu")
 
 
-def test_one_run_at_a_time_trains_in_a_folder(tmp_path):
+def test_one_run_at_a_time_trains_in_a_folder(tmp_path, model):
     other = RunState(tmp_path)
 
     class Late(SmallRun):
@@ -137,15 +147,15 @@ def test_one_run_at_a_time_trains_in_a_folder(tmp_path):
             other.lock.__enter__()
 
     with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on "):
-        Late(tmp_path).train()
+        Late(tmp_path, model=model).train()
     with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on "):
-        SmallRun(tmp_path).train()
+        SmallRun(tmp_path, model=model).train()
     assert not RunState(tmp_path).exists
     other.lock.__exit__()
 
 
-def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path):
-    training = SmallRun(tmp_path)
+def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path, model):
+    training = SmallRun(tmp_path, model=model)
 
     def compile_model(steps):
         other = RunState(tmp_path)
@@ -164,13 +174,13 @@ def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path):
         ({"seed": -1}, "`seed` must be an int of at least 0"),
     ],
 )
-def test_wrong_options(tmp_path, changes, message):
+def test_wrong_options(tmp_path, model, changes, message):
     with pytest.raises(ValueError, match=message):
-        SmallRun(tmp_path, **changes)
+        SmallRun(tmp_path, model=model, **changes)
 
 
 def test_a_preprocessor_is_needed(tmp_path):
-    model = SmallRun(tmp_path).model
+    model = small_model()
     model.preprocessor = None
     with pytest.raises(ValueError, match="`model` must have a preprocessor"):
         TrainingRun(model, tmp_path, epochs=1, average=0.5)
