@@ -9,6 +9,7 @@ from keras_seqzoo.models.word_vectors import WordVectors
 
 SHORT = ("--units", 3, "--epochs", 1, "--batch-size", 2)
 KINDS = {"tag": RecurrentTagger, "classify": RecurrentTextClassifier}
+MORE = {"tag": ("--pieces", "none"), "classify": ()}
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_vectors_say_how_wide_embeddings_are(seqzoo, files, kind):
     common = ("--train", kind, "--valid", kind, "--vectors", "vectors", "--freeze-embeddings")
+    common += MORE[kind]
     result = seqzoo("train", kind, *common, *SHORT, "--out", "new")
     assert result.status == 0, result.errors
     model = KINDS[kind].from_preset("new")
