@@ -9,6 +9,7 @@ from keras_seqzoo.layers.attention_decoder import AttentionDecoder
 from keras_seqzoo.layers.bridge import KINDS, Bridge
 from keras_seqzoo.layers.sharing import serialize_shared
 from keras_seqzoo.layers.stack import Stack
+from keras_seqzoo.layers.time_arrays import padded
 from keras_seqzoo.models.encoder_decoder import Decoder
 
 CONTEXTS = ("initial", "every_step")
@@ -163,7 +164,7 @@ class RecurrentDecoder(Decoder):
                 initial_state=_recurrent_part(state),
                 training=training,
             )
-            return features, {**state, **recurrent, "weights": weights[:, -1]}
+            return features, {**state, **recurrent, "weights": padded(weights, axis=1)[:, -1]}
         if self.context == "every_step":
             context = tf.repeat(state["context"][:, tf.newaxis], tf.shape(sequence)[1], axis=1)
             sequence = tf.concat([sequence, context], axis=-1)

@@ -87,6 +87,12 @@ def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
     assert_close(alone[0], logits[2, :3], atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["dot", "feeding", "every step"])
+def test_a_target_without_tokens_has_no_features(name):
+    logits = task(**COMBINATIONS[name])(inputs(target=TARGET[:, :0]))
+    assert logits.shape == (3, 0, 292)
+
+
 def test_source_order_matters_as_the_direction_says():
     # A reader in one direction ends on what it read last, and so weighs it more.
     backward = backbone(direction="reversed", attention=None)
