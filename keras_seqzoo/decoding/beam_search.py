@@ -78,7 +78,7 @@ class BeamSearch(DecodingStrategy):
         coverage_penalty: Float, at least 0, β. Above 0 it needs `alignment`, and `source_lengths`
             where sources are padded. Wu et al. use 0.2.
         stop: `"exact"` or `"top"`, see above.
-        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+        **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
     Call arguments: those of `DecodingStrategy`. The state has one row per row of the batch; the
         search repeats it.

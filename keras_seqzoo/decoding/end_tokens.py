@@ -1,4 +1,4 @@
-"""The tokens that finish a hypothesis."""
+"""Ids of tokens as arguments: those that finish a hypothesis, and any others."""
 
 import functools
 import operator
@@ -36,6 +36,14 @@ def check_end_tokens(end_token):
 def is_any_of(tokens, ends):
     """Tell which of `tokens`, of any shape, are among the ids `ends`: bool of the same shape."""
     return functools.reduce(operator.or_, (tf.equal(tokens, end) for end in ends))
+
+
+def as_ids(name, ids):
+    """Turn integers into an int32 tensor, or raise a ValueError that names the argument."""
+    ids = tf.convert_to_tensor(ids)
+    if not ids.dtype.is_integer and 0 not in ids.shape:  # of an empty list TensorFlow makes floats
+        raise ValueError(f"`{name}` must be integers, got {ids.dtype.name}.")
+    return tf.cast(ids, tf.int32)
 
 
 def _is_one(end_token):

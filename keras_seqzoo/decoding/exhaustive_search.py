@@ -25,7 +25,7 @@ class ExhaustiveSearch(DecodingStrategy):
     Args:
         length_penalty: see `BeamSearch`.
         n_best: int, at least 1, the number of hypotheses to return per row.
-        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+        **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
     Call arguments: those of `DecodingStrategy`.
 

@@ -21,7 +21,7 @@ class Greedy(DecodingStrategy):
     Where every token is forbidden the row has no hypothesis: length 0, score `-inf`.
 
     Args:
-        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+        **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
     Call arguments: those of `DecodingStrategy`.
 

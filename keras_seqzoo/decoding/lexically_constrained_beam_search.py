@@ -38,8 +38,8 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
             tokens lets a hypothesis hide what a phrase costs behind likely repetitions.
         n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
         coverage_penalty: Float, at least 0, see `BeamSearch`.
-        **kwargs: `stop`, see `BeamSearch`; `constraints` and `max_source_ratio`, see
-            `DecodingStrategy`.
+        **kwargs: `stop`, see `BeamSearch`; `constraints`, `max_source_ratio` and
+            `check_values`, see `DecodingStrategy`.
 
     Call arguments: those of `DecodingStrategy`, `phrases` among them.
 

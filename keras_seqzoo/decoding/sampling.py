@@ -36,7 +36,7 @@ class Sampling(DecodingStrategy):
         min_p: float in [0, 1); 0 leaves all tokens.
         seed: int of at most 32 bits, or `None` for other samples at each call. What is drawn
             depends on the seed and on the place in the batch: all batches share the noise.
-        **kwargs: `constraints` and `max_source_ratio`, see `DecodingStrategy`.
+        **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
     Call arguments: those of `DecodingStrategy`.
 

@@ -33,12 +33,12 @@ class StepFunction:
     """Runs a user's `step` over a flat list of tensors, as a `tf.while_loop` needs it.
 
     The list holds the tensors of the state and then those of the memory; `None` leaves are kept
-    aside. What `step` returns is checked: a float matrix that the end token fits in, and a state of
-    the structure and dtypes of the one it was given.
+    aside. What `step` returns is checked: a matrix that the end tokens fit in, and a state of the
+    structure and dtypes of the one it was given.
 
     Args:
         step: `step(tokens, state) -> (log_probabilities, state)`, or with a memory
-            `step(tokens, state, memory)`.
+            `step(tokens, state, memory)`; see `check_step`.
         state: Nest of tensors whose first dimension is the batch.
         start_tokens: `(B,)` int32 tensor.
         end_tokens: Ids of the end tokens.
@@ -110,13 +110,7 @@ class StepFunction:
     def __call__(self, tokens, leaves):
         """Takes one step: `(rows,)` and a flat state to `(rows, V)` float32 and a flat state."""
         log_probabilities, state = self._step(tokens, *self._pack(leaves))
-        log_probabilities = tf.cast(log_probabilities, tf.float32)
         shape = log_probabilities.shape
-        if shape.rank not in (None, 2):
-            raise ValueError(
-                "`step` must return log probabilities of shape (rows, vocabulary). "
-                f"Received shape {shape}."
-            )
         vocabulary = shape[1] if shape.rank else None
         if vocabulary is not None and any(end >= vocabulary for end in self._end_tokens):
             raise ValueError(

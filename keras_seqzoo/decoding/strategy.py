@@ -7,8 +7,9 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.decoding.checked_step import check_step
 from keras_seqzoo.decoding.constraints import check_constraints, constrain
-from keras_seqzoo.decoding.end_tokens import check_end_tokens
+from keras_seqzoo.decoding.end_tokens import as_ids, check_end_tokens
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.source_ratio import times_source
 from keras_seqzoo.decoding.step_function import StepFunction
@@ -79,6 +80,9 @@ class DecodingStrategy(abc.ABC):
         max_source_ratio: float above 0 or `None`: also limits each row to as many tokens as this
             times its source's (the end token counted in both), rounded up, and to no fewer than a
             prefix has. It needs `source_lengths`.
+        check_values: Bool, for debugging: whether a graph checks at every step that there are as
+            many rows as tokens, that log probabilities are at most 0 and no NaN, and that `prefix`
+            is in the vocabulary. An eager search always does, XLA never.
 
     Call arguments:
         step: The step function.
@@ -111,13 +115,14 @@ class DecodingStrategy(abc.ABC):
         ValueError: If an argument has the wrong shape or value, or `step` returns what does not
             fit it.
         TypeError: If `step` changes a dtype of the state.
+        tf.errors.InvalidArgumentError: If a check of `check_values` fails.
     """
 
     needs_alignment = False  # whether the search itself reads the attention weights
     takes_phrases = False
     needs_static_length = False  # whether `max_length` has to be an int
 
-    def __init__(self, constraints=(), max_source_ratio=None):
+    def __init__(self, constraints=(), max_source_ratio=None, check_values=False):
         self.constraints = check_constraints(constraints)
         if max_source_ratio is not None:
             max_source_ratio = check_number("max_source_ratio", max_source_ratio)
@@ -126,6 +131,7 @@ class DecodingStrategy(abc.ABC):
                     f"`max_source_ratio` must be a number above 0. Received {max_source_ratio}."
                 )
         self.max_source_ratio = max_source_ratio
+        self.check_values = bool(check_values)
 
     def __call__(
         self,
@@ -144,11 +150,12 @@ class DecodingStrategy(abc.ABC):
         shrink=False,
     ):
         """Searches; see the class docstring."""
-        start_tokens = tf.cast(tf.convert_to_tensor(start_tokens), tf.int32)
+        start_tokens = as_ids("start_tokens", start_tokens)
         if start_tokens.shape.rank != 1:
             raise ValueError(
                 f"`start_tokens` must have shape (batch,). Received shape {start_tokens.shape}."
             )
+        step = check_step(step, self.check_values)
         end_tokens = check_end_tokens(end_token)
         pad_token = tf.cast(pad_token, tf.int32)
         if not tf.is_tensor(max_length):
@@ -194,7 +201,7 @@ class DecodingStrategy(abc.ABC):
             step, state = constrain(step, state, self.constraints, task)
             alignment = _inside(alignment)
         if prefix is not None:
-            step, state = force_prefix(step, state, prefix, prefix_mask)
+            step, state = force_prefix(step, state, prefix, prefix_mask, self.check_values)
             alignment = _inside(alignment)
         step = StepFunction(step, state, start_tokens, end_tokens, alignment, memory)
         return self.search(step, task)
@@ -259,6 +266,7 @@ class DecodingStrategy(abc.ABC):
         return {
             "constraints": [keras.saving.serialize_keras_object(x) for x in self.constraints],
             "max_source_ratio": self.max_source_ratio,
+            "check_values": self.check_values,
         }
 
     @classmethod

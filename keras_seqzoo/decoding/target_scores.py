@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from keras_seqzoo.decoding.checked_step import check_step
 from keras_seqzoo.decoding.step_function import StepFunction
 from keras_seqzoo.shapes import dimension
 
@@ -43,7 +44,7 @@ def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
             f"`targets` must have shape (batch, length) with the batch of `start_tokens`, "
             f"{start_tokens.shape}. Received shape {targets.shape}."
         )
-    step = StepFunction(step, state, start_tokens, end_tokens=(), alignment=alignment)
+    step = StepFunction(check_step(step), state, start_tokens, end_tokens=(), alignment=alignment)
     state = step.start()
     length = dimension(targets, 1)
     steps = tf.transpose(targets)  # (L, B)

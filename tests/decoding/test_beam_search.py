@@ -326,8 +326,8 @@ def test_largest_by_chunks_are_those_of_top_k(size, count, seed, ties):
 def test_row_that_is_done_does_not_change_while_others_go_on(max_length):
     # Log probabilities a little above 0, as rounding makes them, would let the live one win.
     def step(tokens, rows):
-        first = tf.math.log([[0.5, 0.4]])
-        later = tf.constant([[-9.0, 0.3]]) if max_length == 3 else tf.constant([[0.3, -9.0]])
+        first = tf.math.log([[0.5, 0.48]])
+        later = tf.constant([[-9.0, 0.09]]) if max_length == 3 else tf.constant([[0.09, -9.0]])
         open_row = tf.constant([[-9.0, 0.0]])
         done_row = tf.where(tokens[:, None] == 2, first, later)
         return tf.where(rows[:, None] == 0, done_row, open_row), rows

@@ -30,6 +30,7 @@ class Constrained:
     def __init__(self, model, change):
         self.model, self.change = model, change
         self.vocabulary, self.end_token = model.vocabulary, model.end_token
+        self.ends = model.ends
         self.is_complete = model.is_complete
 
     def __call__(self, start, prefix):
