@@ -4,11 +4,12 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
 from keras_seqzoo.precision import loop_dtype
 from keras_seqzoo.shapes import dimension
 
 
-class Attention(keras.layers.Layer):
+class Attention(QuantizedParts, keras.layers.Layer):
     """Base class: reads a memory by weights that depend on a query.
 
     ```

@@ -4,13 +4,14 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.input_feeding import run_fed
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
 from keras_seqzoo.layers.recurrent import Recurrent
 from keras_seqzoo.layers.stack import Stack
 from keras_seqzoo.precision import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class AttentionDecoder(keras.layers.Layer):
+class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     """Recurrent layers, an attention over a memory, and the vector that joins both.
 
     With `attend_from="top"` this is the decoder of Luong et al. (2015), equations 5 and 8,
@@ -112,11 +113,15 @@ class AttentionDecoder(keras.layers.Layer):
         self.dropout = dropout
         split = len(layers) if attend_from == "top" else 1
         stack = {"residual": residual, "dropout": dropout, "variational": True}
-        stack |= {"return_sequences": True, "return_state": True, "dtype": self.dtype_policy}
-        self.lower = Stack(layers[:split], name="lower", **stack)
-        self.upper = Stack(layers[split:], name="upper", **stack) if layers[split:] else None
+        stack |= {"return_sequences": True, "return_state": True}
+
+        def part(name, layers):
+            return Stack(layers, dtype=self.part_policy(name), name=name, **stack)
+
+        self.lower = part("lower", layers[:split])
+        self.upper = part("upper", layers[split:]) if layers[split:] else None
         self.join = keras.layers.Dense(
-            units, activation="tanh", dtype=self.dtype_policy, name="join"
+            units, activation="tanh", dtype=self.part_policy("join"), name="join"
         )
         variational = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
         self.context_dropout = keras.layers.Dropout(dropout, name="context_dropout", **variational)

@@ -6,11 +6,12 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.attention import masked_softmax
 from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
 from keras_seqzoo.precision import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class AttentionPooling(keras.layers.Layer):
+class AttentionPooling(QuantizedParts, keras.layers.Layer):
     """Pools the valid steps of a sequence by weights that it learns.
 
         a_t    = softmax_t(vᵀ tanh(W h_t + b))
@@ -53,7 +54,10 @@ class AttentionPooling(keras.layers.Layer):
                 f"`sequence` needs the shape (batch, time, features), got {tuple(sequence_shape)}"
             )
         self.hidden = keras.layers.Dense(
-            self.units or sequence_shape[-1], "tanh", dtype=self.dtype_policy, name="hidden"
+            self.units or sequence_shape[-1],
+            "tanh",
+            dtype=self.part_policy("hidden"),
+            name="hidden",
         )
         self.hidden.build(sequence_shape)
         self.vector = self.add_weight(name="vector", shape=(self.hidden.units, 1))

@@ -38,11 +38,9 @@ class BahdanauAttention(Attention):
         check_units(units)
         super().__init__(**kwargs)
         self.units = units
-        self.query_projection = keras.layers.Dense(
-            units, use_bias=False, dtype=self.dtype_policy, name="query_projection"
-        )
-        self.memory_projection = keras.layers.Dense(
-            units, use_bias=False, dtype=self.dtype_policy, name="memory_projection"
+        self.query_projection, self.memory_projection = (
+            keras.layers.Dense(units, use_bias=False, dtype=self.part_policy(name), name=name)
+            for name in ("query_projection", "memory_projection")
         )
 
     def build(self, query_shape, memory_shape):
@@ -62,13 +60,18 @@ class BahdanauAttention(Attention):
                 f"`keys` needs {self.units} features, the `units` of the layer, "
                 f"but has the shape {tuple(keys.shape)}"
             )
-        # Not tensordot (nor Dense, which calls it): in a loop where shapes are open, XLA refuses
-        # its gradient.
-        kernel = tf.cast(self.query_projection.kernel, query.dtype)
-        query = tf.einsum("btq,qu->btu", query, kernel)[:, :, tf.newaxis]
+        query = self._project_query(query)[:, :, tf.newaxis]
         hidden = tf.tanh(query + keys[:, tf.newaxis])  # (batch, time, steps, units)
         vector = tf.cast(self.vector[:, 0], hidden.dtype)
         return tf.einsum("btsu,u->bts", hidden, vector)
+
+    def _project_query(self, query):
+        if self.query_projection.quantization_mode is not None:
+            return self.query_projection(query)
+        # Not tensordot (nor Dense, which calls it): in a loop where shapes are open, XLA refuses
+        # its gradient.
+        kernel = tf.cast(self.query_projection.kernel, query.dtype)
+        return tf.einsum("btq,qu->btu", query, kernel)
 
     def get_config(self):
         """Give the constructor arguments."""

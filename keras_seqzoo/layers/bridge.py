@@ -3,11 +3,13 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
+
 KINDS = ("tanh", "copy")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class Bridge(keras.layers.Layer):
+class Bridge(QuantizedParts, keras.layers.Layer):
     """Makes the initial states of a decoder from the final states of an encoder.
 
     `kind="tanh"` combines the final states of the encoder's last layer; with a bidirectional one
@@ -49,16 +51,15 @@ class Bridge(keras.layers.Layer):
         self.projections = []
         if kind == "tanh":
             self.projections = [
-                [
-                    keras.layers.Dense(
-                        size, "tanh", dtype=self.dtype_policy, name=f"layer_{depth}_state_{index}"
-                    )
-                    for index, size in enumerate(sizes)
-                ]
+                [self._projection(size, depth, index) for index, size in enumerate(sizes)]
                 for depth, sizes in enumerate(self.state_sizes)
             ]
         # TensorFlow finds what a SavedModel needs in flat lists only. (Named to come second.)
         self.projections_in_a_row = [layer for layers in self.projections for layer in layers]
+
+    def _projection(self, size, depth, index):
+        name = f"layer_{depth}_state_{index}"
+        return keras.layers.Dense(size, "tanh", dtype=self.part_policy(name), name=name)
 
     def build(self, states_shape):
         """Build the projections for the encoder's last layer."""

@@ -9,12 +9,13 @@ from keras_seqzoo.layers import pooling
 from keras_seqzoo.layers.attention_pooling import AttentionPooling
 from keras_seqzoo.layers.k_max_pooling import KMaxPooling
 from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
 
 POOLINGS = (*pooling.MODES, "attention", "k-max")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class ClassifierHead(keras.layers.Layer):
+class ClassifierHead(QuantizedParts, keras.layers.Layer):
     """Pools a sequence and scores classes with a feed-forward network.
 
         pooled = [pool_1(h_1 .. h_n); pool_2(h_1 .. h_n); ...]
@@ -70,13 +71,15 @@ class ClassifierHead(keras.layers.Layer):
         self.hidden = None
         if hidden_units is not None:
             self.hidden = keras.layers.Dense(
-                hidden_units, "relu", dtype=self.dtype_policy, name="hidden"
+                hidden_units, "relu", dtype=self.part_policy("hidden"), name="hidden"
             )
-        self.scores = keras.layers.Dense(num_classes, dtype="float32", name="scores")
+        self.scores = keras.layers.Dense(
+            num_classes, dtype=self.part_policy("scores", "float32"), name="scores"
+        )
 
     def _pool(self, name):
         if name == "attention":
-            return AttentionPooling(dtype=self.dtype_policy, name=name)
+            return AttentionPooling(dtype=self.part_policy(name), name=name)
         if name == "k-max":
             return KMaxPooling(self.k, dtype=self.dtype_policy, name=name)
         return pooling.SequencePooling(name, dtype=self.dtype_policy, name=name)

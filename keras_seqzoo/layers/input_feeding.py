@@ -1,6 +1,5 @@
 """The loop of a decoder whose last output is an input of the next step."""
 
-import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.affine import AffineCell
@@ -57,7 +56,7 @@ def _has_kernel(decoder):
         isinstance(layer.cell, AffineCell)
         and type(layer.cell).project is AffineCell.project
         and layer.cell.own_kernel_step() is not None
-        and not isinstance(decoder.join.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy)
+        and decoder.join.quantization_mode is None
         and not (layer.dropout or layer.recurrent_dropout or layer.zoneout)
         and type(attention) is LuongAttention
         and attention.score != "concat"

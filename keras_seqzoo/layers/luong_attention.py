@@ -69,7 +69,7 @@ class LuongAttention(Attention):
             self.kernel = self.add_weight(name="kernel", shape=(query_depth, memory_depth))
         if self.score == "concat":
             self.network = BahdanauAttention(
-                self.units or query_depth, dtype=self.dtype_policy, name="network"
+                self.units or query_depth, dtype=self.part_policy("network"), name="network"
             )
             self.network.build(query_shape, memory_shape)
 

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_rate
 from keras_seqzoo.layers.bidirectional import Bidirectional
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
 from keras_seqzoo.layers.recurrent import Recurrent
 from keras_seqzoo.layers.scan import time_major
 from keras_seqzoo.layers.sequence import SequenceLayer
@@ -12,7 +13,7 @@ from keras_seqzoo.layers.time_arrays import padded
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class Stack(SequenceLayer):
+class Stack(QuantizedParts, SequenceLayer):
     """Runs recurrent layers on top of each other, each over the outputs of the one below.
 
     `x_{l+1} = layer_l(dropout(x_l))`, or with `residual`
@@ -135,11 +136,9 @@ class Stack(SequenceLayer):
                 layer.build((batch, time, size))
             projection = None
             if self.residual and size != layer.output_size:
+                name = f"projection_{index}"
                 projection = keras.layers.Dense(
-                    layer.output_size,
-                    use_bias=False,
-                    dtype=self.dtype_policy,
-                    name=f"projection_{index}",
+                    layer.output_size, use_bias=False, dtype=self.part_policy(name), name=name
                 )
                 projection.build((batch, time, size))
             projections.append(projection)

@@ -3,11 +3,12 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.quantized_parts import QuantizedParts, embedding_matrix
 from keras_seqzoo.layers.sharing import serialize_shared
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class TiedSoftmax(keras.layers.Layer):
+class TiedSoftmax(QuantizedParts, keras.layers.Layer):
     """Scores every token of a vocabulary by the embedding that the model reads it with.
 
     ```
@@ -64,7 +65,7 @@ class TiedSoftmax(keras.layers.Layer):
             self.projection = keras.layers.Dense(
                 self.embedding.output_dim,
                 use_bias=False,
-                dtype=self.dtype_policy,
+                dtype=self.part_policy("projection"),
                 name="projection",
             )
             self.projection.build(hidden_shape)
@@ -80,7 +81,7 @@ class TiedSoftmax(keras.layers.Layer):
         """Compute the logits; see the class."""
         if self.projection is not None:
             hidden = self.projection(hidden)
-        matrix = tf.cast(self.embedding.embeddings, self.compute_dtype)
+        matrix = tf.cast(embedding_matrix(self.embedding), self.compute_dtype)
         # One matmul of rank 2 reads the matrix as it lies, without a transposed copy.
         flat = tf.reshape(hidden, (-1, self.embedding.output_dim))
         logits = tf.cast(tf.matmul(flat, matrix, transpose_b=True), tf.float32)
@@ -106,7 +107,8 @@ class TiedSoftmax(keras.layers.Layer):
         if self.projection is not None:
             hidden = self.projection(hidden)
         bias = self.bias if self.use_bias else None
-        return tf.cast(hidden, self.compute_dtype), self.embedding.embeddings, bias, True
+        features = tf.cast(hidden, self.compute_dtype)
+        return features, embedding_matrix(self.embedding), bias, True
 
     def compute_output_shape(self, hidden_shape):
         """Replace the features by the vocabulary."""

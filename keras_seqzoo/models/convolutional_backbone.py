@@ -6,11 +6,15 @@ import keras_hub
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.backbone_parts import token_inputs
 from keras_seqzoo.models.convolutional_encoder import ConvolutionalEncoder
+from keras_seqzoo.models.low_rank_adaptation import LowRankAdaptation
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.zoo.named_presets import NamedPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class ConvolutionalBackbone(NamedPresets, keras_hub.models.Backbone):
+class ConvolutionalBackbone(
+    LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone
+):
     """Reads tokens with convolutions of several widths beside each other.
 
     `ConvolutionalEncoder` holds the equations.

@@ -3,8 +3,10 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
 
-class Encoder(keras.layers.Layer):
+
+class Encoder(QuantizedParts, keras.layers.Layer):
     """Base class of encoders: a source sequence to a memory and a final state.
 
     A subclass implements `call`. Masks are passed by argument, so none is attached to the memory.
@@ -28,7 +30,7 @@ class Encoder(keras.layers.Layer):
         return None
 
 
-class Decoder(keras.layers.Layer):
+class Decoder(QuantizedParts, keras.layers.Layer):
     """Base class of decoders: target tokens and a state to features and the next state.
 
     A subclass implements `init_state`, `call` (all steps at once, for teacher forcing) and `step`

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_labelled, list_of_texts
 from keras_seqzoo.models.label_names import LabelNames
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.text_labels import TextLabels
 from keras_seqzoo.tokenizers.lookup_tables import string_table
@@ -26,7 +27,7 @@ PRONOUNS = ("i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class FeatureTextClassifier(Recompilation, TextLabels, keras.Model):
+class FeatureTextClassifier(QuantizedModel, Recompilation, TextLabels, keras.Model):
     """Labels texts by six counts, with a feed-forward network.
 
         h = ReLU(W x + b),    P(label | text) = softmax(U h + c)

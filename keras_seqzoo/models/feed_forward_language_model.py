@@ -6,10 +6,13 @@ from keras_seqzoo.checks import check_integer, check_rate
 from keras_seqzoo.layers import TiedSoftmax
 from keras_seqzoo.models.fixed_context_language_model import FixedContextLanguageModel
 from keras_seqzoo.models.next_token_training import NextTokenTraining
+from keras_seqzoo.models.quantized_model import QuantizedModel
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, keras.Model):
+class FeedForwardLanguageModel(
+    QuantizedModel, NextTokenTraining, FixedContextLanguageModel, keras.Model
+):
     """Predicts a token from the embeddings of the n - 1 before it.
 
         x = [C(w_{t-n+1}); ... ; C(w_{t-1})]

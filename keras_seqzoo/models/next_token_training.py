@@ -175,8 +175,8 @@ def _is_linear(layer):
     if not layer.built or layer.activity_regularizer is not None:
         return False
     if type(layer) in (keras.layers.Dense, VocabularyProjection):
-        is_quantized = isinstance(layer.dtype_policy, keras.dtype_policies.QuantizedDTypePolicy)
-        return layer.activation is keras.activations.linear and not is_quantized
+        is_plain = layer.quantization_mode is None
+        return layer.activation is keras.activations.linear and is_plain
     return type(layer) is TiedSoftmax
 
 

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import LSTM, Bidirectional, ParallelConvolution, SequencePooling
+from keras_seqzoo.layers.quantized_parts import QuantizedParts
 
 KINDS = ("lstm", "convolution")
 
@@ -14,7 +15,7 @@ COUNTS = [part << octave for octave in range(26) for part in (2, 3)]
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class PieceEncoder(keras.layers.Layer):
+class PieceEncoder(QuantizedParts, keras.layers.Layer):
     """Reads each word of a sentence by its pieces: characters, or subwords.
 
     "lstm": the last states of an LSTM in both directions (Ling et al. 2015, "Finding function in
@@ -58,7 +59,7 @@ class PieceEncoder(keras.layers.Layer):
         self.kind = kind
         options = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(
-            vocabulary_size, embedding_dim, name="embedding", **options
+            vocabulary_size, embedding_dim, dtype=self.part_policy("embedding"), name="embedding"
         )
         if kind == "lstm":
             self.reader = Bidirectional(LSTM(units // 2, **options), name="reader")

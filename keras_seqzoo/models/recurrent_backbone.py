@@ -6,12 +6,14 @@ import keras_hub
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import Bidirectional
 from keras_seqzoo.models.backbone_parts import CELLS, token_embedding, token_inputs
+from keras_seqzoo.models.low_rank_adaptation import LowRankAdaptation
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.zoo.named_presets import NamedPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentBackbone(NamedPresets, keras_hub.models.Backbone):
+class RecurrentBackbone(LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone):
     """Reads tokens with a stack of recurrent layers, from left to right or in both directions.
 
     `h_t = layers(x_1 .. x_t)` with `x_t = E[w_t]`: Elman's network (Elman 1990, Finding

@@ -93,10 +93,10 @@ class RecurrentDecoder(Decoder):
         self.residual = residual
         self.dropout = dropout
         state_sizes = [layer.cell.state_sizes for layer in self.recurrent_layers]
-        self.bridge = Bridge(state_sizes, bridge, dtype=self.dtype_policy, name="bridge")
+        self.bridge = Bridge(state_sizes, bridge, dtype=self.part_policy("bridge"), name="bridge")
         options = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
         self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", **options)
-        shared = {"residual": residual, "dropout": dropout, "dtype": self.dtype_policy}
+        shared = {"residual": residual, "dropout": dropout}
         if attention is not None:
             if attention_units is None:
                 attention_units = self.recurrent_layers[-1].output_size
@@ -106,6 +106,7 @@ class RecurrentDecoder(Decoder):
                 attention_units,
                 input_feeding=input_feeding,
                 attend_from=attend_from,
+                dtype=self.part_policy("attention_decoder"),
                 name="attention_decoder",
                 **shared,
             )
@@ -115,6 +116,7 @@ class RecurrentDecoder(Decoder):
                 variational=True,
                 return_sequences=True,
                 return_state=True,
+                dtype=self.part_policy("stack"),
                 name="stack",
                 **shared,
             )

@@ -84,7 +84,7 @@ class RecurrentEncoder(Encoder):
             variational=variational,
             return_sequences=True,
             return_state=True,
-            dtype=self.dtype_policy,
+            dtype=self.part_policy("stack"),
             name="stack",
         )
 

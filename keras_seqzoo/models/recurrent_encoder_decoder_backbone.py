@@ -8,6 +8,8 @@ from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
 from keras_seqzoo.models.backbone_parts import CELLS, token_embedding, token_inputs
 from keras_seqzoo.models.encoder_decoder import TeacherForcing
+from keras_seqzoo.models.low_rank_adaptation import LowRankAdaptation
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.models.recurrent_decoder import RecurrentDecoder
 from keras_seqzoo.models.recurrent_encoder import RecurrentEncoder
 from keras_seqzoo.zoo.named_presets import NamedPresets
@@ -17,7 +19,9 @@ ATTENTIONS = ("dot", "general", "concat", "bahdanau")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentEncoderDecoderBackbone(NamedPresets, keras_hub.models.Backbone):
+class RecurrentEncoderDecoderBackbone(
+    LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone
+):
     """A recurrent encoder and a recurrent decoder, with or without attention.
 
     The encoder reads the source forward, reversed (Sutskever et al., 2014) or in both directions;

@@ -13,6 +13,7 @@ from keras_seqzoo.models.generation import Generation
 from keras_seqzoo.models.label_log_probabilities import label_log_probabilities
 from keras_seqzoo.models.language_model import LanguageModel
 from keras_seqzoo.models.next_token_training import NextTokenTraining
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.models.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.recurrent_language_model_preprocessor import (
     RecurrentLanguageModelPreprocessor,
@@ -26,6 +27,7 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 class RecurrentLanguageModel(
     NamedTaskPresets,
     StringsOrIds,
+    QuantizedModel,
     StreamTraining,
     NextTokenTraining,
     TracedFunctions,

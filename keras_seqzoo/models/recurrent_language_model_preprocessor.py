@@ -52,6 +52,11 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
         refuse_packing("tokenizer", tokenizer, "the preprocessor adds and cuts")
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
 
+    def build(self, input_shape):
+        """Make the packer of prompts, which `call` does not use."""
+        super().build(input_shape)
+        self.packer.build(input_shape)
+
     def call(self, x, y=None, sample_weight=None, sequence_length=None, training=False):
         """Tokenize sentences for training; see the class."""
         length = sequence_length or self.sequence_length

@@ -9,6 +9,7 @@ from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.encoder_decoder import EncoderDecoder
 from keras_seqzoo.models.generation import Generation
 from keras_seqzoo.models.next_token_training import NextTokenTraining
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.models.recurrent_encoder_decoder_backbone import (
     RecurrentEncoderDecoderBackbone,
 )
@@ -22,6 +23,7 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 class RecurrentSeq2SeqLM(
     NamedTaskPresets,
     StringsOrIds,
+    QuantizedModel,
     TextTranslation,
     NextTokenTraining,
     Generation,

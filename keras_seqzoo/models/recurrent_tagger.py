@@ -11,6 +11,7 @@ from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
 from keras_seqzoo.layers.iob2 import is_iob2
 from keras_seqzoo.metrics import tag_accuracy
 from keras_seqzoo.models.label_names import count_labels
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.recurrent_tagger_backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.recurrent_tagger_preprocessor import (
@@ -24,7 +25,12 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentTagger(
-    NamedTaskPresets, StringsOrIds, TracedFunctions, Recompilation, keras_hub.models.Task
+    NamedTaskPresets,
+    StringsOrIds,
+    QuantizedModel,
+    TracedFunctions,
+    Recompilation,
+    keras_hub.models.Task,
 ):
     """Gives each word of a sentence a tag.
 

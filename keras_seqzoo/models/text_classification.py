@@ -9,6 +9,7 @@ from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.length_buckets import sort_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.label_names import count_labels
+from keras_seqzoo.models.quantized_model import QuantizedModel
 from keras_seqzoo.models.recompilation import Recompilation
 from keras_seqzoo.models.strings_or_ids import StringsOrIds
 from keras_seqzoo.models.text_labels import TextLabels
@@ -19,6 +20,7 @@ from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 class TextClassification(
     NamedTaskPresets,
     StringsOrIds,
+    QuantizedModel,
     TracedFunctions,
     Recompilation,
     TextLabels,

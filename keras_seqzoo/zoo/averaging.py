@@ -34,7 +34,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
 
     Raises:
         ValueError: if there are not two presets, one is missing or no task, or they differ in more
-            than weights; if the folder is not empty.
+            than weights; if they are quantized; if the folder is not empty.
 
     Example:
     ```python
@@ -58,6 +58,11 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
                 f"{str(folders[0])!r} and {str(folder)!r} differ."
             )
     model = task.from_preset(str(folders[0]))
+    quantized = [layer.path for layer in model._flatten_layers() if layer.quantization_mode]
+    if quantized:
+        raise ValueError(
+            f"`presets` must not be quantized, but {str(folders[0])!r} is, as in {quantized[0]}."
+        )
     sums = [np.array(weight, "float64") for weight in model.get_weights()]
     for folder in folders[1:]:
         for total, weight in zip(sums, task.from_preset(str(folder)).get_weights(), strict=True):

@@ -37,7 +37,7 @@ def save_preset(model, directory, dtype="float16", metadata=None):
         model: a KerasHub task or backbone, such as a `RecurrentSeq2SeqLM`.
         directory: path of the folder; it is made if there is none.
         dtype: `"float16"` (half the size, 11 significant bits) or `"float32"`, of the weights on
-            disk.
+            disk. Layers that are quantized keep what they have.
         metadata: a dict that JSON can hold, added to the preset's `metadata.json`; it is what
             `list_presets` gives. `description` should be one line.
 
@@ -102,7 +102,9 @@ def _rewrite_weights(path, dtype):
                 copied = target.require_group(name)
             else:
                 values = item[()]
-                if values.dtype.kind == "f":
+                # Scales of quantized weights, which lie beside them, are out of any narrow range.
+                quantized = any(other.dtype == "int8" for other in _arrays(item.parent))
+                if values.dtype.kind == "f" and not quantized:
                     values = _narrow(values, dtype, name)
                 options = {}
                 if values.size and values.ndim:  # HDF5 compresses nothing else
@@ -113,6 +115,10 @@ def _rewrite_weights(path, dtype):
         target.attrs.update(source.attrs)
         source.visititems(copy)
     os.replace(target_path, path)
+
+
+def _arrays(group):
+    return [item for item in group.values() if isinstance(item, h5py.Dataset)]
 
 
 def _narrow(values, dtype, name):

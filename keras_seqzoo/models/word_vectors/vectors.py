@@ -163,8 +163,12 @@ class WordVectors:
             int, how many rows were set.
 
         Raises:
-            ValueError: if the sizes differ.
+            ValueError: if the sizes differ, or the layer is quantized or has a low-rank update.
         """
+        if embedding.quantization_mode is not None or embedding.lora_enabled:
+            raise ValueError(
+                "`embedding` must be neither quantized nor have a low-rank update: fill it before."
+            )
         tokens = tokenizer.get_vocabulary()
         shape = (len(tokens), self.matrix.shape[1])
         if tuple(embedding.embeddings.shape) != shape:

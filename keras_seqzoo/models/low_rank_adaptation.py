@@ -1,0 +1,106 @@
+"""Training of a few weights beside those of a backbone, which stay as they are."""
+
+import h5py
+import numpy as np
+
+ENDING = ".lora.h5"
+
+
+class LowRankAdaptation:
+    """Mixin, before the KerasHub class, of backbones: low-rank updates of matrices (LoRA).
+
+        W' = W + (alpha / rank) A B
+
+    (Hu et al. 2022, LoRA: Low-rank adaptation of large language models), with A and B trained in
+    place of W. The layers that can have it are Keras' own: embeddings, so an output layer tied to
+    one too, dense layers and convolutions. Kernels of recurrent cells can not, and are frozen.
+    """
+
+    def default_lora_layer_names(self):
+        """Return the names of the layers that `enable_lora` changes by default: all that can."""
+        return sorted({layer.name for layer in self._adaptable_layers()})
+
+    def enable_lora(self, rank, target_layer_names=None):
+        """Freeze all weights and give layers low-rank updates, which are zero at first.
+
+        A model that has the backbone is to be compiled anew before it is trained. Files of the
+        whole model and presets hold the sums W'.
+
+        Args:
+            rank: int, columns of A and rows of B.
+            target_layer_names: list of strings, or `None` for `default_lora_layer_names()`.
+
+        Raises:
+            ValueError: if there is no such layer, or one has an update already.
+        """
+        names = self.default_lora_layer_names()
+        wanted = names if target_layer_names is None else list(target_layer_names)
+        unknown = sorted(set(wanted) - set(names))
+        if unknown or not wanted:
+            raise ValueError(
+                f"`target_layer_names` must be names of layers that can have a low-rank update, "
+                f"{', '.join(names)}, got {', '.join(unknown) or 'none'}."
+            )
+        if self._adapted_layers():
+            raise ValueError("`enable_lora` must be called once, but there are updates already.")
+        super().enable_lora(rank, wanted)
+        for layer in self._adapted_layers():
+            for weight in layer.weights:
+                weight.trainable = weight.name.startswith("lora_")  # not the bias
+
+    def save_lora_weights(self, filepath):
+        """Write the low-rank updates alone to a file.
+
+        Args:
+            filepath: path that ends in `.lora.h5`.
+
+        Raises:
+            ValueError: if there are none, or for another ending.
+        """
+        layers = self._adapted_layers()
+        if not layers:
+            raise ValueError("`save_lora_weights` needs `enable_lora(rank)` before it.")
+        if not str(filepath).endswith(ENDING):
+            raise ValueError(f"`filepath` must end in {ENDING}, got {str(filepath)!r}.")
+        with h5py.File(filepath, "w") as file:
+            file.attrs["rank"] = layers[0].lora_rank
+            file.attrs["layers"] = [layer.path for layer in layers]
+            for layer in layers:
+                for weight in _low_rank_weights(layer):
+                    file[f"{layer.path}/{weight.name}"] = np.array(weight)
+
+    def load_lora_weights(self, filepath):
+        """Read low-rank updates from a file of `save_lora_weights`, and make them if need be.
+
+        Args:
+            filepath: path of the file.
+
+        Raises:
+            ValueError: if the file has updates of other layers, or of another rank.
+        """
+        with h5py.File(filepath) as file:
+            rank, paths = int(file.attrs["rank"]), list(file.attrs["layers"])
+            if not self._adapted_layers():
+                self.enable_lora(rank, {path.split("/")[-1] for path in paths})
+            layers = self._adapted_layers()
+            own = [layer.path for layer in layers]
+            if own != paths or layers[0].lora_rank != rank:
+                raise ValueError(
+                    f"`filepath` must have updates of rank {layers[0].lora_rank} of the layers "
+                    f"{', '.join(own)}, but {str(filepath)!r} has those of rank {rank} of "
+                    f"{', '.join(paths)}."
+                )
+            for layer in layers:
+                for weight in _low_rank_weights(layer):
+                    weight.assign(file[f"{layer.path}/{weight.name}"][()])
+
+    def _adaptable_layers(self):
+        layers = self._flatten_layers(include_self=False)
+        return [layer for layer in layers if hasattr(layer, "enable_lora") and layer.weights]
+
+    def _adapted_layers(self):
+        return [layer for layer in self._adaptable_layers() if layer.lora_enabled]
+
+
+def _low_rank_weights(layer):
+    return [weight for weight in layer.weights if weight.name.startswith("lora_")]
