@@ -16,7 +16,7 @@ from tests.models import small
 from tests.models import test_recurrent_language_model as language_model
 from tests.models import test_recurrent_tagger as tagger
 from tests.models import test_recurrent_text_classifier as classifier
-from tests.serving.fresh_server import answers_of
+from tests.serving.fresh_server import outputs_of
 
 IDS = np.array([[2, 5, 6, 7], [2, 8, 5, 6]], "int32")
 
@@ -197,8 +197,7 @@ def test_exported_models_answer_as_quantized_ones(tmp_path):
     floats = [score for score, _ in model.score(texts)]
     quantize(model, mode="int8")
     path = export_language_model(model, tmp_path / "model")
-    call = ["score", {"text": [text.encode().hex() for text in texts]}]
-    (answer,) = answers_of([[path, [call]]])[0]["v1"]
+    answer = outputs_of(path, texts, "score")
     expected = [score for score, _ in model.score(texts)]
     np.testing.assert_allclose(answer["log_probability"], expected, rtol=1e-5)
     assert 0 < np.abs(np.subtract(floats, expected)).max() < 0.1
