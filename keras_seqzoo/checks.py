@@ -4,6 +4,24 @@ import math
 import numbers
 
 
+class ItemError(ValueError):
+    """One of the items of an argument, such as a text or a sentence, is wrong.
+
+    Args:
+        argument: string, the name of the argument.
+        kind: string, what an item is called.
+        number: int, that of the item, from 1.
+        problem: string.
+    """
+
+    def __init__(self, argument, kind, number, problem):
+        super().__init__(f"`{argument}`, {kind} {number}: {problem}")
+        self.argument = argument
+        self.kind = kind
+        self.number = number
+        self.problem = problem
+
+
 def check_integer(name, value, minimum):
     """Returns `value` as an int, or raises a ValueError that names what is needed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:

@@ -17,6 +17,7 @@ from keras_seqzoo.cli.average import EXAMPLES as AVERAGE_EXAMPLES
 from keras_seqzoo.cli.average import average
 from keras_seqzoo.cli.classify import EXAMPLES as CLASSIFY_EXAMPLES
 from keras_seqzoo.cli.classify import classify
+from keras_seqzoo.cli.commands import Command
 from keras_seqzoo.cli.evaluate import EXAMPLES as EVALUATE_EXAMPLES
 from keras_seqzoo.cli.evaluate import evaluate
 from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
@@ -62,7 +63,7 @@ INTERRUPTED = 130
 USAGE_ERRORS = typer.BadParameter.__mro__[1]
 
 # Plain help and errors of one line: they go to logs and pipes as well as to screens.
-SETTINGS = {"add_completion": False, "rich_markup_mode": None, "no_args_is_help": True}
+SETTINGS = {"rich_markup_mode": None, "no_args_is_help": True}
 
 app = typer.Typer(
     name=PROGRAM,
@@ -76,28 +77,28 @@ train = typer.Typer(
     **SETTINGS,
 )
 
-app.command("list")(list_names)
+app.command("list", cls=Command)(list_names)
 app.command("translate", cls=SectionedCommand, epilog=TRANSLATE_EXAMPLES)(translate)
-app.command("classify", epilog=CLASSIFY_EXAMPLES)(classify)
-app.command("tag", epilog=TAG_EXAMPLES)(tag)
-app.command("evaluate", epilog=EVALUATE_EXAMPLES)(evaluate)
-app.command("score", epilog=SCORE_EXAMPLES)(score)
-app.command("align", epilog=ALIGN_EXAMPLES)(align)
-app.command("lexicon", epilog=LEXICON_EXAMPLES)(lexicon)
-app.command("rescore", epilog=RESCORE_EXAMPLES)(rescore)
-app.command("generate", epilog=GENERATE_EXAMPLES)(generate)
-app.command("tokenize", epilog=TOKENIZE_EXAMPLES)(tokenize)
-app.command("similar", epilog=SIMILAR_EXAMPLES)(similar)
-app.command("average", epilog=AVERAGE_EXAMPLES)(average)
-app.command("export", epilog=EXPORT_EXAMPLES)(export)
+app.command("classify", cls=Command, epilog=CLASSIFY_EXAMPLES)(classify)
+app.command("tag", cls=Command, epilog=TAG_EXAMPLES)(tag)
+app.command("evaluate", cls=Command, epilog=EVALUATE_EXAMPLES)(evaluate)
+app.command("score", cls=Command, epilog=SCORE_EXAMPLES)(score)
+app.command("align", cls=Command, epilog=ALIGN_EXAMPLES)(align)
+app.command("lexicon", cls=Command, epilog=LEXICON_EXAMPLES)(lexicon)
+app.command("rescore", cls=Command, epilog=RESCORE_EXAMPLES)(rescore)
+app.command("generate", cls=Command, epilog=GENERATE_EXAMPLES)(generate)
+app.command("tokenize", cls=Command, epilog=TOKENIZE_EXAMPLES)(tokenize)
+app.command("similar", cls=Command, epilog=SIMILAR_EXAMPLES)(similar)
+app.command("average", cls=Command, epilog=AVERAGE_EXAMPLES)(average)
+app.command("export", cls=Command, epilog=EXPORT_EXAMPLES)(export)
 app.add_typer(train, name="train")
-train.command("translate", epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)
-train.command("lm", epilog=TRAIN_LM_EXAMPLES)(train_lm)
-train.command("classify", epilog=TRAIN_CLASSIFY_EXAMPLES)(train_classify)
-train.command("tag", epilog=TRAIN_TAG_EXAMPLES)(train_tag)
-train.command("ngram", epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
-train.command("tokenizer", epilog=TRAIN_TOKENIZER_EXAMPLES)(train_tokenizer)
-train.command("vectors", epilog=TRAIN_VECTORS_EXAMPLES)(train_vectors)
+train.command("translate", cls=Command, epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)
+train.command("lm", cls=Command, epilog=TRAIN_LM_EXAMPLES)(train_lm)
+train.command("classify", cls=Command, epilog=TRAIN_CLASSIFY_EXAMPLES)(train_classify)
+train.command("tag", cls=Command, epilog=TRAIN_TAG_EXAMPLES)(train_tag)
+train.command("ngram", cls=Command, epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
+train.command("tokenizer", cls=Command, epilog=TRAIN_TOKENIZER_EXAMPLES)(train_tokenizer)
+train.command("vectors", cls=Command, epilog=TRAIN_VECTORS_EXAMPLES)(train_vectors)
 
 
 def _show_version(wanted):

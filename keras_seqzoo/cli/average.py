@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from keras_seqzoo.cli.train_options import Description
 from keras_seqzoo.zoo import average_presets
 
 EXAMPLES = """\b
@@ -19,9 +20,7 @@ def average(
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the new preset: new or empty.")
     ],
-    description: Annotated[
-        str, typer.Option(metavar="TEXT", help="One line about it, kept with it.")
-    ] = "Average of presets.",
+    description: Description = "Average of presets.",
 ):
     """Make one preset of several: the mean of their weights.
 

@@ -27,6 +27,7 @@ from keras_seqzoo.cli.search_strategy import make_strategy
 from keras_seqzoo.cli.tag import load_tagger
 from keras_seqzoo.cli.train_tag import Column, refuse_column
 from keras_seqzoo.data import read_labelled_texts, read_parallel, read_tagged_sentences
+from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.metrics import (
     class_report,
     confusion_matrix,
@@ -41,14 +42,14 @@ from keras_seqzoo.plots import check_figure_path, plot_confusion
 
 EXAMPLES = """\b
 Examples:
-  seqzoo evaluate --preset gru_attention_multi30k_en_fr --source some.en --reference some.fr
+  seqzoo evaluate --preset gru_attention_multi30k_en_fr --source some.en --target some.fr
   seqzoo evaluate --preset my-classifier --test test.tsv --confusion confusion.png
   seqzoo evaluate --preset my-tagger --test test.conllu
 """
 
 
 # Options by what they go with.
-TRANSLATION = ("source", "reference", "beam", "length_penalty", "lowercase", "max_length")
+TRANSLATION = ("source", "target", "beam", "length_penalty", "lowercase", "max_length")
 TRANSLATION += ("bleu_tokenizer", "max_source_ratio", "progress")
 TAGGING = ("column", "entities")
 
@@ -57,7 +58,7 @@ def evaluate(
     context: typer.Context,
     preset: Presets,
     source: SourceFile | None = None,
-    reference: TargetFile | None = None,
+    target: TargetFile | None = None,
     test: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Texts with labels or tags, see `seqzoo train`."),
@@ -101,13 +102,13 @@ def evaluate(
             _evaluate_classifier(preset[0], test, batch_size, confusion)
         return
     refuse_given(context, ("test", "confusion"), "goes with a preset that classifies or tags")
-    for name, given in (("--source", source), ("--reference", reference)):
+    for name, given in (("--source", source), ("--target", target)):
         if given is None:
             raise ValueError(f"{name} is needed by a preset that translates")
     strategy = make_strategy(beam, length_penalty, max_source_ratio=max_source_ratio)
-    sources, references = read_parallel(source, reference)
+    sources, references = read_parallel(source, target)
     if not sources:
-        raise ValueError(f"--source and --reference need at least one line, {source} has none")
+        raise ValueError(f"--source and --target need at least one line, {source} has none")
     model = load_translation_models(preset)
     check_lengths(model, sources, place=f"{source}, line")
     line = ProgressLine("translated", total=len(sources), enabled=progress)
@@ -134,13 +135,13 @@ def _check_labelling(presets, test, confusion):
     if test is None:
         raise ValueError("--test is needed by a preset that classifies or tags")
     if confusion is not None:
-        check_figure_path(confusion)
+        check_new_file(check_figure_path(confusion))
 
 
 def _evaluate_classifier(preset, test, batch_size, confusion):
     texts, expected = read_labelled_texts(test)
     model = load_text_classifier(preset)
-    model.label_array(expected, test)  # refuses unknown ones
+    model.label_array(expected)  # refuses unknown ones
     if model.multi_label:
         if confusion is not None:
             raise ValueError("--confusion goes with texts of one label each")

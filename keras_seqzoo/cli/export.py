@@ -36,7 +36,7 @@ from keras_seqzoo.serving import (
 
 EXAMPLES = """\b
 Example:
-  seqzoo export --preset gru_attention_multi30k_en_fr --to served/en_fr
+  seqzoo export --preset gru_attention_multi30k_en_fr --out served/en_fr
 """
 
 SEARCH = ("beam", "length_penalty", "max_source_ratio")
@@ -46,7 +46,7 @@ TRANSLATES = "goes with a preset that translates"
 def export(
     context: typer.Context,
     preset: Preset,
-    to: Annotated[
+    out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the model; a new version is put into it.")
     ],
     beam: Beam = 5,
@@ -73,14 +73,14 @@ def export(
     ):
         if not preset.endswith(ENDINGS) and is_task(preset, task):
             refuse_given(context, (*SEARCH, "n_best", "max_length"), TRANSLATES)
-            typer.echo(write(load(preset), to))
+            typer.echo(write(load(preset), out))
             return
     if is_language_model(preset):
         refuse_given(context, SEARCH, TRANSLATES)
         model = load_language_model(preset)
         strategy = Sampling(n_best or 1, constraints=no_unknown_words(model))
-        typer.echo(export_language_model(model, to, strategy, max_length or 64))
+        typer.echo(export_language_model(model, out, strategy, max_length or 64))
         return
     strategy = make_strategy(beam, length_penalty, n_best or 1, max_source_ratio=max_source_ratio)
     model = load_translation_model(preset)
-    typer.echo(export_translation_model(model, to, strategy, n_best, max_length))
+    typer.echo(export_translation_model(model, out, strategy, n_best, max_length))

@@ -1,6 +1,6 @@
 """Help with sections."""
 
-from typer.core import TyperCommand
+from keras_seqzoo.cli.commands import Command
 
 OUTPUT = "Output"
 BEAM = "Beam search"
@@ -8,7 +8,7 @@ SAMPLES = "Sampling"
 LIMITS = "Limits of a translation"
 
 
-class SectionedCommand(TyperCommand):
+class SectionedCommand(Command):
     """A command whose help has a section for each `rich_help_panel` of its options.
 
     Typer has sections in its coloured help alone.

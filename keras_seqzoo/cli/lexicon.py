@@ -6,7 +6,7 @@ import typer
 
 from keras_seqzoo.cli.align import align_files
 from keras_seqzoo.cli.options import BatchSize, Presets, Progress, SourceFile, TargetFile
-from keras_seqzoo.data.output_files import check_output_path
+from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models import Lexicon
 
 EXAMPLES = """\b
@@ -20,7 +20,7 @@ def lexicon(
     preset: Presets,
     source: SourceFile,
     target: TargetFile,
-    out: Annotated[str, typer.Option(metavar="FILE", help="File to write, .tsv or .tsv.gz.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="New file, .tsv or .tsv.gz.")],
     minimum_count: Annotated[
         int,
         typer.Option(
@@ -36,7 +36,7 @@ def lexicon(
     the share of the source word's links that lead to the target word; each target word is linked
     to the source word that the model attends to most.
     """
-    check_output_path(out)
+    check_new_file(out)
     chunks = align_files("lexicon", preset, source, target, batch_size, progress)
     found = Lexicon.from_alignments(
         (alignment for chunk in chunks for alignment in chunk if alignment is not None),

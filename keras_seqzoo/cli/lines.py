@@ -7,15 +7,16 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data.text_files import read_rows
+from keras_seqzoo.data.text_files import read_lines
 
 CHUNK = 2000  # lines translated at a time: enough to batch by length, few enough to hold
 
 
 def input_chunks(texts):
-    r"""Yields the lines to work on, from arguments or standard input.
+    r"""Yield the lines to work on, from arguments or standard input.
 
-    Lines end at `"\n"` alone; a `"\r"` before it goes too. At a terminal each line is a chunk.
+    Lines end at `"\n"` alone; a `"\r"` before it goes too, and so does a byte order mark at the
+    beginning of standard input. At a terminal each line is a chunk.
 
     Args:
         texts: list of arguments, or `None` or an empty list to read standard input.
@@ -39,14 +40,10 @@ def input_chunks(texts):
 
 
 def text_lines(path):
-    """Gives the lines of a text file, or of standard input where there is no path.
-
-    Both are read as `read_rows` does.
-    """
+    """Return the lines of a text file, or of standard input where there is no path."""
     if path is not None:
-        return read_rows(path)
-    lines = [line for _, chunk in input_chunks(None) for line in chunk]
-    return [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
+        return read_lines(path)
+    return [line for _, chunk in input_chunks(None) for line in chunk]
 
 
 def check_lengths(model, lines, first=1, truncate=True, place="line"):
@@ -102,7 +99,8 @@ def _argument_lines(texts):
 def _stream_lines(stream):
     for number, line in enumerate(stream, 1):
         try:
-            yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            yield text.removeprefix("\ufeff") if number == 1 else text
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"standard input, line {number}: not UTF-8 text (byte 0x{line[error.start]:02x}, "

@@ -76,7 +76,7 @@ def rescore(
             f"--weight must be given once for each of the {len(preset)} --preset, got {len(weight)}"
         )
     score = make_score(length_form, length_penalty)
-    sources = [line.removesuffix("\r") for line in read_lines(source)]
+    sources = read_lines(source)
     texts = _read_candidates(candidates, sources, source)
     if not sources:
         return
@@ -130,7 +130,7 @@ def _lines(path):
                 yield f"standard input, line {number}", line
     else:
         for number, line in enumerate(read_lines(path), 1):
-            yield f"{path}, line {number}", line.removesuffix("\r")
+            yield f"{path}, line {number}", line
 
 
 def _whole_number(text):

@@ -68,7 +68,12 @@ def train_classify(
     ] = None,
     encoder: Literal["lstm", "gru", "elman", "convolution"] = "lstm",
     tokenizer: Literal["word", "bpe", "unigram"] = "word",
-    vocabulary_size: Annotated[int, typer.Option(min=6)] = 20_000,
+    vocabulary_size: Annotated[
+        int | None,
+        typer.Option(
+            min=6, help="5 special tokens counted; by default 20000, or all that the texts give."
+        ),
+    ] = None,
     minimum_count: MinimumCount = 1,
     vectors: Vectors = None,
     freeze_embeddings: FreezeEmbeddings = False,

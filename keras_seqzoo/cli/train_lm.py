@@ -137,7 +137,10 @@ def train_lm(
         bool,
         typer.Option("--sentences", help="A row for each sentence, not streams that run on."),
     ] = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Streams, or sentences.")] = 20,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Streams, or sentences; by default 20, or fewer."),
+    ] = None,
     length: Annotated[
         int,
         typer.Option(min=1, help="Tokens a gradient flows through; longer --sentences are cut."),

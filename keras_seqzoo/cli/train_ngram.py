@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.data.output_files import check_output_path
+from keras_seqzoo.cli.train_options import TrainText
+from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models.ngram import (
     AbsoluteDiscounting,
     FixedInterpolation,
@@ -37,13 +38,10 @@ ESTIMATORS = {
 
 
 def train_ngram(
-    text: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Sentences, one a line, or .gz; by default the input."),
-    ] = None,
+    train: TrainText = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="ARPA file, or .gz of it; by default the output."),
+        typer.Option(metavar="FILE", help="New ARPA file, or .gz of it; by default the output."),
     ] = None,
     order: Annotated[int, typer.Option(min=1, max=16, help="The longest n-grams.")] = 5,
     estimator: Annotated[
@@ -64,10 +62,8 @@ def train_ngram(
     It is written as an ARPA file. Words are what stands between white space.
     """
     if out is not None:
-        check_output_path(out)
-    lines = text_lines(text)
-    if not any(line.strip() for line in lines):
-        raise ValueError(f"{text or 'the input'} has no words to learn from")
+        check_new_file(out)
+    lines = text_lines(train)
     most = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
     tokenizer = WordTokenizer.train(lines, most, minimum_count)
     model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)

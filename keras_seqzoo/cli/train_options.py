@@ -33,6 +33,10 @@ def finite(value):
 TextFile = Annotated[
     str, typer.Option(metavar="FILE", help="UTF-8 text, a sentence a line, or .gz.")
 ]
+TrainText = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Sentences, one a line, or .gz; by default the input."),
+]
 PresetFolder = Annotated[
     str,
     typer.Option("--out", metavar="DIR", help="Folder of the preset: new, empty or of this run."),

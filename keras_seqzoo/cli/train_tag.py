@@ -11,7 +11,6 @@ from keras_seqzoo.cli.train_options import (
     Description,
     EmbeddingDim,
     FreezeEmbeddings,
-    MinimumCount,
     MixedBfloat16,
     Momentum,
     PresetFolder,
@@ -83,18 +82,24 @@ def train_tag(
         Literal["accuracy", "f1"],
         typer.Option(help="What decides: right tags, or the F1 of entities (B-type, I-type)."),
     ] = "accuracy",
-    minimum_count: MinimumCount = 2,
+    minimum_count: Annotated[
+        int | None,
+        typer.Option(min=1, help="Words that come less often are unknown; by default 2, or 1."),
+    ] = None,
     vocabulary_size: Annotated[int | None, typer.Option(min=1, help="By default all.")] = None,
     pieces: Annotated[
         Literal["character", "bpe", "unigram", "none"], typer.Option(help="Of words.")
     ] = "character",
-    piece_vocabulary_size: Annotated[int, typer.Option(min=262, help="Subwords.")] = 1000,
+    piece_vocabulary_size: Annotated[
+        int | None,
+        typer.Option(min=262, help="Subwords; by default 1000, or all that the words give."),
+    ] = None,
     word_length: Annotated[int, typer.Option(min=1, help="The most pieces of a word.")] = 20,
     vectors: Vectors = None,
     freeze_embeddings: FreezeEmbeddings = False,
-    softmax: Annotated[
-        bool, typer.Option("--softmax", help="Tags by themselves, without a CRF.")
-    ] = False,
+    crf: Annotated[
+        bool, typer.Option("--crf/--no-crf", help="Tags by a CRF, or each by itself.")
+    ] = True,
     embedding_dim: EmbeddingDim = None,
     piece_dim: Size = 30,
     piece_units: Size = 50,
@@ -173,7 +178,7 @@ def _make_model(words, tags, options):
     return make_tagger(
         words,
         tags,
-        crf=not options["softmax"],
+        crf=options["crf"],
         freeze_embeddings=options["freeze_embeddings"],
         dtype="mixed_bfloat16" if options["mixed_bfloat16"] else None,
         **kind,

@@ -6,6 +6,7 @@ import typer
 
 from keras_seqzoo.cli.lines import text_lines
 from keras_seqzoo.cli.options import Normalization
+from keras_seqzoo.cli.train_options import TrainText
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,
@@ -19,7 +20,7 @@ EXAMPLES = """\b
 Examples:
   seqzoo train tokenizer --kind bpe --vocabulary-size 8000 --out my-tokenizer < some.txt
   seqzoo train tokenizer --kind wordpiece --normalization nfkc --normalization lowercase \\
-      --text some.txt.gz --out my-tokenizer
+      --train some.txt.gz --out my-tokenizer
   seqzoo tokenize --preset my-tokenizer "The film"
 """
 
@@ -43,13 +44,11 @@ KINDS_OF = {
 def train_tokenizer(
     kind: Annotated[Literal[tuple(KINDS)], typer.Option(help="What tokens are.")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder of the tokenizer; new or empty.")],
-    text: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Text, or .gz of it; by default the input.")
-    ] = None,
+    train: TrainText = None,
     vocabulary_size: Annotated[
         int | None,
         typer.Option(
-            min=6, help="Tokens, 5 special ones counted; by default 8000 subwords, or all."
+            min=6, help="Tokens, 5 special ones counted; by default up to 8000 subwords, or all."
         ),
     ] = None,
     minimum_count: Annotated[
@@ -89,16 +88,18 @@ def train_tokenizer(
             raise ValueError(f"--{option} goes with {' or '.join(KINDS_OF[name])}, not with {kind}")
     options["normalization"] = list(map(str, normalization or []))
     with new_folder(out) as folder:
-        tokenizer = _made(kind, text, vocabulary_size, options)
+        tokenizer = _made(kind, train, vocabulary_size, options)
         tokenizer.save_to_preset(str(folder))
     typer.echo(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset", err=True)
 
 
-def _made(kind, text, vocabulary_size, options):
+def _made(kind, train, vocabulary_size, options):
     if kind == "character" and options.get("byte_level"):
-        if text is not None or vocabulary_size is not None or "minimum_count" in options:
+        if train is not None or vocabulary_size is not None or "minimum_count" in options:
             raise ValueError("--kind character --byte-level needs no training and no text")
         return CharacterTokenizer(**options)
     if vocabulary_size is None and kind in SUBWORDS:
         vocabulary_size = 8000
-    return KINDS[kind].train(text_lines(text), vocabulary_size, **options)
+        if kind != "wordpiece":  # of which it is the most in any case
+            options["at_most"] = True
+    return KINDS[kind].train(text_lines(train), vocabulary_size, **options)

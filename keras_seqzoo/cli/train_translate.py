@@ -79,7 +79,12 @@ def train_translate(
     ] = "chrf",
     bleu_tokenizer: BleuTokenizer = BLEU_TOKENIZER,
     tokenizer: Literal["bpe", "unigram"] = "bpe",
-    vocabulary_size: Annotated[int, typer.Option(min=1, help="With 261 special tokens.")] = 5000,
+    vocabulary_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With 261 special tokens; by default 5000, or all that the text gives."
+        ),
+    ] = None,
     separate_vocabularies: Annotated[
         bool,
         typer.Option("--separate-vocabularies", help="One vocabulary for each side, not a joint."),

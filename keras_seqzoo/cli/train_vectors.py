@@ -9,8 +9,8 @@ import typer
 
 from keras_seqzoo.cli.lines import text_lines
 from keras_seqzoo.cli.options import Normalization, refuse_given
-from keras_seqzoo.cli.train_options import Description, Seed, report
-from keras_seqzoo.data.output_files import check_output_path, new_folder
+from keras_seqzoo.cli.train_options import Description, Seed, Size, TrainText, report
+from keras_seqzoo.data.output_files import check_new_file, new_folder
 from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
@@ -31,12 +31,9 @@ Examples:
 def train_vectors(
     context: typer.Context,
     out: Annotated[
-        str, typer.Option(metavar="FILE", help="File of the vectors, or new folder of the preset.")
+        str, typer.Option(metavar="FILE", help="New file of the vectors, or folder of the preset.")
     ],
-    text: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Text, or .gz of it; by default the input."),
-    ] = None,
+    train: TrainText = None,
     format: Annotated[
         Literal[*FORMATS, PRESET],
         typer.Option(help="Of the file; a preset has the tokenizer too, and starts other models."),
@@ -45,14 +42,15 @@ def train_vectors(
     split_punctuation: Annotated[
         bool, typer.Option("--split-punctuation", help="Punctuation marks are words.")
     ] = False,
-    phrases: Annotated[
+    phrase_passes: Annotated[
         int, typer.Option(min=0, max=5, help="Passes that join words such as New_York.")
     ] = 0,
     minimum_count: Annotated[
-        int, typer.Option(min=1, help="Words that come less often get no vector.")
-    ] = 5,
+        int | None,
+        typer.Option(min=1, help="Words that come less often get no vector; by default 5, or 1."),
+    ] = None,
     vocabulary_size: Annotated[int | None, typer.Option(min=2, help="The most words.")] = None,
-    dimensions: Annotated[int, typer.Option(min=1)] = 100,
+    embedding_dim: Size = 100,
     architecture: Annotated[Literal[ARCHITECTURES], typer.Option()] = "skip-gram",
     objective: Annotated[Literal[OBJECTIVES], typer.Option()] = "negative-sampling",
     window: Annotated[int, typer.Option(min=1, help="The most words to one side.")] = 5,
@@ -60,7 +58,7 @@ def train_vectors(
     subsample: Annotated[
         float, typer.Option(min=0.0, help="Thin out words above this share of the text.")
     ] = 1e-3,
-    epochs: Annotated[int, typer.Option(min=1)] = 5,
+    epochs: Size = 5,
     learning_rate: Annotated[
         float, typer.Option(min=1e-6, help="The first; it falls to 0.")
     ] = 0.25,
@@ -73,24 +71,27 @@ def train_vectors(
     """
     if format != PRESET:
         refuse_given(context, ("description",), "goes with --format preset")
-    elif phrases:
-        raise ValueError("--phrases does not go with --format preset: its tokenizer joins no words")
+    elif phrase_passes:
+        raise ValueError(
+            "--phrase-passes does not go with --format preset: its tokenizer joins no words"
+        )
     cutting = {
         "normalization": list(map(str, normalization or [])),
         "split_punctuation": split_punctuation,
     }
-    with new_folder(out) if format == PRESET else nullcontext(check_output_path(out)) as place:
-        lines = text_lines(text)
+    with new_folder(out) if format == PRESET else nullcontext(check_new_file(out)) as place:
+        lines = text_lines(train)
         if any(cutting.values()):
             lines = _normal_lines(lines, cutting)
-        if phrases:
-            lines = Phrases.learn(lines, minimum_count, passes=phrases)(lines)
+        if phrase_passes:
+            rarest = {} if minimum_count is None else {"minimum_count": minimum_count}
+            lines = Phrases.learn(lines, passes=phrase_passes, **rarest)(lines)
         keras.utils.set_random_seed(seed)
         model = Word2Vec.for_text(
             lines,
             minimum_count,
             vocabulary_size,
-            dimensions=dimensions,
+            dimensions=embedding_dim,
             architecture=architecture,
             objective=objective,
             window=window,

@@ -21,6 +21,7 @@ from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.cli.search_strategy import check_together, make_search
 from keras_seqzoo.cli.translation_rows import most_agreed, output_rows
 from keras_seqzoo.cli.wanted_phrases import WantedPhrases
+from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models import Lexicon, replace_unknown_words
 from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.plots import check_figure_path, plot_alignment
@@ -144,7 +145,7 @@ def translate(
     table = None if lexicon is None else Lexicon.load(lexicon)
     chunks = input_chunks(texts)
     if attention_plot is not None:
-        check_figure_path(attention_plot)
+        check_new_file(check_figure_path(attention_plot))
         chunks = _one_sentence(chunks)
     model = load_translation_models(preset)
     for option, needed in (

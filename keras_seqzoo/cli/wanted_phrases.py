@@ -35,7 +35,7 @@ class WantedPhrases:
                 f"--phrases needs a line for each line of the input, {self._path} has "
                 f"{len(self._lines)}"
             )
-        return [[*self._everywhere, *line.removesuffix("\r").split("\t")] for line in own]
+        return [[*self._everywhere, *line.split("\t")] for line in own]
 
     def check_end(self, count):
         """Makes sure that the input, of so many lines, was as long as the file.

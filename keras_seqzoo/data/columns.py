@@ -3,6 +3,7 @@
 import os
 import re
 
+from keras_seqzoo.data.headers import check_no_header
 from keras_seqzoo.data.output_files import write_text
 from keras_seqzoo.data.sentence_files import is_blank, read_blocks
 
@@ -10,7 +11,7 @@ DOCUMENT = "-DOCSTART-"
 
 
 def read_columns(path, word_column=0, tag_column=-1):
-    r"""Reads words and their tags from a file with a word a line and blank lines between sentences.
+    r"""Read words and their tags from a file with a word a line and blank lines between sentences.
 
     Columns are separated by tabs in a line that has one, so that words may have spaces; by runs of
     spaces in others. Lines of `-DOCSTART-` stand between sentences. Every other line must have as
@@ -26,8 +27,9 @@ def read_columns(path, word_column=0, tag_column=-1):
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if a line has not the columns, or there is no sentence; the message names the
-            file and the line.
+        ValueError: if a line has not the columns, there is no sentence, or the first line is a
+            header (names of columns whose tag comes nowhere else); the message names the file and
+            the line.
 
     Example:
         >>> import pathlib, tempfile
@@ -37,7 +39,8 @@ def read_columns(path, word_column=0, tag_column=-1):
         ([['In', 'Paris'], ['Yes']], [['O', 'B-location'], ['O']])
     """
     words, tags, width = [], [], None
-    for first, lines in read_blocks(path, _is_border):
+    blocks = read_blocks(path, is_border)
+    for first, lines in blocks:
         rows = []
         for number, line in enumerate(lines, first):
             cells = _split(line)
@@ -46,6 +49,10 @@ def read_columns(path, word_column=0, tag_column=-1):
             rows.append(cells)
         words.append([cells[word_column] for cells in rows])
         tags.append([cells[tag_column] for cells in rows])
+    cells = _split(blocks[0][1][0])
+    others = set(tags[0][1:]).union(*tags[1:])
+    place = f"{os.fspath(path)}, line {blocks[0][0]}"
+    check_no_header(place, cells, tags[0][0], others)
     return words, tags
 
 
@@ -93,7 +100,8 @@ def write_columns(path, words, tags):
     write_text(path, "".join(blocks))
 
 
-def _is_border(line):
+def is_border(line):
+    """Return whether a line stands between sentences."""
     return is_blank(line) or line.startswith(DOCUMENT)
 
 

@@ -3,15 +3,16 @@
 import json
 import os
 
-from keras_seqzoo.data.text_files import read_rows
+from keras_seqzoo.data.headers import check_no_header
+from keras_seqzoo.data.text_files import read_lines
 
 
 def read_labelled_texts(path):
-    r"""Reads texts and their labels.
+    r"""Read texts and their labels.
 
     A line of a file that ends in `.jsonl` (or `.jsonl.gz`) is a JSON object with `text`, a string,
     and `label`, a string or an int, or a list of them for a text of any number of labels. A line of
-    any other file is a label, a tab, and the text.
+    any other file is a label, a tab, and the text; there is no header, and no further column.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
@@ -21,7 +22,8 @@ def read_labelled_texts(path):
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if there is no line, or one is not as above; the message names it.
+        ValueError: if there is no line, one is not as above, or the first is a header (names of
+            columns whose label comes nowhere else); the message names file and line.
 
     Example:
         >>> import pathlib, tempfile
@@ -31,9 +33,10 @@ def read_labelled_texts(path):
         (['A film to see.', 'A waste of time.'], ['good', 'bad'])
     """
     name = os.fspath(path)
-    parse = _json_line if name.removesuffix(".gz").endswith(".jsonl") else _tabbed_line
+    is_json = name.removesuffix(".gz").endswith(".jsonl")
+    parse = _json_line if is_json else _tabbed_line
     texts, labels = [], []
-    for number, line in enumerate(read_rows(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         text, label = parse(line, f"{name}, line {number}")
         if labels and isinstance(label, list) != isinstance(labels[0], list):
             raise ValueError(f"{name}, line {number}: a list of labels in all lines or in none")
@@ -41,14 +44,19 @@ def read_labelled_texts(path):
         labels.append(label)
     if not texts:
         raise ValueError(f"{name}, line 1: texts with labels are needed, but the file has none")
+    if not is_json:
+        check_no_header(f"{name}, line 1", [labels[0], texts[0]], labels[0], set(labels[1:]))
     return texts, labels
 
 
 def _tabbed_line(line, place):
-    label, tab, text = line.partition("\t")
-    if not tab or not label:
-        raise ValueError(f"{place}: a label, a tab and a text are needed, got {line[:60]!r}")
-    return text, label
+    cells = line.split("\t")
+    if len(cells) != 2 or not cells[0]:
+        columns = f" ({len(cells)} columns)" if len(cells) > 2 else ""
+        raise ValueError(
+            f"{place}: a label, a tab and a text are needed, got {line[:60]!r}{columns}"
+        )
+    return cells[1], cells[0]
 
 
 def _json_line(line, place):

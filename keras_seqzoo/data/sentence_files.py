@@ -2,7 +2,7 @@
 
 import os
 
-from keras_seqzoo.data.text_files import read_rows
+from keras_seqzoo.data.text_files import read_lines
 
 
 def is_blank(line):
@@ -34,7 +34,7 @@ def read_blocks(path, is_border=is_blank):
         [(1, ['a', 'b']), (4, ['c'])]
     """
     blocks, inside = [], False
-    for number, line in enumerate(read_rows(path), 1):
+    for number, line in enumerate(read_lines(path), 1):
         if is_border(line):
             inside = False
         elif inside:

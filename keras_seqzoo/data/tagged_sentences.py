@@ -2,8 +2,9 @@
 
 import os
 
-from keras_seqzoo.data.columns import read_columns
+from keras_seqzoo.data.columns import is_border, read_columns
 from keras_seqzoo.data.conllu import read_conllu
+from keras_seqzoo.data.sentence_files import is_blank, read_blocks
 
 
 def is_conllu(path):
@@ -31,3 +32,17 @@ def read_tagged_sentences(path, column="upos"):
         return read_columns(path)
     sentences = read_conllu(path)
     return [row.words for row in sentences], [row.column(column) for row in sentences]
+
+
+def sentence_line(path, number):
+    """Return the line, from 1, where a sentence of a file of `read_tagged_sentences` begins.
+
+    Args:
+        path: string or path.
+        number: int, that of the sentence, from 1.
+
+    Returns:
+        An int.
+    """
+    blocks = read_blocks(path, is_blank if is_conllu(path) else is_border)
+    return blocks[number - 1][0]

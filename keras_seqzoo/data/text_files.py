@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def read_lines(path):
-    r"""Reads a UTF-8 text file, plain or compressed (`.gz`), into a list of lines.
+    r"""Read a UTF-8 text file, plain or compressed (`.gz`), into a list of lines.
 
-    Lines end at `"\n"` alone: other characters that Unicode calls line ends (U+0085, U+2028, ...)
-    stay in the text, so that the lines of parallel files stay aligned. The end of the last line
-    may be missing.
+    Lines end at `"\n"` or `"\r\n"` alone: other characters that Unicode calls line ends (U+0085,
+    U+2028, ...) stay in the text, so that the lines of parallel files stay aligned. The end of the
+    last line may be missing. A byte order mark at the beginning is dropped.
 
     Args:
         path: The file's path, a string or a `pathlib.Path`.
@@ -30,35 +30,15 @@ def read_lines(path):
         >>> read_lines(path)
         ['A dog.', 'A cat.']
     """
-    text = decode_text(read_bytes(path), path)
+    text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
     lines = text.split("\n")
     if lines[-1] == "":  # What follows the last line end is no line.
         lines.pop()
-    return lines
-
-
-def read_rows(path):
-    r"""Reads the lines of a file that a spreadsheet or another system may have written.
-
-    As `read_lines`, but lines may end in `"\r\n"`, and the file may begin with a byte order mark;
-    both are dropped.
-
-    Args:
-        path: The file's path, a string or a `pathlib.Path`.
-
-    Returns:
-        A list of strings.
-
-    Raises:
-        OSError: When the file cannot be read.
-        ValueError: When the file is not UTF-8; the message gives path, line and byte.
-    """
-    lines = [line.removesuffix("\r") for line in read_lines(path)]
-    return [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
+    return [line.removesuffix("\r") for line in lines]
 
 
 def read_paragraphs(path):
-    r"""Reads a UTF-8 text file, plain or compressed (`.gz`), into a list of paragraphs.
+    r"""Read a UTF-8 text file, plain or compressed (`.gz`), into a list of paragraphs.
 
     Paragraphs are separated by blank lines; the line ends within one stay in it.
 
@@ -90,7 +70,7 @@ def read_paragraphs(path):
 
 
 def read_parallel(source, target):
-    r"""Reads two files of which line i of one is the translation of line i of the other.
+    r"""Read two files of which line i of one is the translation of line i of the other.
 
     Args:
         source: The path of the source language's file, read as `read_lines` does.

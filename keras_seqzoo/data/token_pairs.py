@@ -31,6 +31,11 @@ class RaggedIds(NamedTuple):
         np.cumsum(lengths, out=offsets[1:])
         return cls(np.asarray(values, np.int32).reshape(-1), offsets)
 
+    def take(self, rows):
+        """Return those sequences for which bools `(count,)` are true, as another one."""
+        kept = np.repeat(rows, self.lengths)
+        return self.from_lengths(self.values[kept], self.lengths[rows])
+
     def sequence(self, index):
         """The ids of one sequence, `(length,)` int32."""
         return self.values[self.offsets[index] : self.offsets[index + 1]]

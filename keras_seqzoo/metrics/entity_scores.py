@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 
+from keras_seqzoo.checks import ItemError
 from keras_seqzoo.metrics.label_score import LabelScore, score_row, score_table
 
 
@@ -51,14 +52,13 @@ def entity_scores(expected, found):
     right, made, wanted = (collections.Counter() for _ in range(3))
     for number, (truth, guess) in enumerate(zip(expected, found, strict=True), 1):
         if len(truth) != len(guess):
-            raise ValueError(
-                f"sentence {number}: equally many tags are needed, "
-                f"got {len(truth)} expected and {len(guess)} found"
-            )
+            need = "equally many tags are needed, "
+            need += f"got {len(truth)} expected and {len(guess)} found"
+            raise ItemError("expected", "sentence", number, need)
         try:
             truth, guess = set(entities(truth)), set(entities(guess))
         except ValueError as error:
-            raise ValueError(f"sentence {number}: {error}") from None
+            raise ItemError("expected", "sentence", number, str(error)) from None
         for counter, spans in ((right, truth & guess), (made, guess), (wanted, truth)):
             counter.update(kind for kind, _, _ in spans)
     types = {

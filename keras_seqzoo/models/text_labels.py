@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-from keras_seqzoo.checks import check_labelled, list_of_texts
+from keras_seqzoo.checks import ItemError, check_labelled, list_of_texts
 
 Classification = collections.namedtuple("Classification", ["labels", "probabilities"])
 Classification.__doc__ = """What a classifier says of one text.
@@ -78,12 +78,12 @@ class TextLabels:
         found = found >= 0.5 if self.multi_label else found.argmax(axis=1)
         return float(np.mean(found == expected))
 
-    def label_array(self, labels, source="`labels`"):
-        """Turns labels into what the loss takes.
+    def label_array(self, labels, argument="labels"):
+        """Turn labels into what the loss takes.
 
         Args:
             labels: list of names; with `multi_label` of lists of names.
-            source: string, where errors say that they are from.
+            argument: string, the argument that errors name.
 
         Returns:
             int32 `(texts,)`, or with `multi_label` float32 `(texts, num_classes)`.
@@ -95,13 +95,11 @@ class TextLabels:
         for number, own in enumerate(labels, 1):
             if isinstance(own, str) == self.multi_label:
                 need = "a list of labels" if self.multi_label else "one label"
-                raise ValueError(f"{source}, text {number}: {need} is needed, got {own!r}.")
+                raise ItemError(argument, "text", number, f"{need} is needed, got {own!r}.")
             for label in own if self.multi_label else [own]:
                 if label not in names:
-                    raise ValueError(
-                        f"{source}, text {number}: a label must be among {', '.join(names)}, got "
-                        f"{label!r}."
-                    )
+                    need = f"a label must be among {', '.join(names)}, got {label!r}."
+                    raise ItemError(argument, "text", number, need)
         if not self.multi_label:
             return np.array([names.index(label) for label in labels], np.int32)
         rows = [[name in own for name in names] for own in labels]

@@ -4,9 +4,11 @@ import errno
 import os
 import tempfile
 
+from keras_seqzoo.data.output_files import FULL, writing_into
+
 
 def write_version(directory, write):
-    """Writes the next version of a model, which appears in the folder whole or not at all.
+    """Write the next version of a model, which appears in the folder whole or not at all.
 
     TensorFlow Serving watches the folder and serves its highest number; so a version is written
     under another name and renamed. Versions that are there already are never touched.
@@ -23,13 +25,17 @@ def write_version(directory, write):
     """
     directory = os.fspath(directory)
     try:
-        os.makedirs(directory, exist_ok=True)
-        # Its permissions are private; the version inside gets the usual ones.
-        with tempfile.TemporaryDirectory(prefix=".export-", dir=directory) as temporary:
+        with (
+            writing_into(directory),
+            # Its permissions are private; the version inside gets the usual ones.
+            tempfile.TemporaryDirectory(prefix=".export-", dir=directory) as temporary,
+        ):
             written = os.path.join(temporary, "version")
             write(written)
             return _publish(written, directory)
     except OSError as error:
+        if error.errno in FULL:
+            raise  # it names the folder already
         raise OSError(
             error.errno,
             f"`directory` must be a folder that can be written to. Received: {directory!r}: "

@@ -64,18 +64,21 @@ class BytePairTokenizer(SentencePieceTokenizer):
         texts,
         vocabulary_size,
         *,
+        at_most=False,
         character_coverage=0.9995,
         byte_level=False,
         end_of_word=False,
         **kwargs,
     ):
-        """Trains a tokenizer on text. The same text and arguments give the same tokenizer.
+        """Train a tokenizer on text. The same text and arguments give the same tokenizer.
 
         Args:
             texts: The text: the path of a text file (plain or `.gz`), a list of paths
                 (`pathlib.Path`; strings in a list are text), a list or other iterable of strings,
                 or a `tf.data.Dataset` of strings, batched or not.
             vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
+            at_most: bool. Whether a text that has not so many tokens gives fewer, with a warning,
+                and not an error.
             character_coverage: float in (0, 1]. The share of the text's characters that become
                 tokens; the rarest ones beyond it are written as bytes. Without meaning at byte
                 level.
@@ -97,6 +100,7 @@ class BytePairTokenizer(SentencePieceTokenizer):
             texts,
             vocabulary_size,
             kwargs,
+            at_most=at_most,
             character_coverage=character_coverage,
             byte_level=byte_level,
             suffix=end_of_word,

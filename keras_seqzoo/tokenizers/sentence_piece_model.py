@@ -5,6 +5,7 @@ import io
 import os
 import re
 import tempfile
+import warnings
 
 import numpy as np
 import sentencepiece
@@ -31,9 +32,15 @@ MODEL_TYPES = {"unigram": 1, "bpe": 2}  # as in the proto
 
 
 def train_proto(
-    texts, vocabulary_size, model_type, character_coverage=0.9995, byte_level=False, suffix=False
+    texts,
+    vocabulary_size,
+    model_type,
+    character_coverage=0.9995,
+    byte_level=False,
+    suffix=False,
+    at_most=False,
 ):
-    """Trains a SentencePiece model that can write every text and never says unknown.
+    """Train a SentencePiece model that can write every text and never says unknown.
 
     Args:
         texts: The text, as `iterate_texts` takes it.
@@ -43,6 +50,8 @@ def train_proto(
             the rarest ones beyond it are written as bytes.
         byte_level: bool. Whether tokens are made of bytes, not of characters.
         suffix: bool. Whether a word's space is at its end, not at its beginning.
+        at_most: bool. Whether a text that has not so many tokens gives fewer, with a warning, and
+            not an error.
 
     Returns:
         bytes. The serialised model; the same text and arguments give the same bytes.
@@ -87,7 +96,14 @@ def train_proto(
     try:
         model = _train(lines, **options)
     except RuntimeError as error:
-        raise _readable(error, int(vocabulary_size), missing) from error
+        possible = _possible(error)
+        if not at_most or possible is None:
+            raise _readable(error, int(vocabulary_size), missing) from error
+        warnings.warn(
+            f"the text gives {possible + missing} tokens, and not the default of {vocabulary_size}",
+            stacklevel=4,
+        )
+        model = _train(lines, **options | {"vocab_size": possible})
     if byte_level:
         pieces = [piece.piece for piece in model.pieces[FIRST:] if len(piece.piece) > 1]
         ranks = {piece: -float(rank) for rank, piece in enumerate([*pieces, *BYTES])}
@@ -172,11 +188,17 @@ def _set_pieces(model, scores):
     model.trainer_spec.vocab_size = len(model.pieces)
 
 
+def _possible(error):
+    """Return how many tokens a text gives, where an error says that it has not as many."""
+    found = re.search(r"set it to a value <= (\d+)", str(error))
+    return None if found is None else int(found[1])
+
+
 def _readable(error, vocabulary_size, missing):
-    message = str(error)
-    if found := re.search(r"set it to a value <= (\d+)", message):
+    message, possible = str(error), _possible(error)
+    if possible is not None:
         return ValueError(
-            f"`vocabulary_size` must be at most {int(found[1]) + missing} for this text. "
+            f"`vocabulary_size` must be at most {possible + missing} for this text. "
             f"Received: vocabulary_size={vocabulary_size}"
         )
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):

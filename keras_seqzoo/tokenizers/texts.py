@@ -4,6 +4,7 @@ import collections
 import gzip
 import itertools
 import os
+import warnings
 
 import numpy as np
 import tensorflow as tf
@@ -61,14 +62,16 @@ def count_pieces(texts, cut):
     return collections.Counter({piece.decode(): count for piece, count in counts.items()})
 
 
-def frequent_pieces(counts, most=None, minimum_count=1, kind="piece"):
-    """Lists the most frequent pieces, those equally frequent by the alphabet.
+def frequent_pieces(counts, most=None, minimum_count=1, kind="piece", default=1):
+    """List the most frequent pieces, those equally frequent by the alphabet.
 
     Args:
         counts: dict from pieces to their counts.
         most: int, the most pieces, or `None` for all.
-        minimum_count: int, how often a piece must come.
+        minimum_count: int, how often a piece must come, or `None` for the default, and for 1 with
+            a warning where no piece comes so often.
         kind: string, what the message calls a piece.
+        default: int.
 
     Returns:
         A list of pieces.
@@ -76,9 +79,15 @@ def frequent_pieces(counts, most=None, minimum_count=1, kind="piece"):
     Raises:
         ValueError: if no piece is left.
     """
-    check_integer("minimum_count", minimum_count, minimum=1)
     if not counts:
         raise ValueError(f"`texts` must have a {kind}.")
+    if minimum_count is None:
+        minimum_count = default if max(counts.values()) >= default else 1
+        if minimum_count < default:
+            warnings.warn(
+                f"no {kind} comes {default} times, the default: rarer ones are taken", stacklevel=3
+            )
+    check_integer("minimum_count", minimum_count, minimum=1)
     pieces = [piece for piece, count in counts.items() if count >= minimum_count]
     if not pieces:
         raise ValueError(

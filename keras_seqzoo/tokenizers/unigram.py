@@ -66,14 +66,16 @@ class UnigramTokenizer(SentencePieceTokenizer):
         self.alpha = alpha
 
     @classmethod
-    def train(cls, texts, vocabulary_size, *, character_coverage=0.9995, **kwargs):
-        """Trains a tokenizer on text. The same text and arguments give the same tokenizer.
+    def train(cls, texts, vocabulary_size, *, at_most=False, character_coverage=0.9995, **kwargs):
+        """Train a tokenizer on text. The same text and arguments give the same tokenizer.
 
         Args:
             texts: The text: the path of a text file (plain or `.gz`), a list of paths
                 (`pathlib.Path`; strings in a list are text), a list or other iterable of strings,
                 or a `tf.data.Dataset` of strings, batched or not.
             vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
+            at_most: bool. Whether a text that has not so many tokens gives fewer, with a warning,
+                and not an error.
             character_coverage: float in (0, 1]. The share of the text's characters that become
                 tokens; the rarest ones beyond it are written as bytes.
             **kwargs: The other arguments of the constructor.
@@ -86,7 +88,9 @@ class UnigramTokenizer(SentencePieceTokenizer):
                 `vocabulary_size`; the message gives the possible value.
             TypeError: if `texts` holds something else, or `vocabulary_size` is not an int.
         """
-        return cls._trained(texts, vocabulary_size, kwargs, character_coverage=character_coverage)
+        return cls._trained(
+            texts, vocabulary_size, kwargs, at_most=at_most, character_coverage=character_coverage
+        )
 
     @classmethod
     def from_pieces(cls, pieces, **kwargs):

@@ -1,6 +1,7 @@
 """Training of recurrent language models from text."""
 
 import functools
+import warnings
 
 import keras
 import numpy as np
@@ -20,6 +21,7 @@ OPTIMIZERS = {
     "adagrad": (keras.optimizers.Adagrad, 0.1),
     "adam": (keras.optimizers.Adam, 2e-3),
 }
+BATCH_SIZE = 20
 SCHEDULES = ("cosine", "plateau", "constant")
 
 
@@ -36,7 +38,8 @@ class LanguageModelTraining(TrainingRun):
         model: a `RecurrentLanguageModel` with a preprocessor; it is compiled here.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         epochs: int.
-        batch_size: int, rows of a batch: streams, or sentences.
+        batch_size: int, rows of a batch: streams, or sentences; or `None` for 20, or for as many
+            streams as the text has tokens, with a warning, where these are fewer.
         length: int, tokens of a row: through so many a gradient flows.
         carry: bool, whether rows are streams.
         optimizer: `"sgd"`, `"momentum"` (0.9), `"adagrad"` or `"adam"`. With a softmax over
@@ -74,7 +77,7 @@ class LanguageModelTraining(TrainingRun):
         model,
         directory,
         epochs=15,
-        batch_size=20,
+        batch_size=None,
         length=35,
         carry=True,
         optimizer="sgd",
@@ -93,7 +96,9 @@ class LanguageModelTraining(TrainingRun):
         check_choice("schedule", schedule, SCHEDULES)
         if not 0.0 < decay < 1.0:
             raise ValueError(f"`decay` must be above 0 and below 1, got {decay!r}.")
-        self.batch_size = check_integer("batch_size", batch_size, minimum=1)
+        if batch_size is not None:
+            check_integer("batch_size", batch_size, minimum=1)
+        self.batch_size = batch_size
         self.length = check_integer("length", length, minimum=1)
         self.carry = carry
         self.optimizer = optimizer
@@ -118,6 +123,18 @@ class LanguageModelTraining(TrainingRun):
         sentences = self.model.sentence_ids(train)
         begin = self.model.tokenizer.start_token_id
         self._text = running_tokens(sentences, begin) if self.carry else (sentences, begin)
+        if self.batch_size is None:
+            self.batch_size = BATCH_SIZE
+            if self.carry and len(self._text[0]) < BATCH_SIZE:
+                self.batch_size = len(self._text[0])
+                warnings.warn(
+                    f"the text has {self.batch_size} tokens, so a batch has {self.batch_size} "
+                    f"streams, and not the default of {BATCH_SIZE}",
+                    stacklevel=3,
+                )
+        if not self.carry:
+            long = np.array([len(sentence) > self.length for sentence in sentences])
+            self.report_lost(f"cut to {self.length} tokens", "sentences", long)
 
     def batches(self, epoch):
         """Give the batches of an epoch."""

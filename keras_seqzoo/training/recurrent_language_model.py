@@ -49,13 +49,13 @@ def make_language_model(
     samples=None,
     **backbone_options,
 ):
-    """Trains a tokenizer on a text and makes a recurrent language model for it.
+    """Train a tokenizer on a text and make a recurrent language model for it.
 
     Args:
         texts: list of strings.
         tokenizer: `"word"`, `"character"`, `"bpe"` or `"unigram"`.
         vocabulary_size: int, number of tokens, or `None` for all words or characters, and 8,000
-            subwords.
+            subwords, or as many as the text gives.
         minimum_count: int, how often a word or character must come not to be `[UNK]`.
         sequence_length: int, the length of the preprocessor, in tokens.
         tie_softmax: bool, see `RecurrentLanguageModel`; for `softmax="full"` alone.
@@ -86,7 +86,7 @@ def make_language_model(
     if tokenizer in WHOLE:
         tokenizer = WHOLE[tokenizer].train(texts, vocabulary_size, minimum_count)
     else:
-        tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size or 8000)
+        tokenizer = train_subwords(tokenizer, texts, vocabulary_size, 8000)
     backbone = RecurrentBackbone(tokenizer.vocabulary_size(), **backbone_options)
     preprocessor = RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=sequence_length)
     if softmax == "full":
@@ -103,3 +103,21 @@ def make_language_model(
     }[softmax]
     layer = LAYERS[softmax](size, dtype=backbone.dtype_policy, **arguments)
     return RecurrentLanguageModel(backbone, preprocessor, tie_softmax=False, softmax=layer)
+
+
+def train_subwords(kind, texts, vocabulary_size, default, **kwargs):
+    """Train a tokenizer of subwords.
+
+    Args:
+        kind: `"bpe"` or `"unigram"`.
+        texts: list of strings.
+        vocabulary_size: int, or `None` for the default, and for as many as the text gives, with a
+            warning, where these are fewer.
+        default: int.
+        **kwargs: arguments of the tokenizer.
+
+    Returns:
+        A `BytePairTokenizer` or a `UnigramTokenizer`.
+    """
+    size = default if vocabulary_size is None else vocabulary_size
+    return SUBWORDS[kind].train(texts, size, at_most=vocabulary_size is None, **kwargs)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_seqzoo.data.output_files import replacing
+from keras_seqzoo.data.output_files import LITTER, replacing, reserve, writing_into
 from keras_seqzoo.training.run_lock import RunLock
+from keras_seqzoo.zoo.saving import weights_size
 
 FOLDER = "training"
 FILE = "run.json"
@@ -117,6 +118,7 @@ class RunState:
         name = f"epoch-{self.epoch}-step-{self.step}"
         files = [f"{name}.weights.h5", *(f"{name}.{part}.npz" for part in parts)]
         with self._replacing(files[0]) as path:
+            reserve(path.parent, weights_size(model))
             model.save_weights(path)
         for file, part in zip(files[1:], parts.values(), strict=True):
             with self._replacing(file) as path:
@@ -151,10 +153,10 @@ class RunState:
             self.lock.path.unlink()
 
     def _holds_other_files(self):
-        """Whether the folder has more in it than the lock of a run that was not begun."""
+        """Whether the folder has more in it than litter and the lock of a run not begun."""
         own = self.folder, self.lock.path
         return self.directory.is_dir() and any(
-            path not in own for path in self.directory.rglob("*")
+            path not in own and path.name not in LITTER for path in self.directory.rglob("*")
         )
 
     def _check_options(self, options):
@@ -202,10 +204,11 @@ class RunState:
                 (self.folder / file).unlink()
         self._files = list(files)
 
+    @contextlib.contextmanager
     def _replacing(self, name):
         """Give a path to write to that takes the place of the file `name` when it is whole."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return replacing(self.folder / name)
+        with writing_into(self.folder), replacing(self.folder / name) as path:
+            yield path
 
 
 def _seeds(model):

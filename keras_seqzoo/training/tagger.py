@@ -12,7 +12,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.recurrent_tagger_preprocessor import PIECE_TOKENIZER_FILE
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.texts import frequent_pieces
-from keras_seqzoo.training.recurrent_language_model import SUBWORDS
+from keras_seqzoo.training.recurrent_language_model import SUBWORDS, train_subwords
 from keras_seqzoo.training.word_embeddings import (
     NORMAL_FORM,
     check_beginning,
@@ -26,10 +26,10 @@ PIECES = ("none", "character", *SUBWORDS)
 def make_tagger(
     words,
     tags,
-    minimum_count=2,
+    minimum_count=None,
     vocabulary_size=None,
     pieces="character",
-    piece_vocabulary_size=1000,
+    piece_vocabulary_size=None,
     word_length=20,
     vectors=None,
     start=None,
@@ -38,7 +38,7 @@ def make_tagger(
     dtype=None,
     **backbone_options,
 ):
-    """Makes a tagger for sentences and their tags.
+    """Make a tagger for sentences and their tags.
 
     Words are looked up in lower case; characters and subwords are those of the word as it stands.
     Strings that the tagger is given later are split at white space and around punctuation.
@@ -47,10 +47,12 @@ def make_tagger(
         words: list of lists of strings.
         tags: list of lists of strings, as many. The tags are those that come, in alphabetical
             order.
-        minimum_count: int, how often a word must come not to be `[UNK]`.
+        minimum_count: int, how often a word must come not to be `[UNK]`, or `None` for 2, and for 1
+            where no word comes twice.
         vocabulary_size: int, the most words, or `None` for all.
         pieces: `"character"`, `"bpe"`, `"unigram"` or `"none"`.
-        piece_vocabulary_size: int, how many subwords.
+        piece_vocabulary_size: int, how many subwords, or `None` for 1,000, or as many as the words
+            give.
         word_length: int, the most pieces of a word.
         vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are
             known too.
@@ -78,7 +80,7 @@ def make_tagger(
     """
     labels = sorted(set(itertools.chain.from_iterable(tags)))
     if len(labels) < 2:
-        raise ValueError(f"`tags` must have two kinds or more, got {', '.join(labels) or 'none'}.")
+        raise ValueError(f"`tags` must be of two kinds or more, got {', '.join(labels) or 'none'}.")
     check_beginning(start, vectors, freeze_embeddings)
     if start is not None:
         policy = {} if dtype is None else {"dtype": dtype}
@@ -93,7 +95,7 @@ def make_tagger(
         if pieces == "character":
             piece_tokenizer = CharacterTokenizer.train(texts, **own)
         elif pieces != "none":
-            piece_tokenizer = SUBWORDS[pieces].train(texts, piece_vocabulary_size, **own)
+            piece_tokenizer = train_subwords(pieces, texts, piece_vocabulary_size, 1000, **own)
         backbone = RecurrentTaggerBackbone(
             tokenizer.vocabulary_size(),
             None if piece_tokenizer is None else piece_tokenizer.vocabulary_size(),
@@ -134,4 +136,4 @@ def _known_words(words, most, minimum_count):
         word = word.decode()
         if word.split() == [word]:
             counts[word] += count
-    return frequent_pieces(counts, most, minimum_count, "word")
+    return frequent_pieces(counts, most, minimum_count, "word", 2)

@@ -2,8 +2,10 @@
 
 import itertools
 
+import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import ItemError
 from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
 from keras_seqzoo.data.token_pairs import RaggedIds
 from keras_seqzoo.metrics import entities, entity_scores, tag_accuracy
@@ -70,18 +72,17 @@ class TaggerTraining(AdamWTraining):
                 )
             for number, (sentence, labels) in enumerate(zip(words, tags, strict=True), 1):
                 if len(sentence) != len(labels):
-                    raise ValueError(
-                        f"`{what}`, sentence {number}: words and tags must be as many, got "
-                        f"{len(sentence)} and {len(labels)}."
-                    )
+                    need = "words and tags must be as many, got "
+                    need += f"{len(sentence)} and {len(labels)}."
+                    raise ItemError(what, "sentence", number, need)
                 for label in labels:
                     if label not in names:
-                        raise ValueError(
-                            f"`{what}`, sentence {number}: a tag must be among "
-                            f"{', '.join(names)}, got {label!r}."
-                        )
+                        need = f"a tag must be among {', '.join(names)}, got {label!r}."
+                        raise ItemError(what, "sentence", number, need)
         if self.model.crf and self.model.field.allowed is not None:
             _check_transitions(train[1], names, self.model.field.allowed)
+        long = np.array([len(words) > BOUNDARIES[-1] for words in train[0]])
+        self.report_lost(f"cut to {BOUNDARIES[-1]} words", "sentences", long)
         self._sentences = number_sentences(self.model.preprocessor, *train)
 
     def batches(self, epoch):
@@ -115,10 +116,8 @@ def _check_transitions(tags, names, allowed):
             if not allowed[before][after] and row:
                 where = "at the end" if after < 0 else repr(names[after])
                 where += " at the beginning" if before < 0 else f" after {names[before]!r}"
-                raise ValueError(
-                    f"`train`, sentence {number}: tags must follow each other as the model allows "
-                    f"it (by default as IOB2 does), got {where}."
-                )
+                need = "tags must follow each other as the model allows it (by default as IOB2 "
+                raise ItemError("train", "sentence", number, f"{need}does), got {where}.")
 
 
 def number_sentences(preprocessor, words, tags):

@@ -13,7 +13,7 @@ from keras_seqzoo.models import (
     RecurrentTextClassifierPreprocessor,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.training.recurrent_language_model import SUBWORDS
+from keras_seqzoo.training.recurrent_language_model import SUBWORDS, train_subwords
 from keras_seqzoo.training.word_embeddings import (
     NORMAL_FORM,
     check_beginning,
@@ -23,6 +23,7 @@ from keras_seqzoo.training.word_embeddings import (
 
 ENCODERS = ("lstm", "gru", "elman", "convolution")
 TOKENIZERS = ("word", *SUBWORDS)
+VOCABULARY_SIZE = 20_000
 
 
 def make_text_classifier(
@@ -30,7 +31,7 @@ def make_text_classifier(
     labels,
     encoder="lstm",
     tokenizer="word",
-    vocabulary_size=20_000,
+    vocabulary_size=None,
     minimum_count=1,
     vectors=None,
     start=None,
@@ -44,7 +45,7 @@ def make_text_classifier(
     dtype=None,
     backbone_options=None,
 ):
-    """Makes a text classifier for texts and their labels.
+    """Make a text classifier for texts and their labels.
 
     Words are lower-cased, and each punctuation mark is a word by itself.
 
@@ -54,7 +55,8 @@ def make_text_classifier(
             classes are those that come, in alphabetical order.
         encoder: `"lstm"`, `"gru"`, `"elman"` or `"convolution"`.
         tokenizer: `"word"`, `"bpe"` or `"unigram"`.
-        vocabulary_size: int, the most tokens.
+        vocabulary_size: int, the most words or the number of subwords, or `None` for 20,000, or as
+            many as the texts give.
         minimum_count: int, how often a word must come not to be `[UNK]`.
         vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are known
             too. It goes with the tokenizer "word".
@@ -93,7 +95,9 @@ def make_text_classifier(
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
     names = sorted(counts)
     if len(names) < 2:
-        raise ValueError(f"`labels` must have two or more, got {', '.join(names) or 'none'}.")
+        raise ValueError(
+            f"`labels` must be of two kinds or more, got {', '.join(names) or 'none'}."
+        )
     head = {
         "pooling": pooling,
         "k": k,
@@ -113,10 +117,11 @@ def make_text_classifier(
             raise ValueError(f"`vectors` go with the tokenizer 'word', got {tokenizer!r}.")
         options = embedding_options({"dtype": dtype, **(backbone_options or {})}, vectors)
         if tokenizer == "word":
-            known = WordTokenizer.train(texts, vocabulary_size, minimum_count, **NORMAL_FORM).words
+            size = VOCABULARY_SIZE if vocabulary_size is None else vocabulary_size
+            known = WordTokenizer.train(texts, size, minimum_count, **NORMAL_FORM).words
             tokenizer = word_tokenizer(known, vectors)
         else:
-            tokenizer = SUBWORDS[tokenizer].train(texts, vocabulary_size)
+            tokenizer = train_subwords(tokenizer, texts, vocabulary_size, VOCABULARY_SIZE)
         size = tokenizer.vocabulary_size()
         if encoder == "convolution":
             backbone = ConvolutionalBackbone(size, **options)

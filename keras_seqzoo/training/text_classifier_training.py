@@ -63,13 +63,18 @@ class TextClassifierTraining(AdamWTraining):
                 )
         texts, labels = train
         preprocessor = self.model.preprocessor
-        ids = preprocessor.token_ids(texts)
-        lengths = tf.minimum(ids.row_lengths(), self.boundaries[-1])
+        ids, others = (preprocessor.tokenizer(tf.constant(side[0])) for side in (train, validation))
+        longest = self.boundaries[-1]
+        long = [side.row_lengths().numpy() > longest for side in (ids, others)]
+        if preprocessor.sequence_length is None:  # validation texts are read whole
+            long.pop()
+        self.report_lost(f"cut to {longest} tokens", "texts", *long)
+        lengths = tf.minimum(ids.row_lengths(), longest)
         ids = keep(ids, lengths, preprocessor.truncation_side)
         self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
-        self._labels = self.model.label_array(labels, "`train`")
+        self._labels = self.model.label_array(labels, "train")
         # An unknown label must not come up in an hour.
-        self.model.label_array(validation[1], "`validation`")
+        self.model.label_array(validation[1], "validation")
         counts = self._counts()
         if self.balanced:
             self._weights = (counts.sum() / (len(counts) * np.maximum(counts, 1)))[self._labels]

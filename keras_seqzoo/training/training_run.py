@@ -118,6 +118,22 @@ class TrainingRun:
         """Tell whether there is no further epoch to train."""
         return self.state.epoch >= self.epochs
 
+    def report_lost(self, what, kind, train, validation=None):
+        """Report in a line how much of the data is cut or left out, where any is.
+
+        Args:
+            what: string, what becomes of it.
+            kind: string, what the items are called.
+            train: bools `(items,)`, for which of those to train on that is so.
+            validation: the same of those to validate with, or `None` where they are read whole.
+        """
+        parts = [("training", train)]
+        if validation is not None:
+            parts.append(("validation", validation))
+        if any(lost.any() for _, lost in parts):
+            counts = (f"{lost.sum()} of {len(lost)} {name} {kind}" for name, lost in parts)
+            self.report(f"{what}: {', '.join(counts)}")
+
     # The run.
 
     def run(self, train, validation, verbose="auto", callbacks=()):

@@ -6,22 +6,20 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
 )
-from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
-
-TOKENIZERS = {"bpe": BytePairTokenizer, "unigram": UnigramTokenizer}
+from keras_seqzoo.training.recurrent_language_model import SUBWORDS, train_subwords
 
 
 def make_translation_model(
     source,
     target,
     tokenizer="bpe",
-    vocabulary_size=5000,
+    vocabulary_size=None,
     separate_vocabularies=False,
     sequence_length=128,
     tie_softmax=True,
     **backbone_options,
 ):
-    """Trains tokenizers on parallel texts and makes a translation model for them.
+    """Train tokenizers on parallel texts and make a translation model for them.
 
     With one joint vocabulary, source and target also share their embeddings.
 
@@ -29,7 +27,8 @@ def make_translation_model(
         source: list of strings.
         target: list of strings.
         tokenizer: `"bpe"` or `"unigram"`.
-        vocabulary_size: int, number of tokens, of each side with separate vocabularies.
+        vocabulary_size: int, number of tokens, of each side with separate vocabularies, or `None`
+            for 5,000, or as many as the texts give.
         separate_vocabularies: bool, whether source and target have a tokenizer each.
         sequence_length: int, the longest source and target of the model in tokens.
         tie_softmax: bool, see `RecurrentSeq2SeqLM`.
@@ -46,20 +45,21 @@ def make_translation_model(
     model = make_translation_model(english, french, vocabulary_size=4000, dropout=0.2)
     ```
     """
-    check_choice("tokenizer", tokenizer, TOKENIZERS)
+    check_choice("tokenizer", tokenizer, SUBWORDS)
+    given = vocabulary_size, 5000
+    encoder_tokenizer = None
+    if separate_vocabularies:
+        own = {"config_file": "encoder_tokenizer.json"}
+        encoder_tokenizer = train_subwords(tokenizer, source, *given, **own)
+        decoder_tokenizer = train_subwords(tokenizer, target, *given)
+    else:
+        decoder_tokenizer = train_subwords(tokenizer, [*source, *target], *given)
     backbone = RecurrentEncoderDecoderBackbone(
-        vocabulary_size,
-        vocabulary_size,
+        (encoder_tokenizer or decoder_tokenizer).vocabulary_size(),
+        decoder_tokenizer.vocabulary_size(),
         share_embeddings=not separate_vocabularies,
         **backbone_options,
     )
-    train = TOKENIZERS[tokenizer].train
-    if separate_vocabularies:
-        encoder_tokenizer = train(source, vocabulary_size, config_file="encoder_tokenizer.json")
-        decoder_tokenizer = train(target, vocabulary_size)
-    else:
-        encoder_tokenizer = None
-        decoder_tokenizer = train([*source, *target], vocabulary_size)
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
         decoder_tokenizer,
         encoder_tokenizer,

@@ -2,8 +2,10 @@
 
 import math
 
+import numpy as np
+
 from keras_seqzoo.checks import check_rate
-from keras_seqzoo.data import bucketed_batches, count_buckets, tokenize_pairs
+from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
 from keras_seqzoo.data.length_buckets import check_boundaries
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
@@ -94,11 +96,20 @@ class TranslationTraining(AdamWTraining):
         """Check the validation texts and tokenize the others."""
         if len(validation[0]) != len(validation[1]) or not validation[0]:
             raise ValueError(
-                "`validation` must be two lists of the same, positive length, "
+                "`validation` must have sentences and as many translations, and at least one, "
                 f"got {len(validation[0])} and {len(validation[1])}."
             )
         preprocessor = self.model.preprocessor
-        self._pairs = tokenize_pairs(*train, preprocessor.encode_source, preprocessor.encode_target)
+        pairs = tokenize_pairs(*train, preprocessor.encode_source, preprocessor.encode_target)
+        longest = self.boundaries[-1]
+        fits = np.maximum(pairs.source.lengths, pairs.target.lengths - 1) <= longest
+        if not fits.any():
+            raise ValueError(
+                f"`train` must have a pair of at most {longest} tokens a side (the last of "
+                f"`boundaries`), got {len(fits)} pairs, all longer."
+            )
+        self.report_lost(f"left out, longer than {longest} tokens", "pairs", ~fits)
+        self._pairs = TokenPairs(*(side.take(fits) for side in pairs))
 
     def batches(self, epoch):
         """Give the bucketed batches of an epoch."""

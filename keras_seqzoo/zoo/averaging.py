@@ -6,6 +6,7 @@ import pathlib
 
 import numpy as np
 
+from keras_seqzoo.data.output_files import is_vacant
 from keras_seqzoo.zoo.names import METADATA_FILE, preset_path, task_class
 from keras_seqzoo.zoo.saving import ASSETS, save_preset
 
@@ -44,7 +45,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
     if isinstance(presets, str) or len(presets) < 2:
         raise ValueError(f"`presets` must be a list of two or more, got {presets!r}.")
     directory = pathlib.Path(directory)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+    if directory.exists() and not (directory.is_dir() and is_vacant(directory)):
         raise ValueError(f"`directory` must be a new or empty folder, got {str(directory)!r}.")
     folders = [preset_path(preset) for preset in presets]
     task = task_class(folders[0])

@@ -1,6 +1,9 @@
 """Writing presets: small, without a training state, and never half."""
 
+import contextlib
+import io
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -9,6 +12,7 @@ import h5py
 import keras_hub
 import numpy as np
 
+from keras_seqzoo.data.output_files import reserve, writing_into
 from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
 
 DTYPES = ("float16", "float32")
@@ -47,6 +51,7 @@ def save_preset(model, directory, dtype="float16", metadata=None):
     Raises:
         TypeError: if `model` is neither a task nor a backbone, or `metadata` no dict of JSON.
         ValueError: if `dtype` is unknown or too narrow for a weight, or `directory` is a file.
+        OSError: if the disk is full. An old preset then stays as it is.
 
     Example:
     ```python
@@ -68,9 +73,12 @@ def save_preset(model, directory, dtype="float16", metadata=None):
     # On the file system of the target, so that moving files from one to the other is a rename.
     beside = directory if directory.is_dir() else directory.parent
     draft = beside / f".{directory.name}.saving"
-    shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
-    draft.mkdir(parents=True)
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(writing_into(beside))
+        shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
+        draft.mkdir()
+        stack.callback(shutil.rmtree, draft, ignore_errors=True)
+        reserve(draft, weights_size(model))
         model.save_to_preset(str(draft), max_shard_size=None)
         for path in draft.glob("*.weights.h5"):
             _rewrite_weights(path, dtype)
@@ -79,9 +87,15 @@ def save_preset(model, directory, dtype="float16", metadata=None):
         metadata = {**_task_names(model), **(metadata or {})}
         _rewrite_json(draft / METADATA_FILE, lambda written: {**written, **metadata})
         _replace(draft, directory)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return directory
+
+
+def weights_size(model):
+    """Return the most bytes that the weights of a model, and its optimizer, take in HDF5 files."""
+    optimizer = getattr(model, "optimizer", None)
+    variables = [*model.variables, *(optimizer.variables if optimizer else ())]
+    numbers = sum(math.prod(variable.shape) for variable in variables)
+    return 4 * numbers + 8192 * len(variables) + 65536  # groups, names and attributes
 
 
 def _task_names(model):
@@ -92,8 +106,8 @@ def _task_names(model):
 
 def _rewrite_weights(path, dtype):
     """Copy a weights file without the optimizer, its floating-point numbers in `dtype`."""
-    target_path = path.with_suffix(".copy")
-    with h5py.File(path) as source, h5py.File(target_path, "w") as target:
+    copied_file = io.BytesIO()  # see `reserve`
+    with h5py.File(path) as source, h5py.File(copied_file, "w") as target:
 
         def copy(name, item):
             if name.split("/")[0] == "optimizer":
@@ -114,7 +128,7 @@ def _rewrite_weights(path, dtype):
 
         target.attrs.update(source.attrs)
         source.visititems(copy)
-    os.replace(target_path, path)
+    path.write_bytes(copied_file.getvalue())
 
 
 def _arrays(group):

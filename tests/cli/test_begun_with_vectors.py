@@ -33,4 +33,4 @@ def test_the_vectors_say_how_wide_embeddings_are(seqzoo, files, kind):
     np.testing.assert_array_equal(found, [[5, 6, 7, 8, 9]])
     result = seqzoo("train", kind, *common, *SHORT, "--out", "other", "--embedding-dim", 4)
     assert result.status == 2
-    assert "`embedding_dim` must be that of `vectors`, 5, got 4." in result.errors
+    assert "--embedding-dim must be that of --vectors, 5, got 4." in result.errors

@@ -21,7 +21,9 @@ def folder(tmp_path_factory):
     rows = list(zip(LABELS, TEXTS, strict=True))
     (folder / "train.tsv").write_text("".join(f"{l}\t{t}\n" for l, t in rows * 6))  # noqa: E741
     (folder / "test.tsv").write_text("".join(f"{l}\t{t}\n" for l, t in rows))  # noqa: E741
-    (folder / "odd.tsv").write_text("maybe\tA film\n")
+    (folder / "odd.tsv").write_text("yes\tA film\nmaybe\tA film\n")
+    (folder / "one.tsv").write_text("yes\tA film\n")
+    (folder / "old.png").write_text("old")
     many = [{"text": text, "label": ["x"] if "ood" in text else []} for text in TEXTS * 3]
     (folder / "many.jsonl").write_text("\n".join(map(json.dumps, many)))
     return folder
@@ -54,7 +56,7 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     result = seqzoo("evaluate", "--preset", out, *test)
     assert result.status == 0 and picture.is_file()
     assert result.output.splitlines()[-1].split() == ["accuracy", "1.0000", "4"]
-    version = seqzoo("export", "--preset", out, "--to", tmp_path / "served").output.strip()
+    version = seqzoo("export", "--preset", out, "--out", tmp_path / "served").output.strip()
     script = (
         "import sys, tensorflow as tf, tensorflow_text\n"
         "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
@@ -101,7 +103,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         ),
         (
             ("train", "classify", "--train", "train.tsv", "--valid", "odd.tsv", "--out", "new"),
-            "`validation`, text 1: a label must be among no, yes, got 'maybe'",
+            "odd.tsv, line 2: a label must be among no, yes, got 'maybe'",
         ),
         (
             *(("train", "classify", "--start", "x", "--units", 3, "--train", "train.tsv",
@@ -130,9 +132,17 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (("evaluate", "--preset", "classifier", "--entities"), "--entities goes with a preset"),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv"),
-            "odd.tsv, text 1: a label must be among no, yes",
+            "odd.tsv, line 2: a label must be among no, yes",
         ),
-        (("export", "--preset", "classifier", "--to", "x", "--beam", 2), "--beam goes with"),
+        (
+            ("train", "classify", "--train", "one.tsv", "--valid", "one.tsv", "--out", "new"),
+            "the labels of one.tsv must be of two kinds or more, got yes",
+        ),
+        (
+            ("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "old.png"),
+            "a new file is needed, but this one exists: old.png",
+        ),
+        (("export", "--preset", "classifier", "--out", "x", "--beam", 2), "--beam goes with"),
         (("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "x.doc"),
          "x.doc"),
     ],

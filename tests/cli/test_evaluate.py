@@ -8,7 +8,7 @@ from tests.made_up import parallel_text, write_parallel_text
 def test_scores_and_signatures(seqzoo, model, tmp_path):
     source, reference = write_parallel_text(tmp_path, "test", 5)
     arguments = ("evaluate", "--preset", "gru_attention_multi30k_en_fr", "--beam", 2)
-    arguments += ("--source", source, "--reference", reference)
+    arguments += ("--source", source, "--target", reference)
     texts, references = parallel_text(5)
     translations = [
         best.text for [best] in model.translate(texts, BeamSearch(2, max_source_ratio=3.0))
@@ -40,10 +40,10 @@ def test_an_unknown_tokenizer_is_refused(seqzoo):
     "change, message",
     [
         ({"source": "missing"}, "no such file: {folder}/missing"),
-        ({"reference": "folder"}, "a file is needed, but this is a folder: {folder}/folder"),
-        ({"reference": "short"}, "{folder}/source has 2 and {folder}/short has 1"),
+        ({"target": "folder"}, "a file is needed, but this is a folder: {folder}/folder"),
+        ({"target": "short"}, "{folder}/source has 2 and {folder}/short has 1"),
         ({"source": "latin"}, "{folder}/latin, line 2: not UTF-8 text (byte 0xe9"),
-        ({"source": "empty", "reference": "empty"}, "need at least one line"),
+        ({"source": "empty", "target": "empty"}, "need at least one line"),
         ({"source": "broken.gz"}, "not a whole gzip file: {folder}/broken.gz"),
         ({"preset": "gru_plein"}, "'gru_plain'?"),
     ],
@@ -52,7 +52,7 @@ def test_an_unknown_tokenizer_is_refused(seqzoo):
 def test_bad_input(seqzoo, tmp_path, change, message):
     for name, content in {
         "source": b"a\nb\n",
-        "reference": b"a\nb\n",
+        "target": b"a\nb\n",
         "short": b"a\n",
         "latin": b"a\ncaf\xe9\n",
         "empty": b"",
@@ -60,7 +60,7 @@ def test_bad_input(seqzoo, tmp_path, change, message):
     }.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()
-    options = {"source": "source", "reference": "reference", **change}
+    options = {"source": "source", "target": "reference", **change}
     preset = options.pop("preset", "gru_attention_multi30k_en_fr")
     files = [part for name, file in options.items() for part in (f"--{name}", tmp_path / file)]
     result = seqzoo("evaluate", "--preset", preset, *files)

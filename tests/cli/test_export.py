@@ -8,7 +8,7 @@ PRESET = ("--preset", "gru_attention_multi30k_en_fr")
 
 def test_versions_that_translate_like_the_model(seqzoo, model, tmp_path):
     options = ("--beam", 3, "--n-best", 2, "--max-length", 6)
-    result = seqzoo("export", *PRESET, "--to", tmp_path / "served", *options)
+    result = seqzoo("export", *PRESET, "--out", tmp_path / "served", *options)
     assert result == (0, f"{tmp_path}/served/1\n", "")
     served = tf.saved_model.load(str(tmp_path / "served" / "1"))
     texts = ["a red dog", "", "cat"]
@@ -21,12 +21,12 @@ def test_versions_that_translate_like_the_model(seqzoo, model, tmp_path):
 
 
 BAD = {
-    "a file": (["--to", "{file}"], "{file}"),
-    "below a file": (["--to", "{file}/x"], "{file}/x"),
-    "width 0": (["--to", "{new}", "--beam", "0"], "'--beam'"),
-    "n-best": (["--to", "{new}", "--n-best", "9"], "--n-best 9 needs a --beam of at least 9"),
-    "no folder": ([], "--to"),
-    "preset": (["--to", "{new}", "--preset", "gru_plane"], "'gru_plain'?"),
+    "a file": (["--out", "{file}"], "{file}"),
+    "below a file": (["--out", "{file}/x"], "{file}/x"),
+    "width 0": (["--out", "{new}", "--beam", "0"], "'--beam'"),
+    "n-best": (["--out", "{new}", "--n-best", "9"], "--n-best 9 needs a --beam of at least 9"),
+    "no folder": ([], "--out"),
+    "preset": (["--out", "{new}", "--preset", "gru_plane"], "'gru_plain'?"),
 }
 
 

@@ -30,10 +30,15 @@ def test_file_to_file(seqzoo, tmp_path):
     text, out = tmp_path / "text.gz", tmp_path / "model.arpa.gz"
     with gzip.open(text, "wt") as file:
         file.write(TEXT)
-    options = ("--text", text, "--out", out, "--estimator", "witten-bell", "--order", 2)
+    options = ("--train", text, "--out", out, "--estimator", "witten-bell", "--order", 2)
     assert seqzoo("train", "ngram", *options, "--minimum-count", 2).status == 0
     words = NGramLanguageModel.from_arpa(out).tokenizer.words
     assert sorted(words) == ["cat", "dog", "sat", "the"]
+    old = out.read_bytes()
+    refused = seqzoo("train", "ngram", *options, "--vocabulary-size", 2)
+    assert refused.status == 2 and f"this one exists: {out}" in refused.errors
+    assert out.read_bytes() == old
+    out.unlink()
     assert seqzoo("train", "ngram", *options, "--vocabulary-size", 2).status == 0
     assert sorted(NGramLanguageModel.from_arpa(out).tokenizer.words) == ["cat", "the"]
 
@@ -74,7 +79,7 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
     assert result.status == 0 and "UNK" not in result.output
     result = seqzoo("generate", "--preset", path, "--beam", 3, "")
     assert result.status == 0 and "UNK" not in result.output
-    result = seqzoo("export", "--preset", path, "--to", tmp_path / "served", "--n-best", 50)
+    result = seqzoo("export", "--preset", path, "--out", tmp_path / "served", "--n-best", 50)
     served = tf.saved_model.load(result.output.strip()).signatures["serving_default"]
     assert not any(b"UNK" in text for text in served(tf.constant([""]))["generated"][0].numpy())
 
@@ -82,8 +87,8 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "ngram"), "the input has no words"),
-        (("train", "ngram", "--text", "none"), "no such file: none"),
+        (("train", "ngram"), "the input must have a word"),
+        (("train", "ngram", "--train", "none"), "no such file: none"),
         (("train", "ngram", "--out", "none/model.arpa"), "no such folder: none"),
         (("train", "ngram", "--order", 0), "'--order'"),
         (("score", "--preset", "model.arpa"), "no lines to score"),
@@ -109,8 +114,6 @@ def test_bad_input(seqzoo, arpa, monkeypatch, arguments, message):
 
 
 def test_a_word_of_arpa_files(seqzoo, tmp_path):
-    out = tmp_path / "model.arpa"
-    out.write_text("what was there")
-    result = seqzoo("train", "ngram", "--out", out, stdin=b"a <unk>\n")
+    result = seqzoo("train", "ngram", "--out", tmp_path / "model.arpa", stdin=b"a <unk>\n")
     assert result.status == 2 and "'<unk>'" in result.errors
-    assert out.read_text() == "what was there"
+    assert list(tmp_path.iterdir()) == []

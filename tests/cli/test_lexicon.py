@@ -15,9 +15,9 @@ def files(tmp_path):
 
 
 def test_the_file_is_the_models(seqzoo, model, files, tmp_path):
-    out = tmp_path / "words.tsv"
     alignments = [word_alignment(one) for one in model.align(*parallel_text(20))]
     for options, count in ((), 1), (("--minimum-count", 2), 2):
+        out = tmp_path / f"words-{count}.tsv"
         result = seqzoo("lexicon", "--preset", DEFAULT_PRESET, *files, "--out", out, *options)
         assert result == (0, "", "")
         expected = Lexicon.from_alignments(alignments, count)
@@ -30,19 +30,19 @@ def test_the_file_is_the_models(seqzoo, model, files, tmp_path):
     [
         (["--preset", "gru_plain"], "lexicon needs a model with attention, gru_plain has none"),
         (["--out", "{folder}"], "this is a folder"),
+        (["--out", "{folder}/old.tsv"], "this one exists: {folder}/old.tsv"),
         (["--out", "{folder}/no/x.tsv"], "no such folder"),
         (["--minimum-count", "0"], "'--minimum-count'"),
         (["--minimum-count", "999"], "were linked 999 times"),
     ],
 )
-def test_bad_input_keeps_the_old_file(seqzoo, files, tmp_path, options, message):
-    out = tmp_path / "words.tsv"
-    out.write_text("old")
+def test_bad_input_leaves_no_file(seqzoo, files, tmp_path, options, message):
+    (tmp_path / "old.tsv").write_text("old")
     before = sorted(tmp_path.iterdir())
-    given = {"--preset": DEFAULT_PRESET, "--out": out}
+    given = {"--preset": DEFAULT_PRESET, "--out": tmp_path / "new.tsv"}
     given[options[0]] = options[1].format(folder=tmp_path)
     result = seqzoo("lexicon", *files, *(part for option in given.items() for part in option))
     assert (result.status, result.output) == (2, "")
     [line] = result.errors.splitlines()
-    assert message in line
-    assert out.read_text() == "old" and sorted(tmp_path.iterdir()) == before
+    assert message.format(folder=tmp_path) in line
+    assert (tmp_path / "old.tsv").read_text() == "old" and sorted(tmp_path.iterdir()) == before

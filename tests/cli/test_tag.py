@@ -66,7 +66,7 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     assert [row.xpos for row in tagged] == TAGS == [row.upos for row in tagged]
     result = seqzoo("evaluate", "--preset", out, "--test", folder / "test.conllu")
     assert result.output.splitlines()[-1].split() == ["accuracy", "1.0000", "17"]
-    version = seqzoo("export", "--preset", out, "--to", tmp_path / "served").output.strip()
+    version = seqzoo("export", "--preset", out, "--out", tmp_path / "served").output.strip()
     script = (
         "import sys, tensorflow as tf, tensorflow_text\n"
         "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
@@ -84,7 +84,7 @@ def test_entities(seqzoo, folder, tmp_path):
     marks = [["B-x" if tag == "N" else "O" for tag in row] for row in TAGS]
     write_columns(tmp_path / "ner.conll", WORDS, marks)
     files = ("--train", tmp_path / "ner.conll", "--valid", tmp_path / "ner.conll")
-    options = ("--measure", "f1", "--epochs", 1, "--softmax", "--pieces", "none")
+    options = ("--measure", "f1", "--epochs", 1, "--no-crf", "--pieces", "none")
     result = seqzoo("train", "tag", *files, *TINY, *options, "--out", tmp_path / "new")
     assert result.status == 0 and "best validation f1" in result.errors
     test = ("--test", tmp_path / "ner.conll", "--entities")

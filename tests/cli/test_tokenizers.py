@@ -53,7 +53,7 @@ def test_tokens(seqzoo, tmp_path):
     with gzip.open(path, "wt") as file:
         file.write(TEXT.upper())
     options = ("--kind", "word", "--split-punctuation", "--normalization", "lowercase")
-    seqzoo("train", "tokenizer", *options, "--text", path, "--out", tmp_path / "words")
+    seqzoo("train", "tokenizer", *options, "--train", path, "--out", tmp_path / "words")
     result = seqzoo("tokenize", "--preset", tmp_path / "words", "The CAT, sat.", "dog")
     assert result.output == "the cat [UNK] sat .\ndog\n"
     config = json.loads((tmp_path / "words/tokenizer.json").read_text())["config"]
@@ -69,7 +69,7 @@ def test_line_ends_and_byte_order_marks_are_no_characters(seqzoo, tmp_path):
     path, content = tmp_path / "crlf.txt", "\ufeffab\r\nc\r\n".encode()
     path.write_bytes(content)
     options = ("train", "tokenizer", "--kind", "character")
-    assert seqzoo(*options, "--text", path, "--out", tmp_path / "of_file").status == 0
+    assert seqzoo(*options, "--train", path, "--out", tmp_path / "of_file").status == 0
     assert seqzoo(*options, "--out", tmp_path / "of_input", stdin=content).status == 0
     for name in ("of_file", "of_input"):
         assert TextTokenizer.from_preset(tmp_path / name).characters == ["a", "b", "c"]
@@ -91,8 +91,8 @@ def test_of_a_model(seqzoo):
         ),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full"), "this one has files: full"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full/file"), "this is a file"),
-        (("train", "tokenizer", "--kind", "bpe", "--out", "o", "--text", "none"), "no such file"),
-        (("train", "tokenizer", "--kind", "bpe", "--out", "o"), "`texts` is empty"),
+        (("train", "tokenizer", "--kind", "bpe", "--out", "o", "--train", "none"), "no such file"),
+        (("train", "tokenizer", "--kind", "bpe", "--out", "o"), "the input is empty"),
         (("train", "tokenizer", "--kind", "word", "--out", "o"), "must have a word"),
         (
             ("train", "tokenizer", "--kind", "word", "--byte-level", "--out", "o"),

@@ -51,7 +51,7 @@ def test_train(seqzoo, files, tmp_path):
     again = seqzoo("train", "lm", *files, *TINY, "--out", out)
     assert again.status == 0 and again.errors.splitlines() == [last]
     refused = seqzoo("train", "lm", *files, *TINY, "--out", out, "--units", 5)
-    assert refused.status == 2 and "`units` was 4, got 5" in refused.errors
+    assert refused.status == 2 and "--units was 4, got 5" in refused.errors
     assert RecurrentLanguageModel.from_preset(str(out)).backbone.units == 4
 
 
@@ -188,11 +188,11 @@ def _texts_of(output, lines):
 
 
 def test_export(seqzoo, preset, tmp_path):
-    result = seqzoo("export", "--preset", preset, "--to", tmp_path / "served", "--n-best", 2)
+    result = seqzoo("export", "--preset", preset, "--out", tmp_path / "served", "--n-best", 2)
     assert result.status == 0 and result.output == f"{tmp_path / 'served' / '1'}\n"
     served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"]
     assert served(text=tf.constant(["the"]))["generated"].shape == (1, 2)
-    refused = seqzoo("export", "--preset", preset, "--to", tmp_path / "other", "--beam", 3)
+    refused = seqzoo("export", "--preset", preset, "--out", tmp_path / "other", "--beam", 3)
     assert refused.status == 2 and "--beam goes with a preset that translates" in refused.errors
 
 

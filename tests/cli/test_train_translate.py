@@ -57,11 +57,11 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
     other = tmp_path / "other"
     other.write_text("x\n" * 4, encoding="utf-8")
     for change, message in [
-        ({"epochs": 3}, "`epochs` was 2, got 3"),
-        ({"attention": "dot"}, "`attention` was 'general', got 'dot'"),
-        ({"context": "every_step"}, "`context` was 'initial', got 'every_step'"),
-        ({"measure": "loss"}, "`measure` was 'chrf', got 'loss'"),
-        ({"valid_target": other}, "`valid_target` was '4 lines, sha256"),
+        ({"epochs": 3}, "--epochs was 2, got 3"),
+        ({"attention": "dot"}, "--attention was 'general', got 'dot'"),
+        ({"context": "every_step"}, "--context was 'initial', got 'every_step'"),
+        ({"measure": "loss"}, "--measure was 'chrf', got 'loss'"),
+        ({"valid_target": other}, "--valid-target was '4 lines, sha256"),
     ]:
         refused = seqzoo(*arguments(files, out, **change))
         assert (refused.status, refused.output) == (2, "")
@@ -178,7 +178,7 @@ def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, mo
     seqzoo("train", "translate", *paths, "--out", tmp_path / "new")
     expected = {
         "tokenizer": "bpe",
-        "vocabulary_size": 5000,
+        "vocabulary_size": None,
         "separate_vocabularies": False,
         "cell": "gru",
         "embedding_dim": 256,
@@ -209,13 +209,16 @@ BAD = {
     "unequal lengths": ({"source": "{short}"}, "{short} has 1 and"),
     "unequal validation": ({"valid_target": "{short}"}, "{short} has 1"),
     "not UTF-8": ({"target": "{latin}"}, "{latin}, line 1: not UTF-8"),
-    "no text": ({"source": "{empty}", "target": "{empty}"}, "text"),
-    "no validation text": ({"valid_source": "{empty}", "valid_target": "{empty}"}, "validation"),
+    "no text": ({"source": "{empty}", "target": "{empty}"}, "{empty} is empty"),
+    "no validation text": (
+        {"valid_source": "{empty}", "valid_target": "{empty}"},
+        "{empty} must have sentences and as many translations",
+    ),
     "out is a file": ({"out": "{short}"}, "this is a file: {short}"),
     "out is below a file": ({"out": "{short}/x"}, "{short}"),
     "out is full": ({"out": "{folder}"}, "{folder} is not empty and holds no training run"),
-    "vocabulary": ({"vocabulary_size": 100}, "vocabulary_size"),
-    "large vocabulary": ({"vocabulary_size": 90000}, "vocabulary_size"),
+    "vocabulary": ({"vocabulary_size": 100}, "--vocabulary-size must be above 261"),
+    "large vocabulary": ({"vocabulary_size": 90000}, "--vocabulary-size must be at most"),
     "units": ({"decoder_units": 0}, "'--decoder-units'"),
     "dropout": ({"dropout": 1.0}, "'--dropout'"),
     "dropout nan": ({"dropout": "nan"}, "'--dropout'"),
@@ -227,7 +230,7 @@ BAD = {
     "measure": ({"measure": "meteor"}, "'--measure'"),
     "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "'--bleu-tokenizer'"),
     "options that do not go together": ({"context": "every_step"}, "context"),
-    "pairs too long": ({"max_length": 2}, "longer"),
+    "pairs too long": ({"max_length": 2}, "of at most 2 tokens a side (the last of --max-length)"),
 }
 
 

@@ -130,6 +130,10 @@ def test_text_before_a_bad_line_is_written(seqzoo, monkeypatch):
 def test_attention_plot(seqzoo, tmp_path):
     path = tmp_path / "attention.png"
     path.write_bytes(b"an old one")
+    refused = seqzoo("translate", "--attention-plot", path, "a dog")
+    assert refused.status == 2 and f"this one exists: {path}" in refused.errors
+    assert path.read_bytes() == b"an old one"
+    path.unlink()
     result = seqzoo("translate", "--attention-plot", path, "", "a red $dog$ 犬")
     assert result.status == 0 and result.errors == ""
     assert result.output.startswith("\n") and result.output.count("\n") == 2
@@ -313,8 +317,8 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
     [
         (("--temperature", 0.5), "--temperature needs --samples"),
         (("--samples", 2, "--n-best", 2), "--samples goes with neither"),
-        (("--samples", 2, "--temperature", 0), "`temperature` must be above 0"),
-        (("--samples", 2, "--top-p", 2), "`top_p` must be in (0, 1]"),
+        (("--samples", 2, "--temperature", 0), "--temperature must be above 0"),
+        (("--samples", 2, "--top-p", 2), "--top-p must be in (0, 1]"),
         (("--samples", 2, "--beam", 4), "--samples goes with neither --beam nor its options, got"),
         (("--samples", 2, "--groups", 2, "--length-form", "wu"), "got --groups, --length-form"),
         (("--samples", 2, "--coverage-penalty", 0.1), "got --coverage-penalty"),
@@ -352,7 +356,7 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
         (("--lexicon", "words.tsv"), "--lexicon needs --replace-unknown"),
         (("--replace-unknown", "--lexicon", "no-such-file"), "no-such-file"),
         (("--preset", "gru_plain", "--replace-unknown"), "--replace-unknown needs a model"),
-        (("--max-source-ratio", 0), "`max_source_ratio` must be a number above 0"),
+        (("--max-source-ratio", 0), "--max-source-ratio must be a number above 0"),
         (("--preset", "gru_plain", "--coverage-penalty", 1), "--coverage-penalty needs a model"),
     ],
 )

@@ -9,14 +9,25 @@ from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import TextTokenizer
 
 TEXT = "King rules land.\nQueen rules land.\n\nDog eats bone\nCat eats bone\n" * 30
-OPTIONS = ("--dimensions", 8, "--window", 2, "--subsample", 0, "--epochs", 2, "--minimum-count", 2)
+OPTIONS = (
+    "--embedding-dim",
+    8,
+    "--window",
+    2,
+    "--subsample",
+    0,
+    "--epochs",
+    2,
+    "--minimum-count",
+    2,
+)
 
 
 def test_there_and_back(seqzoo, tmp_path):
     out, text = tmp_path / "vectors", tmp_path / "text.gz"
     text.write_bytes(gzip.compress(TEXT.encode()))
-    flags = ("--normalization", "lowercase", "--split-punctuation", "--phrases", 1)
-    result = seqzoo("train", "vectors", *OPTIONS, *flags, "--text", text, "--out", out)
+    flags = ("--normalization", "lowercase", "--split-punctuation", "--phrase-passes", 1)
+    result = seqzoo("train", "vectors", *OPTIONS, *flags, "--train", text, "--out", out)
     assert result.status == 0, result.errors
     first, *epochs = result.errors.splitlines()
     assert first == "150 lines, 420 words of 9 kinds"
@@ -49,8 +60,9 @@ def test_other_kinds(seqzoo, tmp_path):
     [
         (("train", "vectors"), "'--out'"),
         (("train", "vectors", "--out", "none/file"), "no such folder: none"),
-        (("train", "vectors", "--out", "new", "--text", "none"), "no such file: none"),
-        (("train", "vectors", "--out", "new"), "`texts` must have a word."),
+        (("train", "vectors", "--out", "good"), "a new file is needed, but this one exists: good"),
+        (("train", "vectors", "--out", "new", "--train", "none"), "no such file: none"),
+        (("train", "vectors", "--out", "new"), "the input must have a word."),
         (("train", "vectors", "--out", "new", "--normalization", "x"), "'--normalization'"),
         (("similar", "--vectors", "none", "king"), "no such file: none"),
         (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
@@ -87,7 +99,7 @@ def test_a_preset(seqzoo, tmp_path):
     assert result.status == 0 and result.output.startswith("king\t")
     again = seqzoo("train", "vectors", *OPTIONS, *flags, "--out", out, stdin=TEXT.encode())
     assert again.status == 2 and "this one has files" in again.errors
-    for option in (("--phrases", 1), ("--format", "glove", "--description", "x")):
+    for option in (("--phrase-passes", 1), ("--format", "glove", "--description", "x")):
         refused = seqzoo("train", "vectors", *flags, *option, "--out", tmp_path / "other")
         assert refused.status == 2 and "--format preset" in refused.errors
     assert not (tmp_path / "other").exists()

@@ -7,7 +7,7 @@ from keras_seqzoo.data import read_labelled_texts
 
 
 def test_files(tmp_path):
-    texts, labels = ["A film\tto see.", "", "Très bon \u2028 film"], ["good", "none", "1"]
+    texts, labels = ["A film to see.", "", "Très bon \u2028 film"], ["good", "none", "1"]
     lines = "".join(f"{label}\t{text}\r\n" for text, label in zip(texts, labels, strict=True))
     (tmp_path / "a.tsv").write_bytes(lines.encode())
     assert read_labelled_texts(tmp_path / "a.tsv") == (texts, labels)

@@ -151,14 +151,14 @@ def test_words_with_a_no_break_space_are_known_by_their_pieces():
 
 
 def test_a_tagger_needs_two_tags():
-    with pytest.raises(ValueError, match="`tags` must have two kinds or more, got _"):
+    with pytest.raises(ValueError, match="`tags` must be of two kinds or more, got _"):
         make_tagger([["a", "dog"]], [["_", "_"]])
 
 
 def test_wrong_options(tmp_path):
     with pytest.raises(ValueError, match="`pieces` must be one of none"):
         make_tagger(WORDS, TAGS, pieces="letters")
-    with pytest.raises(ValueError, match="`tags` must have"):
+    with pytest.raises(ValueError, match="`tags` must be"):
         make_tagger([], [])
     with pytest.raises(ValueError, match="`measure` must be one of accuracy"):
         make_training(tmp_path, measure="bleu")

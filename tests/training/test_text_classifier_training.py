@@ -150,7 +150,7 @@ def test_errors(tmp_path):
         training.prepare((TEXTS, LABELS), (TEXTS[:2], ["no", "maybe"]))
     with pytest.raises(ValueError, match="`validation` must have texts and as many labels"):
         training.prepare((TEXTS, LABELS), ([], []))
-    with pytest.raises(ValueError, match="`labels` must have two or more, got yes"):
+    with pytest.raises(ValueError, match="`labels` must be of two kinds or more, got yes"):
         make_text_classifier(TEXTS, ["yes"] * 4)
     with pytest.raises(ValueError, match="`texts` and `labels` must be as many, and one at least"):
         make_text_classifier([], [])

@@ -1,10 +1,8 @@
 """Word vectors in TensorBoard's embedding projector."""
 
-import pathlib
-
 import numpy as np
 
-from keras_seqzoo.data.output_files import replacing
+from keras_seqzoo.data.output_files import replacing, write_text, writing_into
 
 CONFIG = """\
 embeddings {
@@ -16,7 +14,7 @@ embeddings {
 
 
 def save_projector(vectors, folder, most=10_000):
-    """Writes the files with which TensorBoard's projector shows word vectors.
+    """Write the files with which TensorBoard's projector shows word vectors.
 
     `tensorboard --logdir FOLDER` then has them under "Projector".
 
@@ -33,11 +31,8 @@ def save_projector(vectors, folder, most=10_000):
     for word in words:
         if not {"\t", "\n", "\r"}.isdisjoint(word):
             raise ValueError(f"the projector's files cannot hold the word {word!r}")
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    with replacing(folder / "vectors.tsv") as draft:
-        np.savetxt(draft, vectors.matrix[:most], fmt="%.7g", delimiter="\t")
-    with replacing(folder / "words.tsv") as draft:
-        draft.write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-    with replacing(folder / "projector_config.pbtxt") as draft:
-        draft.write_text(CONFIG, encoding="utf-8")
+    with writing_into(folder) as folder:
+        with replacing(folder / "vectors.tsv") as draft:
+            np.savetxt(draft, vectors.matrix[:most], fmt="%.7g", delimiter="\t")
+        write_text(folder / "words.tsv", "".join(f"{word}\n" for word in words))
+        write_text(folder / "projector_config.pbtxt", CONFIG)

@@ -64,7 +64,7 @@ def read_vectors(path, format="word2vec"):
         lines.pop()
     first, number, size = 1, len(lines), None
     if format == "word2vec":
-        number, size = _numbers(lines[0] if lines else "", path)
+        number, size = _numbers(lines[0].removeprefix("\ufeff") if lines else "", path)
         del lines[0]
         first = 2
         if len(lines) != number:

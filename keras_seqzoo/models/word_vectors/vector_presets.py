@@ -1,12 +1,12 @@
 """Presets of word vectors: a folder with the vectors, and the tokenizer that finds the words."""
 
+import io
 import json
-from pathlib import Path
 
 import h5py
 import numpy as np
 
-from keras_seqzoo.data.output_files import replacing
+from keras_seqzoo.data.output_files import replacing, write_text, writing_into
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.zoo import preset_path
@@ -41,16 +41,17 @@ def write_preset(directory, words, matrix, tokenizer=None, metadata=None):
         )
     config = {"class_name": CLASS_NAME, "config": {"dimensions": narrow.shape[1]}}
     metadata = {"description": "", "parameter_count": narrow.size, **(metadata or {})}
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    tokenizer.save_to_preset(str(directory))
-    with replacing(directory / VECTORS_FILE) as path, h5py.File(path, "w") as file:
+    vectors = io.BytesIO()  # see `reserve` of `output_files`
+    with h5py.File(vectors, "w") as file:
         file.create_dataset(
             "vectors", data=narrow, chunks=narrow.shape, compression="gzip", shuffle=True
         )
-    for name, content in ((METADATA_FILE, metadata), (CONFIG_FILE, config)):
-        with replacing(directory / name) as path:
-            path.write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
+    with writing_into(directory) as directory:
+        tokenizer.save_to_preset(str(directory))
+        with replacing(directory / VECTORS_FILE) as path:
+            path.write_bytes(vectors.getvalue())
+        for name, content in ((METADATA_FILE, metadata), (CONFIG_FILE, config)):
+            write_text(directory / name, json.dumps(content, indent=4) + "\n")
 
 
 def read_preset(preset):

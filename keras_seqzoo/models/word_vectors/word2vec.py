@@ -138,12 +138,13 @@ class Word2Vec(Recompilation, keras.Model):
             self._noise = tf.constant(np.cumsum(noise / noise.sum()), tf.float32)
 
     @classmethod
-    def for_text(cls, texts, minimum_count=5, vocabulary_size=None, **kwargs):
-        """Makes a model for the words of a text, the most frequent first.
+    def for_text(cls, texts, minimum_count=None, vocabulary_size=None, **kwargs):
+        """Make a model for the words of a text, the most frequent first.
 
         Args:
             texts: what `WordTokenizer.train` takes; words are what stands between white space.
-            minimum_count: int, how often a word must come.
+            minimum_count: int, how often a word must come, or `None` for 5, and for 1 with a
+                warning where no word comes so often.
             vocabulary_size: int, the most words, or `None` for all.
             **kwargs: other arguments of the constructor.
 
@@ -151,7 +152,7 @@ class Word2Vec(Recompilation, keras.Model):
             A `Word2Vec` model, not trained.
         """
         counts = count_pieces(texts, split_words)
-        words = frequent_pieces(counts, vocabulary_size, minimum_count, "word")
+        words = frequent_pieces(counts, vocabulary_size, minimum_count, "word", 5)
         return cls(words, [counts[word] for word in words], **kwargs)
 
     def batches(self, texts, words=16_384, row_length=64, seed=0):

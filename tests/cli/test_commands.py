@@ -1,0 +1,113 @@
+"""What is one for all commands: the words of errors, and the names of options."""
+
+import json
+
+import pytest
+import typer.main
+
+from keras_seqzoo.cli import app
+from keras_seqzoo.cli.commands import Command
+from keras_seqzoo.data import write_columns
+from keras_seqzoo.training import make_tagger
+from keras_seqzoo.zoo import save_preset
+
+WORDS, TAGS = [["a", "b"], ["c"], ["d", "e"]], [["B-x", "I-x"], ["O"], ["O", "O"]]
+
+
+def commands(group=None, name=()):
+    """Yield the name of each command and the command."""
+    for part, command in (group or typer.main.get_command(app)).commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*name, part))
+        else:
+            yield " ".join((*name, part)), command
+
+
+def options(name):
+    return {option.opts[0] for option in dict(commands())[name].params}
+
+
+def test_all_commands_say_errors_in_their_own_words():
+    assert all(isinstance(command, Command) for _, command in commands())
+
+
+def test_what_means_the_same_has_one_name():
+    names = [name for name, _ in commands()]
+    learning = {name for name in names if name.startswith("train ")}
+    writing = learning | {"export", "lexicon", "average"}
+    assert {name for name in names if "--out" in options(name)} == writing
+    assert {name for name in names if "--train" in options(name)} == learning - {"train translate"}
+    networks = learning - {"train ngram", "train tokenizer"}
+    assert {name for name in names if "--embedding-dim" in options(name)} == networks
+    pairs = {"train translate", "evaluate", "score", "align", "lexicon"}
+    assert {name for name in names if {"--source", "--target"} <= options(name)} == pairs
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    write_columns(folder / "train.conll", WORDS, TAGS)
+    (folder / "valid.conllu").write_text(
+        "# text = a\n1\ta\t_\tO\t_\t_\t_\t_\t_\t_\n\n1\tb\t_\tX\t_\t_\t_\t_\t_\t_\n\n"
+    )
+    write_columns(folder / "odd.conll", [*WORDS, ["f"]], [*TAGS, ["I-x"]])
+    for name in ("train", "valid"):
+        rows = [{"text": "a", "label": label} for label in ("x", "y", name)]
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "blank.txt").write_text("\n\n")
+    (folder / "short.txt").write_text("a b\nc\n")
+    model = make_tagger([*WORDS], TAGS, embedding_dim=2, units=2, pieces="none")
+    save_preset(model, folder / "tagger")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("tag --train train.conll --valid valid.conllu", "valid.conllu, line 4: a tag must be am"),
+        ("tag --train odd.conll --valid train.conll", "odd.conll, line 9: tags must follow each"),
+        ("classify --train train.jsonl --valid valid.jsonl", "valid.jsonl, line 3: a label must"),
+        ("lm --train blank.txt --valid short.txt", "blank.txt must have a word."),
+        ("lm --train short.txt --valid blank.txt --batch-size 9", "short.txt must have a token for "
+         "each of the 9 --batch-size, got 5."),
+        ("lm --train short.txt --valid short.txt --minimum-count 3", "--minimum-count must be at"),
+        ("lm --train short.txt --valid short.txt --tokenizer bpe --vocabulary-size 900",
+         "--vocabulary-size must be at most 268 for this text"),
+        ("tokenizer --kind bpe --train blank.txt", "blank.txt is empty"),
+        ("vectors --train blank.txt", "blank.txt must have a word"),
+        ("vectors --train short.txt --minimum-count 3", "--minimum-count must be at most how"),
+        ("ngram --train blank.txt", "blank.txt must have a word"),
+    ],
+)  # fmt: skip
+def test_errors_name_files_lines_and_options(seqzoo, folder, monkeypatch, arguments, message):
+    monkeypatch.chdir(folder)
+    result = seqzoo("train", *arguments.split(), "--out", "new")
+    assert (result.status, result.output) == (2, "")
+    [line] = [line for line in result.errors.splitlines() if ": warning: " not in line]
+    assert line.startswith(f"seqzoo: error: {message}")
+    assert not (folder / "new").exists()
+
+
+def test_wrong_entities_name_file_and_line(seqzoo, folder, tmp_path):
+    write_columns(tmp_path / "test.conll", [["a"], ["b", "c"]], [["O"], ["O", "N"]])
+    arguments = ("--preset", folder / "tagger", "--test", tmp_path / "test.conll", "--entities")
+    result = seqzoo("evaluate", *arguments)
+    assert result.status == 2 and f"{tmp_path}/test.conll, line 3: a tag O, B-" in result.errors
+
+
+def test_the_folder_of_an_export_is_named_by_its_option(seqzoo, folder):
+    out = folder / "blank.txt"
+    result = seqzoo("export", "--preset", folder / "tagger", "--out", out)
+    assert result.status == 2 and "--out must be a folder" in result.errors
+
+
+def test_byte_order_marks_and_line_ends_are_no_text(seqzoo, folder, tmp_path):
+    plain, marked = "a b\nc\n", "\ufeffa b\r\nc\r\n"
+    for name, text in (("plain", plain), ("marked", marked)):
+        seqzoo("train", "ngram", "--out", tmp_path / f"{name}.arpa", stdin=text.encode())
+    assert (tmp_path / "plain.arpa").read_text() == (tmp_path / "marked.arpa").read_text()
+    found = {
+        text: seqzoo("tag", "--preset", folder / "tagger", stdin=text.encode()).output
+        for text in (plain, marked)
+    }
+    assert found[plain] == found[marked] and found[plain].startswith("a/")

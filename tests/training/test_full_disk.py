@@ -1,0 +1,74 @@
+"""Presets and the states of runs on a full disk: what was there stays, and nothing else is left."""
+
+import errno
+
+import pytest
+
+from keras_seqzoo.training import RunState, make_text_classifier
+from keras_seqzoo.training import run_state as states
+from keras_seqzoo.zoo import save_preset, saving
+from keras_seqzoo.zoo.saving import weights_size
+
+
+@pytest.fixture(scope="module")
+def model():
+    options = {"embedding_dim": 2, "units": 2, "num_layers": 2, "bidirectional": True}
+    model = make_text_classifier(["a", "b"], ["x", "y"], backbone_options=options)
+    model.compile("adam")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def full(folder, size):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def files(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_room_that_is_asked_for_is_enough(model, tmp_path):
+    model.save_weights(tmp_path / "all.weights.h5")
+    model.save_to_preset(str(tmp_path / "preset"))
+    assert (tmp_path / "all.weights.h5").stat().st_size < weights_size(model)
+    written = [path.stat().st_size for path in (tmp_path / "preset").rglob("*.h5")]
+    assert written and sum(written) < weights_size(model)
+
+
+def test_a_preset(model, tmp_path, monkeypatch):
+    save_preset(model, tmp_path / "old")
+    before = files(tmp_path)
+    monkeypatch.setattr(saving, "reserve", full)
+    for folder, named in (("old", "old$"), ("new/preset", "new$")):
+        with pytest.raises(OSError, match=f"no space left in {tmp_path}/{named}"):
+            save_preset(model, tmp_path / folder)
+    assert files(tmp_path) == before and [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_the_state_of_a_run(model, tmp_path, monkeypatch):
+    state = RunState(tmp_path / "run")
+    state.begin({"epochs": 2})
+    state.step = 1
+    state.save(model, {})
+    before = files(tmp_path)
+    monkeypatch.setattr(states, "reserve", full)
+    state.step = 2
+    with pytest.raises(OSError, match=f"no space left in {tmp_path}/run/training$"):
+        state.save(model, {})
+    assert files(tmp_path) == before
+    assert RunState(tmp_path / "run").step == 1
+
+
+def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.write_text", lambda path, *_, **__: full(path, 0))
+    with pytest.raises(OSError, match="no space left in .*training$"):
+        RunState(tmp_path / "run").begin({})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_file_managers_leave_is_no_other_run(tmp_path):
+    (tmp_path / ".DS_Store").write_text("")
+    RunState(tmp_path).check()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileExistsError, match="is not empty"):
+        RunState(tmp_path).check()
