@@ -2,11 +2,11 @@
 
     python benchmarks/quantized_presets.py
 
-Sizes are those of the folders: as shipped, whose weights are float16 on disk and compressed; in
-int8 as `save_to_preset` writes it, what is not quantized in float32; and as `save_preset` does,
-that in float16 and all compressed. The quality in int8 is that of the model that `save_to_preset`
-wrote, loaded again. Data are parts of the validation sets, the first ones or the last reviews of
-each class, and of the test set for WNUT-17.
+Sizes are those of the folders: as shipped, with weights that are float16 on disk and compressed; in
+int8 as `save_to_preset` writes it, what is not quantized in float32; and as `save_preset` does, in
+float16 and compressed. The quality in int8 is that of the model that `save_to_preset` wrote, loaded
+again. Data are parts of the validation sets, the first or of reviews the last of each class, and of
+the test set for WNUT-17.
 """
 
 import json
