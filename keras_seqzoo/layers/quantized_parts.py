@@ -37,8 +37,9 @@ class QuantizedParts:
             default: the dtype of the part where it is not quantized; `None` for the layer's own.
         """
         policy = self.dtype_policy
-        if not isinstance(policy, keras.dtype_policies.DTypePolicyMap):
-            return default or policy
+        is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
+        if not is_map or not any(key.startswith("/") for key in policy):
+            return default or policy  # a map of other keys is by the paths of layers, as Keras'
         inner = {
             key.removeprefix(f"/{name}"): own
             for key, own in policy.items()
@@ -46,7 +47,8 @@ class QuantizedParts:
         }
         if "" in inner:
             return inner[""]
-        return keras.dtype_policies.DTypePolicyMap(default or policy.default_policy.name, inner)
+        default = default or policy.default_policy.name
+        return keras.dtype_policies.DTypePolicyMap(default, inner) if inner else default
 
     def get_config(self):
         """Return the constructor arguments of the Keras class."""

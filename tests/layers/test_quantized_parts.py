@@ -159,3 +159,12 @@ def test_quantizers_that_no_policy_tells_are_refused(tmp_path):
     quantize(model, config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
     with pytest.raises(ValueError, match="`activation_quantizer` must be.*'pool/hidden'.*None"):
         model.save(tmp_path / "model.keras")
+
+
+def test_a_map_of_paths_is_handed_down():
+    """As KerasHub writes it for a backbone."""
+    own = keras.dtype_policies.get("int8_from_float32")
+    policy = keras.dtype_policies.DTypePolicyMap("float32", {"stack/projection_0": own})
+    stack = Stack([GRU(4)], residual=True, dtype=policy, name="stack")
+    stack.build((None, None, 6))
+    assert stack.projections[0].quantization_mode == "int8"
