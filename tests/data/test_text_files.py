@@ -15,6 +15,8 @@ from keras_seqzoo.data import read_lines, read_parallel
         ("a\n\nb", ["a", "", "b"]),
         ("one\u0085line\u2028and\x0cone\n", ["one\u0085line\u2028and\x0cone"]),
         ("Ein Hund 🐕\n", ["Ein Hund 🐕"]),
+        ("\ufeffa\r\n\r\nb \rc\r\n", ["a", "", "b \rc"]),
+        ("\ufeff", []),
     ],
 )
 def test_lines_end_at_newline_alone(tmp_path, content, lines):
