@@ -21,7 +21,15 @@ from keras_seqzoo.zoo import save_preset
 from keras_seqzoo.zoo.names import preset_folders, task_class
 
 DATA = Path(os.environ["SEQZOO_DATA"])
-COLUMNS = ("preset", "quality of", "float", "int8", "shipped", "int8", "int8, `save_preset`")
+COLUMNS = (
+    "preset",
+    "measure",
+    "float",
+    "int8",
+    "MB, shipped",
+    "MB, int8",
+    "MB, int8, `save_preset`",
+)
 
 
 def bleu(model, name):
