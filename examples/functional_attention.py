@@ -67,12 +67,13 @@ def rewrite(model, texts, max_length=12):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=4000, help="made-up dates")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--save", help="where to save the model, a .keras file")
     options = parser.parse_args(arguments)
     keras.utils.set_random_seed(1)
 
-    source, target = made_up_dates(4000)
+    source, target = made_up_dates(options.rows)
     characters = keras.layers.TextVectorization(
         standardize=None, split="character", name="characters"
     )

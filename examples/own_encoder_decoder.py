@@ -145,6 +145,7 @@ class Translator(EncoderDecoder, keras.Model):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="folder that holds the folder multi30k")
+    parser.add_argument("--rows", type=int, default=2000, help="made-up pairs of sentences")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--save", help="where to save the model, a .keras file")
     options = parser.parse_args(arguments)
@@ -156,7 +157,7 @@ def main(arguments=None):
         test_source, test_target = load_multi30k("val", directory=options.data)
     else:
         size, units, batch_size = 340, 64, 16
-        source, target = made_up_pairs(2000)
+        source, target = made_up_pairs(options.rows)
         test_source, test_target = made_up_pairs(200, seed=1)
     tokenizer = BytePairTokenizer.train(source + target, vocabulary_size=size)
     batches = translation_batches(

@@ -73,12 +73,14 @@ def make_model(texts, units=32):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="folder of the sentence polarity data")
+    parser.add_argument("--rows", type=int, default=2000, help="made-up reviews")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--save", help="where to save the model, a .keras file")
     options = parser.parse_args(arguments)
     keras.utils.set_random_seed(1)
 
-    texts, labels = read_reviews(options.data) if options.data else made_up_reviews(2000)
+    made_up = made_up_reviews(options.rows)
+    texts, labels = read_reviews(options.data) if options.data else made_up
     texts, labels = tf.constant(texts), tf.constant(labels)
     test = len(texts) // 10
     model = make_model(texts[test:])

@@ -99,12 +99,13 @@ def segments(text, characters):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="a text file, plain or .gz")
+    parser.add_argument("--rows", type=int, default=3000, help="made-up sentences")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--save", help="where to save the model, a .keras file")
     options = parser.parse_args(arguments)
     keras.utils.set_random_seed(1)
 
-    text = "\n".join(read_lines(options.data)) if options.data else made_up_text(3000)
+    text = "\n".join(read_lines(options.data)) if options.data else made_up_text(options.rows)
     characters = "".join(sorted(set(text)))
     split = len(text) * 9 // 10
     train, test = segments(text[:split], characters), segments(text[split:], characters)

@@ -28,9 +28,6 @@ hypothesis.settings.register_profile("fixed", derandomize=True, **untimed)
 hypothesis.settings.register_profile("random", derandomize=False, print_blob=True, **untimed)
 hypothesis.settings.load_profile("fixed")
 
-# Building graphs makes many objects that live on; by default a fifth of the time goes on them.
-gc.set_threshold(50_000, 50, 50)
-
 OUT_OF_TIME = "there was no time left for it"
 
 
@@ -70,6 +67,14 @@ def pytest_fixture_setup(fixturedef):
     result = yield
     seed_all()
     return result
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_garbage():
+    """Let collecting garbage look at what a module's tests made, not at all graphs before it."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

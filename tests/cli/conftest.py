@@ -1,7 +1,9 @@
 """A tiny preset under the default name, and the command line in this process."""
 
+import functools
 import io
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -29,15 +31,28 @@ def zoo(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def installed(zoo, monkeypatch):
-    """Make the package find these presets in the place of its own."""
-    monkeypatch.setattr(names, "presets_folder", lambda: zoo)
+@pytest.fixture(scope="session")
+def load(zoo):
+    """Load a preset, those of the folder once: the commands only read them."""
+    own = RecurrentSeq2SeqLM.from_preset
+    once = functools.cache(own)
+
+    def load(path, **options):
+        return (once if Path(path).parent == zoo else own)(path, **options)
+
+    return load
 
 
 @pytest.fixture(scope="session")
-def model(zoo):
-    return RecurrentSeq2SeqLM.from_preset(str(zoo / DEFAULT_PRESET))
+def model(zoo, load):
+    return load(str(zoo / DEFAULT_PRESET))
+
+
+@pytest.fixture
+def installed(zoo, load, monkeypatch):
+    """Make the package find these presets in the place of its own."""
+    monkeypatch.setattr(names, "presets_folder", lambda: zoo)
+    monkeypatch.setattr(RecurrentSeq2SeqLM, "from_preset", load)
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """`seqzoo train classify`, `classify`, `evaluate` and `export` of a text classifier."""
 
 import json
-import subprocess
-import sys
 
+import numpy as np
 import pytest
 
 from keras_seqzoo.training import make_text_classifier
 from keras_seqzoo.zoo import save_preset
+from tests.serving.fresh_server import outputs_of
 from tests.training.test_text_classifier_training import LABELS, TEXTS
 
 TINY = ("--embedding-dim", 8, "--batch-size", 4, "--learning-rate", 0.02)
@@ -57,16 +57,9 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     assert result.status == 0 and picture.is_file()
     assert result.output.splitlines()[-1].split() == ["accuracy", "1.0000", "4"]
     version = seqzoo("export", "--preset", out, "--out", tmp_path / "served").output.strip()
-    script = (
-        "import sys, tensorflow as tf, tensorflow_text\n"
-        "served = tf.saved_model.load(sys.argv[1]).signatures['serving_default']\n"
-        "found = served(text=tf.constant(sys.argv[2:]))\n"
-        "print(*(label.decode() for label in found['label'].numpy()))\n"
-        "assert found['labels'].shape == found['probabilities'].shape == (5, 2)\n"
-    )
-    command = [sys.executable, "-c", script, version, *TEXTS, ""]
-    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert found.split()[:4] == LABELS
+    found = outputs_of(version, [*TEXTS, ""])
+    assert found["label"][:4] == LABELS
+    assert np.shape(found["labels"]) == np.shape(found["probabilities"]) == (5, 2)
 
 
 def test_options_reach_the_model(seqzoo, folder, tmp_path):
