@@ -100,7 +100,7 @@ def writing_into(folder):
         for path in made:  # the innermost first
             with contextlib.suppress(OSError):
                 path.rmdir()
-        number = _full_disk(error)
+        number = _full_disk(error) if isinstance(error, Exception) else None
         if number is None:
             raise
         raise OSError(number, FULL[number].format(folder)) from error
@@ -162,7 +162,8 @@ def replacing(path):
 def new_folder(path):
     """Give a folder to write to; it then becomes the folder at a path.
 
-    Where the writing fails, nothing is left behind.
+    Where the writing fails, or something came to the path meanwhile, nothing is left behind, and
+    what is at the path stays.
 
     Args:
         path: string or path, of a folder that does not exist or is empty. What file managers leave
@@ -175,10 +176,7 @@ def new_folder(path):
         OSError: if there is something at the path, or no folder can be made there.
     """
     path = Path(path)
-    if path.exists() and not path.is_dir():
-        raise FileExistsError(f"a new or empty folder is needed, but this is a file: {path}")
-    if path.is_dir() and not is_vacant(path):
-        raise FileExistsError(f"a new or empty folder is needed, but this one has files: {path}")
+    _check_new_folder(path)
     real = path.resolve()
     with (
         writing_into(path.parent),
@@ -187,9 +185,16 @@ def new_folder(path):
         draft = Path(folder, path.name)
         draft.mkdir()
         yield draft
-        for litter in list(real.iterdir()) if real.is_dir() else ():
-            os.replace(litter, draft / litter.name)
-        os.replace(draft, real)
+        litter = [name for name in LITTER if os.path.lexists(real / name)]
+        for name in litter:
+            os.replace(real / name, draft / name)
+        try:
+            os.replace(draft, real)  # no folder takes the place of one that has files
+        except OSError:
+            for name in litter:
+                os.replace(draft / name, real / name)
+            _check_new_folder(path)
+            raise
 
 
 def write_text(path, text):
@@ -209,13 +214,23 @@ def write_text(path, text):
         draft.write_bytes(content)
 
 
+def _check_new_folder(path):
+    if path.exists() and not path.is_dir():
+        raise FileExistsError(f"a new or empty folder is needed, but this is a file: {path}")
+    if path.is_dir() and not is_vacant(path):
+        raise FileExistsError(f"a new or empty folder is needed, but this one has files: {path}")
+
+
 def _full_disk(error):
-    """Return the code of a full disk that an error, or one that it came of, has; else `None`."""
+    """Return the code of a full disk that an error, or its cause, has; else `None`.
+
+    What was merely handled when the error was raised, its `__context__`, does not count.
+    """
     while error is not None:
         for number in FULL:
             # HDF5 gives some errors, and TensorFlow all, no code but in the message.
             signs = f"errno = {number}," in str(error) or os.strerror(number) in str(error)
             if signs or getattr(error, "errno", None) == number:
                 return number
-        error = error.__cause__ or error.__context__
+        error = error.__cause__
     return None

@@ -43,6 +43,26 @@ def test_other_errors_stay_what_they_are(tmp_path):
     assert (tmp_path / "new" / "file").read_text() == "kept"
 
 
+@pytest.mark.parametrize("error", [ValueError("unrelated"), KeyboardInterrupt(), SystemExit(3)])
+def test_errors_after_a_full_disk_that_was_dealt_with_stay_what_they_are(tmp_path, error):
+    with pytest.raises(type(error)) as raised, writing_into(tmp_path):
+        try:
+            raise OSError(errno.ENOSPC, "full")
+        except OSError:
+            raise error  # noqa: B904
+    assert raised.value is error
+
+
+def test_an_interrupt_stays_what_it_is(tmp_path):
+    with pytest.raises(KeyboardInterrupt), writing_into(tmp_path):
+        raise KeyboardInterrupt from OSError(errno.ENOSPC, "full")
+
+
+def test_errors_that_a_full_disk_caused_are_named(tmp_path):
+    with pytest.raises(OSError, match="no space left in"), writing_into(tmp_path):
+        raise ValueError("cannot be saved") from OSError(errno.ENOSPC, "full")
+
+
 @pytest.mark.parametrize("write", [replacing, new_folder])
 def test_nothing_is_left_behind(tmp_path, write):
     with pytest.raises(OSError, match=f"no space left in {tmp_path}"), write(tmp_path / "x") as at:
@@ -61,6 +81,18 @@ def test_what_file_managers_leave_does_not_fill_a_folder(tmp_path):
     assert {path.name for path in folder.iterdir()} == {*LITTER, "file"}
     with pytest.raises(FileExistsError, match="this one has files"), new_folder(folder):
         pass
+
+
+def test_what_comes_to_a_new_folder_meanwhile_stays(tmp_path):
+    folder = tmp_path / "new"
+    with pytest.raises(FileExistsError, match="this one has files: "), new_folder(folder) as draft:
+        (draft / "other").write_text("mine")
+        folder.mkdir()
+        for name in ("other", LITTER[0]):
+            (folder / name).write_text("theirs")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+    contents = {path.name: path.read_text() for path in folder.iterdir()}
+    assert contents == {"other": "theirs", LITTER[0]: "theirs"}
 
 
 LIMITED = """
