@@ -11,7 +11,6 @@ from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
 
-INTERRUPTED = 130
 # What may be another when a run goes on.
 FREE_OPTIONS = ("out", "description", "progress")
 
@@ -109,7 +108,7 @@ def train_preset(context, read, lines, make_training, chosen, score):
             state = training.state
     except KeyboardInterrupt:
         _report_early_interrupt(state)
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Abort from None
     _report_end(state, score)
 
 
@@ -153,13 +152,13 @@ def _run_to_the_end(training, train, validation, progress):
         if bar.line is None:  # no step was begun
             raise
         report("stopped within a step; the same command goes on from where the run was last saved")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Abort from None
     if not finished:
         report(
             f"stopped in epoch {training.state.epoch + 1} after step {training.state.step}; "
             "the same command goes on from there"
         )
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Abort
 
 
 def _report_early_interrupt(state):
