@@ -1,8 +1,10 @@
 """A lock, so that one process at a time trains in a folder."""
 
+import contextlib
 import errno
 import os
 import socket
+import time
 from pathlib import Path
 
 try:
@@ -12,13 +14,16 @@ except ImportError:  # Windows, where nothing is locked
 
 # Of file systems that have no locks: there nothing is locked.
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+# Seconds: who only looks whether a lock is held has it no longer.
+PATIENCE = 0.5
 
 
 class RunLock:
     """Keeps other processes out while it is held, as a context manager.
 
     The operating system holds the lock on a file and lets go of it when the process ends, whatever
-    ends it, so that a lock is never left behind. The file stays; in it is who had it last.
+    ends it, so that a lock is never left behind. The file stays, unless it is removed; in it is who
+    had it last. On Windows, and on file systems without locks, nothing is locked.
 
     Args:
         path: string or path of the file. Its folder is made if there is none.
@@ -26,6 +31,7 @@ class RunLock:
     Raises:
         BlockingIOError: on entering, if another process, or another `RunLock` of this one, holds
             the lock; the message names the process and its machine.
+        OSError: on entering, if the file cannot be written. It is then removed.
 
     Example:
         >>> import tempfile
@@ -40,8 +46,11 @@ class RunLock:
 
     def check(self):
         """Raise what entering would raise, unless this object holds the lock itself."""
-        if self._descriptor is None and self.path.exists():
-            descriptor = os.open(self.path, os.O_RDWR)
+        if self._descriptor is None:
+            try:
+                descriptor = os.open(self.path, os.O_RDWR)
+            except FileNotFoundError:
+                return
             try:
                 self._lock(descriptor, exclusive=False)  # two that look do not see each other
             finally:
@@ -50,21 +59,45 @@ class RunLock:
     def __enter__(self):
         """Take the lock."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        until = time.monotonic() + PATIENCE
+        while self._descriptor is None:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                self._lock(descriptor, exclusive=True)
+                if self._is_at_path(descriptor):
+                    self._descriptor = descriptor
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(PATIENCE / 50)
+            finally:
+                if self._descriptor is None:
+                    os.close(descriptor)
         try:
-            self._lock(descriptor, exclusive=True)
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+            os.ftruncate(self._descriptor, 0)
+            os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
         except BaseException:
-            os.close(descriptor)
+            self.remove()
+            self.__exit__()
             raise
-        self._descriptor = descriptor
         return self
 
     def __exit__(self, *exception):
         """Let go of the lock."""
         os.close(self._descriptor)
         self._descriptor = None
+
+    def remove(self):
+        """Remove the file, while the lock is held, where the system lets one remove it."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def _is_at_path(self, descriptor):
+        """Return whether the file that was opened was not removed by who had the lock before."""
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
+        except FileNotFoundError:
+            return False
 
     def _lock(self, descriptor, exclusive):
         if fcntl is None:
@@ -73,7 +106,7 @@ class RunLock:
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = self.path.read_text(encoding="utf-8", errors="replace")
+            holder = os.read(descriptor, 1000).decode("utf-8", errors="replace")
             raise BlockingIOError(
                 f"another run goes on here: {holder} holds {self.path}. Wait until it has ended, "
                 "or give another folder"

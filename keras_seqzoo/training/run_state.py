@@ -108,6 +108,29 @@ class RunState:
             self._options = _as_json(options)
             self._write()
 
+    @contextlib.contextmanager
+    def under_way(self, options):
+        """Begin the run, or go on with it, and hold its lock within a `with` block.
+
+        Where the run cannot begin, nothing is left behind.
+
+        Args:
+            options: see `check`.
+
+        Raises:
+            OSError: if the disk is full; and see `check`.
+        """
+        with contextlib.ExitStack() as stack:
+            with writing_into(self.folder):
+                stack.enter_context(self.lock)
+                try:
+                    self.begin(options)
+                except BaseException:
+                    if not self.exists:
+                        self.lock.remove()
+                    raise
+            yield
+
     def save(self, model, parts):
         """Write the state after the last whole step.
 
@@ -149,8 +172,7 @@ class RunState:
         self.finished = True
         self._seeds = []
         self._write()
-        with contextlib.suppress(OSError):
-            self.lock.path.unlink()
+        self.lock.remove()
 
     def _holds_other_files(self):
         """Whether the folder has more in it than litter and the lock of a run not begun."""

@@ -154,7 +154,8 @@ class TrainingRun:
         Raises:
             ValueError: if the data are not fit for it, or the folder holds a run with other
                 `options`.
-            OSError: if the folder holds something else than a run, or another process trains there.
+            OSError: if the folder holds something else than a run, another process trains there,
+                or the disk is full.
         """
         self.state.check(self.options)
         if self.state.finished:
@@ -162,8 +163,7 @@ class TrainingRun:
         self.prepare(train, validation)
         self.steps = int(self.batches(0).cardinality())
         self.compile_model(self.steps)
-        with self.state.lock:
-            self.state.begin(self.options)
+        with self.state.under_way(self.options):
             return self.state.finished or self._go_on(validation, verbose, callbacks)
 
     def _go_on(self, validation, verbose, callbacks):

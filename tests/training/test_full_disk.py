@@ -1,11 +1,14 @@
 """Presets and the states of runs on a full disk: what was there stays, and nothing else is left."""
 
 import errno
+from pathlib import Path
 
 import pytest
+import tensorflow as tf
 
-from keras_seqzoo.training import RunState, make_text_classifier
+from keras_seqzoo.training import RunState, TrainingRun, make_text_classifier, run_lock
 from keras_seqzoo.training import run_state as states
+from keras_seqzoo.training.measures import Measure
 from keras_seqzoo.zoo import save_preset, saving
 from keras_seqzoo.zoo.saving import weights_size
 
@@ -59,11 +62,40 @@ def test_the_state_of_a_run(model, tmp_path, monkeypatch):
     assert RunState(tmp_path / "run").step == 1
 
 
-def test_a_run_that_cannot_begin_leaves_no_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr("pathlib.Path.write_text", lambda path, *_, **__: full(path, 0))
-    with pytest.raises(OSError, match="no space left in .*training$"):
-        RunState(tmp_path / "run").begin({})
+class NoRun(TrainingRun):
+    """Is made ready, and would then begin."""
+
+    measures = {"accuracy": Measure("accuracy")}
+
+    def prepare(self, train, validation):
+        pass
+
+    def batches(self, epoch):
+        return tf.data.Dataset.range(1)
+
+    def compile_model(self, steps):
+        pass
+
+
+FIRST_WRITES = {
+    "of the lock": (run_lock.os, "write", lambda *_: full(None, 0)),
+    "of the state": (Path, "write_text", lambda *_, **__: full(None, 0)),
+}
+
+
+@pytest.mark.parametrize("write", FIRST_WRITES.values(), ids=FIRST_WRITES)
+def test_a_run_that_cannot_begin_leaves_no_folder(model, tmp_path, monkeypatch, write):
+    run = NoRun(model, tmp_path / "run", epochs=1, average=0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr(*write)
+        with pytest.raises(OSError, match=f"no space left in {tmp_path}/run/training$"):
+            run.run(None, None)
     assert list(tmp_path.iterdir()) == []
+    with run.state.under_way({}):  # it can begin then
+        assert sorted(files(tmp_path)) == [run.state.folder / "run.json", run.state.lock.path]
+    with pytest.raises(ValueError, match="other options"), run.state.under_way({"epochs": 2}):
+        pass
+    assert run.state.lock.path.is_file()  # there is a run
 
 
 def test_what_file_managers_leave_is_no_other_run(tmp_path):

@@ -37,6 +37,52 @@ def test_one_holds_it_at_a_time(tmp_path):
         pass
 
 
+def test_who_only_looks_keeps_nobody_out(tmp_path, monkeypatch):
+    lock = RunLock(tmp_path / "lock")
+    with open(lock.path, "w") as looking:
+        run_lock.fcntl.flock(looking, run_lock.fcntl.LOCK_SH)
+        waits = []
+
+        def sleep(seconds):
+            waits.append(seconds)
+            run_lock.fcntl.flock(looking, run_lock.fcntl.LOCK_UN)
+
+        monkeypatch.setattr(run_lock.time, "sleep", sleep)
+        with lock:
+            assert len(waits) == 1 and waits[0] <= run_lock.PATIENCE / 10
+
+
+def test_a_file_that_is_removed_meanwhile_locks_nothing(tmp_path, monkeypatch):
+    """Else two would go on: the one that had it open, and one that makes a new one."""
+    lock, other = RunLock(tmp_path / "lock"), RunLock(tmp_path / "lock")
+    lock.path.write_text("process 4711 on elsewhere")
+
+    def flock(*arguments, original=run_lock.fcntl.flock):
+        with monkeypatch.context() as patch:
+            patch.setattr(run_lock.fcntl, "flock", original)
+            if not removed:
+                with other:
+                    other.remove()
+                removed.append(True)
+            return original(*arguments)
+
+    removed = []
+    monkeypatch.setattr(run_lock.fcntl, "flock", flock)
+    with lock, pytest.raises(BlockingIOError, match=f"process {os.getpid()} on "):
+        other.check()
+
+
+def test_a_lock_that_cannot_be_written_is_let_go_of(tmp_path, monkeypatch):
+    lock = RunLock(tmp_path / "lock")
+    with monkeypatch.context() as patch:
+        patch.setattr(run_lock.os, "ftruncate", lambda *_: os.fstat(-1))
+        with pytest.raises(OSError, match=os.strerror(errno.EBADF)), lock:
+            pass
+    assert list(tmp_path.iterdir()) == []
+    with lock, pytest.raises(BlockingIOError):
+        RunLock(lock.path).check()
+
+
 def test_the_lock_of_a_process_that_was_killed_is_gone(tmp_path):
     path = tmp_path / "lock"
     command = [sys.executable, "-c", HOLDER, path]
