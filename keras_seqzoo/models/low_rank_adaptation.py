@@ -1,7 +1,11 @@
 """Training of a few weights beside those of a backbone, which stay as they are."""
 
+import io
+
 import h5py
 import numpy as np
+
+from keras_seqzoo.data.output_files import replacing
 
 ENDING = ".lora.h5"
 
@@ -49,25 +53,29 @@ class LowRankAdaptation:
                 weight.trainable = weight.name.startswith("lora_")  # not the bias
 
     def save_lora_weights(self, filepath):
-        """Write the low-rank updates alone to a file.
+        """Write the low-rank updates alone to a file. Where that fails, an old file stays.
 
         Args:
             filepath: path that ends in `.lora.h5`.
 
         Raises:
             ValueError: if there are none, or for another ending.
+            OSError: if the file cannot be written.
         """
         layers = self._adapted_layers()
         if not layers:
             raise ValueError("`save_lora_weights` needs `enable_lora(rank)` before it.")
         if not str(filepath).endswith(ENDING):
             raise ValueError(f"`filepath` must end in {ENDING}, got {str(filepath)!r}.")
-        with h5py.File(filepath, "w") as file:
+        updates = io.BytesIO()  # see `reserve` of `output_files`
+        with h5py.File(updates, "w") as file:
             file.attrs["rank"] = layers[0].lora_rank
             file.attrs["layers"] = [layer.path for layer in layers]
             for layer in layers:
                 for weight in _low_rank_weights(layer):
                     file[f"{layer.path}/{weight.name}"] = np.array(weight)
+        with replacing(filepath) as path:
+            path.write_bytes(updates.getvalue())
 
     def load_lora_weights(self, filepath):
         """Read low-rank updates from a file of `save_lora_weights`, and make them if need be.

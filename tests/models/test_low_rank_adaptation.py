@@ -1,3 +1,5 @@
+import errno
+
 import keras
 import numpy as np
 import pytest
@@ -71,6 +73,24 @@ def test_backbones(make, inputs, names, tmp_path):
     for loaded in (other, sums):
         for one, wanted in zip(outputs(loaded, inputs), expected, strict=True):
             np.testing.assert_allclose(one, wanted, atol=1e-5)
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    backbone = ConvolutionalBackbone(9, 4, filters=3, widths=[2])
+    backbone.enable_lora(2)
+    path = tmp_path / "updates.lora.h5"
+    backbone.save_lora_weights(path)
+    before = path.read_bytes()
+
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for weight in backbone.trainable_weights:
+        weight.assign(weight + 1.0)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(OSError, match=f"no space left in {tmp_path}$"):
+        backbone.save_lora_weights(path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
 def test_training_changes_the_updates_alone(tmp_path):
