@@ -10,13 +10,13 @@ import inspect
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
 import keras
 import numpy as np
 import tensorflow as tf
+
+from tests.answering import AnsweringProcess
 
 
 @contextlib.contextmanager
@@ -235,10 +235,7 @@ def check_saved_model_in_fresh_process(layer, *args, **kwargs):
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(module, os.path.join(folder, "model"))
         np.savez(os.path.join(folder, "inputs.npz"), *arrays)
-        process = fresh_process()
-        process.stdin.write(folder + "\n")
-        process.stdin.flush()
-        answer = process.stdout.readline().strip()
+        answer = fresh_process().ask(folder)
         assert answer == "done", answer
         with np.load(os.path.join(folder, "outputs.npz")) as outputs:
             assert_close([outputs[name] for name in outputs.files], expected)
@@ -246,11 +243,4 @@ def check_saved_model_in_fresh_process(layer, *args, **kwargs):
 
 @functools.cache
 def fresh_process():
-    script = pathlib.Path(__file__).with_name("fresh_process.py")
-    return subprocess.Popen(
-        [sys.executable, "-I", str(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    return AnsweringProcess(pathlib.Path(__file__).with_name("fresh_process.py"))

@@ -2,17 +2,14 @@
 
 import functools
 import json
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.answering import AnsweringProcess
 
 
 def answers_of(requests):
     """What a process that has TensorFlow alone answers to requests, see `server.py`."""
-    process = server()
-    process.stdin.write(json.dumps(requests) + "\n")
-    process.stdin.flush()
-    answers = json.loads(process.stdout.readline())
+    answers = json.loads(server().ask(json.dumps(requests)))
     assert isinstance(answers, list), answers
     return answers
 
@@ -30,10 +27,4 @@ def hexadecimal(texts):
 
 @functools.cache
 def server():
-    return subprocess.Popen(
-        [sys.executable, "-I", str(Path(__file__).with_name("server.py"))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    return AnsweringProcess(Path(__file__).with_name("server.py"))
