@@ -2,7 +2,15 @@
 
 from keras_seqzoo.cli.options import DEFAULT_PRESET
 from keras_seqzoo.decoding import BeamSearch
-from tests.cli.processes import start
+from tests.cli.processes import run_python, start
+
+# Files have no room after the first bytes.
+LIMITED = """
+import resource
+from keras_seqzoo import cli
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+cli.main()
+"""
 
 
 def test_results_alone_are_printed(zoo, model):
@@ -29,3 +37,19 @@ def test_another_backend(zoo):
     assert process.returncode == 2 and output == b""
     [line] = errors.decode().splitlines()
     assert line.startswith("seqzoo: error: ") and "'jax'" in line and "tensorflow" in line
+
+
+def test_a_full_disk(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("a red dog\nan old cat\n" * 20, encoding="utf-8")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    options = ("--kind", "word", "--train", text, "--out", folder / "new")
+    done = run_python(LIMITED, "train", "tokenizer", *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1] == (  # TensorFlow may have said something before
+        "seqzoo: error: a file gets too large for the limit of this process (ulimit -f), in "
+        f"{folder}"
+    )
+    assert list(folder.iterdir()) == []
