@@ -59,27 +59,15 @@ class RunLock:
     def __enter__(self):
         """Take the lock."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        until = time.monotonic() + PATIENCE
-        while self._descriptor is None:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-            try:
-                self._lock(descriptor, exclusive=True)
-                if self._is_at_path(descriptor):
-                    self._descriptor = descriptor
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(PATIENCE / 50)
-            finally:
-                if self._descriptor is None:
-                    os.close(descriptor)
+        descriptor = self._take()
         try:
-            os.ftruncate(self._descriptor, 0)
-            os.write(self._descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
         except BaseException:
             self.remove()
-            self.__exit__()
+            os.close(descriptor)
             raise
+        self._descriptor = descriptor
         return self
 
     def __exit__(self, *exception):
@@ -91,6 +79,23 @@ class RunLock:
         """Remove the file, while the lock is held, where the system lets one remove it."""
         with contextlib.suppress(OSError):
             self.path.unlink()
+
+    def _take(self):
+        """Return the descriptor of the file, made where there is none, with the lock on it."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            with contextlib.ExitStack() as stack:
+                stack.callback(os.close, descriptor)
+                try:
+                    self._lock(descriptor, exclusive=True)
+                    if self._is_at_path(descriptor):
+                        stack.pop_all()
+                        return descriptor
+                except BlockingIOError:
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(PATIENCE / 50)
 
     def _is_at_path(self, descriptor):
         """Return whether the file that was opened was not removed by who had the lock before."""

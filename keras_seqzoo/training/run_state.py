@@ -33,7 +33,7 @@ class RunState:
         best: float or `None`, the best validation score so far.
         history: list of dicts, one for each evaluated epoch.
         finished: bool, whether the run is over; it then has no weights to go on from.
-        lock: a `RunLock`, to be held while the run goes on.
+        lock: a `RunLock`, held while the run is `under_way`.
         last: path of the preset with the weights of the last evaluated epoch.
 
     Raises:
