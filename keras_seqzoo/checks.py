@@ -25,7 +25,7 @@ class ItemError(ValueError):
 def check_integer(name, value, minimum):
     """Returns `value` as an int, or raises a ValueError that names what is needed."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
-        raise ValueError(f"`{name}` must be an int of at least {minimum}. Received {value!r}.")
+        raise ValueError(f"`{name}` must be an int of at least {minimum}, got {value!r}.")
     return int(value)
 
 
@@ -34,7 +34,7 @@ def check_number(name, value, minimum=-math.inf):
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value < minimum:
         need = "a number" if minimum == -math.inf else f"a number of at least {minimum:g}"
-        raise ValueError(f"`{name}` must be {need}. Received {value!r}.")
+        raise ValueError(f"`{name}` must be {need}, got {value!r}.")
     return float(value)
 
 
@@ -42,7 +42,7 @@ def check_share(name, value, alternative=""):
     """Returns `value` as a float from 0 to 1, or raises a ValueError that names what is needed."""
     value = check_number(name, value, minimum=0.0)
     if value > 1:
-        raise ValueError(f"`{name}` must be a number from 0 to 1{alternative}. Received {value!r}.")
+        raise ValueError(f"`{name}` must be a number from 0 to 1{alternative}, got {value!r}.")
     return value
 
 

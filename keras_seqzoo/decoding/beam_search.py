@@ -115,11 +115,11 @@ class BeamSearch(DecodingStrategy):
         self.width = check_integer("width", width, minimum=1)
         self.n_best = check_integer("n_best", n_best, minimum=1)
         if self.n_best > self.width:
-            raise ValueError(f"`n_best` must be at most `width` ({width}). Received {n_best}.")
+            raise ValueError(f"`n_best` must be at most `width` ({width}), got {n_best}.")
         self.length_penalty = as_score(length_penalty)
         self.coverage_penalty = check_number("coverage_penalty", coverage_penalty, minimum=0.0)
         if stop not in STOPS:
-            raise ValueError(f"`stop` must be one of {STOPS}. Received {stop!r}.")
+            raise ValueError(f"`stop` must be one of {STOPS}, got {stop!r}.")
         self.stop = stop
 
     def get_config(self):

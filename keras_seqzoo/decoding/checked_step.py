@@ -30,7 +30,7 @@ def check_step(step, check_values=False):
         if shape.rank not in (None, 2) or not shape[:1].is_compatible_with(rows):
             raise ValueError(
                 "`step` must return log probabilities of shape (rows, vocabulary) for tokens of "
-                f"shape (rows,), {tokens.shape}. Received shape {shape}."
+                f"shape (rows,), {tokens.shape}, got shape {shape}."
             )
         if tf.executing_eagerly():
             _refuse(log_probabilities)

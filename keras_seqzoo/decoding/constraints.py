@@ -304,9 +304,7 @@ def check_constraints(constraints):
     ]
     for constraint in constraints:
         if not isinstance(constraint, Constraint):
-            raise ValueError(
-                f"`constraints` must be `Constraint` objects. Received {constraint!r}."
-            )
+            raise ValueError(f"`constraints` must be `Constraint` objects, got {constraint!r}.")
     return constraints
 
 

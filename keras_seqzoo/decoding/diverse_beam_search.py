@@ -56,8 +56,8 @@ class DiverseBeamSearch(BeamSearch):
         for name in ("width", "n_best"):
             if getattr(self, name) % self.groups:
                 raise ValueError(
-                    f"`{name}` must be a multiple of the {groups} `groups`. "
-                    f"Received {getattr(self, name)}."
+                    f"`{name}` must be a multiple of the {groups} `groups`, "
+                    f"got {getattr(self, name)}."
                 )
         self.diversity = check_number("diversity", diversity, minimum=0.0)
 

@@ -81,6 +81,5 @@ def _refuse_outside(tokens, vocabulary):
     outside = tokens[(tokens < 0) | (tokens >= vocabulary)]
     if outside.size:
         raise ValueError(
-            f"`prefix` must be in the vocabulary, which has {vocabulary} tokens. "
-            f"Received {outside[0]}."
+            f"`prefix` must be in the vocabulary, which has {vocabulary} tokens, got {outside[0]}."
         )

@@ -66,14 +66,14 @@ class Sampling(DecodingStrategy):
         self.min_p = check_number("min_p", min_p)
         self.seed = None if seed is None else check_integer("seed", seed, minimum=0)
         if self.seed is not None and self.seed >= 2**31:
-            raise ValueError(f"`seed` must be below 2^31. Received {seed}.")
+            raise ValueError(f"`seed` must be below 2^31, got {seed}.")
         for name, fits, need in (
             ("temperature", self.temperature > 0, "above 0"),
             ("top_p", 0 < self.top_p <= 1, "in (0, 1]"),
             ("min_p", 0 <= self.min_p < 1, "in [0, 1)"),
         ):
             if not fits:
-                raise ValueError(f"`{name}` must be {need}. Received {getattr(self, name)}.")
+                raise ValueError(f"`{name}` must be {need}, got {getattr(self, name)}.")
 
     @property
     def most_hypotheses(self):
@@ -84,8 +84,8 @@ class Sampling(DecodingStrategy):
         """Gives the sampling itself: the best are the best of all its samples."""
         if n_best > self.samples:
             raise ValueError(
-                f"`n_best` must be at most the {self.samples} samples of the strategy. "
-                f"Received: {n_best}"
+                f"`n_best` must be at most the {self.samples} samples of the strategy, "
+                f"got {n_best}."
             )
         return self
 

@@ -70,9 +70,8 @@ class StepFunction:
             if leaf.shape.rank == 0 or (known and rows != self._batch):
                 name = "state" if index < self._own else "memory"
                 raise ValueError(
-                    f"`{name}`: the first dimension of every tensor must be the batch, as that of "
-                    f"`start_tokens` ({start_tokens.shape}). Received a tensor of shape "
-                    f"{leaf.shape}."
+                    f"`{name}` must have the batch as the first dimension of each tensor, as "
+                    f"`start_tokens` {start_tokens.shape} has, got a tensor of shape {leaf.shape}."
                 )
 
     def start(self, copies=1):
@@ -114,8 +113,8 @@ class StepFunction:
         vocabulary = shape[1] if shape.rank else None
         if vocabulary is not None and any(end >= vocabulary for end in self._end_tokens):
             raise ValueError(
-                f"`end_token` must be in the vocabulary, which has {vocabulary} tokens. "
-                f"Received {max(self._end_tokens)}."
+                f"`end_token` must be in the vocabulary, which has {vocabulary} tokens, "
+                f"got {max(self._end_tokens)}."
             )
         return log_probabilities, self._flatten(state, leaves[: self._own]) + leaves[self._own :]
 

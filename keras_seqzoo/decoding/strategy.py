@@ -128,7 +128,7 @@ class DecodingStrategy(abc.ABC):
             max_source_ratio = check_number("max_source_ratio", max_source_ratio)
             if max_source_ratio <= 0:
                 raise ValueError(
-                    f"`max_source_ratio` must be a number above 0. Received {max_source_ratio}."
+                    f"`max_source_ratio` must be a number above 0, got {max_source_ratio}."
                 )
         self.max_source_ratio = max_source_ratio
         self.check_values = bool(check_values)
@@ -153,7 +153,7 @@ class DecodingStrategy(abc.ABC):
         start_tokens = as_ids("start_tokens", start_tokens)
         if start_tokens.shape.rank != 1:
             raise ValueError(
-                f"`start_tokens` must have shape (batch,). Received shape {start_tokens.shape}."
+                f"`start_tokens` must have shape (batch,), got shape {start_tokens.shape}."
             )
         step = check_step(step, self.check_values)
         end_tokens = check_end_tokens(end_token)
@@ -162,8 +162,8 @@ class DecodingStrategy(abc.ABC):
             max_length = check_integer("max_length", max_length, minimum=0)
         elif max_length.shape.rank != 0 or not max_length.dtype.is_integer:
             raise ValueError(
-                "`max_length` must be an int or a scalar integer tensor. "
-                f"Received a tensor of {max_length.dtype.name} {max_length.shape}."
+                "`max_length` must be an int or a scalar integer tensor, "
+                f"got a tensor of {max_length.dtype.name} {max_length.shape}."
             )
         else:
             constant = tf.get_static_value(max_length)
@@ -176,7 +176,7 @@ class DecodingStrategy(abc.ABC):
             if not source_lengths.shape.is_compatible_with(start_tokens.shape):
                 raise ValueError(
                     f"`source_lengths` must have shape {start_tokens.shape}, that of "
-                    f"`start_tokens`. Received shape {source_lengths.shape}."
+                    f"`start_tokens`, got shape {source_lengths.shape}."
                 )
         limits = self._limits(dimension(start_tokens, 0), max_length, source_lengths)
         if prefix is not None:
@@ -227,7 +227,7 @@ class DecodingStrategy(abc.ABC):
         if phrases.shape.rank != 3 or not phrases.shape[:1].is_compatible_with(start_tokens.shape):
             raise ValueError(
                 "`phrases` must have shape (batch, phrases, length) with the batch of "
-                f"`start_tokens`, {start_tokens.shape}. Received shape {phrases.shape}."
+                f"`start_tokens`, {start_tokens.shape}, got shape {phrases.shape}."
             )
         return phrases
 
@@ -244,8 +244,8 @@ class DecodingStrategy(abc.ABC):
         """
         if n_best != 1:
             raise ValueError(
-                f"`n_best` must be 1 with a {type(self).__name__}, which gives one hypothesis. "
-                f"Received: {n_best}"
+                f"`n_best` must be 1 with a {type(self).__name__}, which gives one hypothesis, "
+                f"got {n_best}."
             )
         return self
 

@@ -38,7 +38,7 @@ class StrategySampler(keras_hub.samplers.Sampler):
         if isinstance(strategy, dict):
             strategy = keras.saving.deserialize_keras_object(strategy)
         if not isinstance(strategy, DecodingStrategy):
-            raise ValueError(f"`strategy` must be a DecodingStrategy. Received {strategy!r}.")
+            raise ValueError(f"`strategy` must be a DecodingStrategy, got {strategy!r}.")
         if strategy.takes_phrases:
             raise ValueError(
                 f"`strategy` must not need `phrases`, which `generate` has not: a "

@@ -42,7 +42,7 @@ def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
     if targets.shape.rank != 2 or not targets.shape[:1].is_compatible_with(start_tokens.shape):
         raise ValueError(
             f"`targets` must have shape (batch, length) with the batch of `start_tokens`, "
-            f"{start_tokens.shape}. Received shape {targets.shape}."
+            f"{start_tokens.shape}, got shape {targets.shape}."
         )
     step = StepFunction(check_step(step), state, start_tokens, end_tokens=(), alignment=alignment)
     state = step.start()

@@ -41,7 +41,7 @@ class DynamicEvaluation(RunningText):
         self.decay = check_share("decay", decay)
         self.clipnorm = check_number("clipnorm", clipnorm, minimum=0.0)
         if not self.clipnorm:
-            raise ValueError("`clipnorm` must be above 0. Received 0.")
+            raise ValueError("`clipnorm` must be above 0, got 0.")
         self._weights = [weight.value for weight in model.trainable_variables]
         self._first = None
         self._learn = tf.function(self._score_and_learn, reduce_retracing=True, autograph=False)

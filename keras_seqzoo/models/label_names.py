@@ -23,7 +23,7 @@ class LabelNames:
         self.names = [str(name) for name in names]
         if not self.names or "" in self.names or len(set(self.names)) < len(self.names):
             raise ValueError(
-                f"`labels` must be different names, none of them empty. Received: {names!r}"
+                f"`labels` must be different names, none of them empty, got {names!r}."
             )
         self._table = string_table(self.names, range(len(self.names)), default=-1)
 
@@ -45,7 +45,7 @@ class LabelNames:
             ids = self._table.lookup(labels)
             known = ids >= 0
         wrong = tf.boolean_mask(labels, ~known)
-        need = f"`y` must be among {', '.join(self.names)}, or their ids. Received:"
+        need = f"`y` must be among {', '.join(self.names)}, or their ids, got"
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), [need, wrong])]):
             return tf.identity(ids)
 

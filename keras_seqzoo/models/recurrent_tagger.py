@@ -130,8 +130,8 @@ class RecurrentTagger(
         """
         if class_weight is not None:
             raise ValueError(
-                "`class_weight` must be None: a sentence has no class. `sample_weight` (batch,) "
-                f"weighs sentences. Received: {class_weight!r}"
+                f"`class_weight` must be None, got {class_weight!r}: a sentence has no class. "
+                "`sample_weight` (batch,) weighs sentences."
             )
         return super().fit(*args, **kwargs)
 

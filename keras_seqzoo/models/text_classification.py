@@ -142,7 +142,7 @@ class TextClassification(
             scores = np.log(shares) - (np.log1p(-shares) if self.multi_label else 0.0)
         if scores.shape != (self.num_classes,) or not np.isfinite(scores).all():
             raise ValueError(
-                f"`shares` must be {self.num_classes} probabilities above 0. Received: {shares}"
+                f"`shares` must be {self.num_classes} probabilities above 0, got {shares}."
             )
         self.head.set_prior(scores)
 

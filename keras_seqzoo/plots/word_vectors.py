@@ -37,7 +37,7 @@ def plot_neighbours(vectors, words, path, number=12, seed=0):
     path = check_figure_path(path)
     check_integer("number", number, minimum=1)
     if len(words) < 2:
-        raise ValueError(f"`words` must be at least two. Received: {words!r}")
+        raise ValueError(f"`words` must be at least two, got {words!r}.")
     groups = [[word, *(near for near, _ in vectors.most_similar(word, number))] for word in words]
     everything = [word for group in groups for word in group]
     directions = vectors.directions(everything)

@@ -39,7 +39,7 @@ def export_text_classifier(model, directory):
     ```
     """
     if not isinstance(model, TextLabels):
-        raise TypeError(f"`model` must be a text classifier. Received: {type(model).__name__}")
+        raise TypeError(f"`model` must be a text classifier, got {type(model).__name__}.")
     if isinstance(model, TextClassification) and model.preprocessor is None:
         raise ValueError("`model` must have a preprocessor, to take text.")
     names = tf.constant(model.label_names)

@@ -47,12 +47,10 @@ def export_language_model(model, directory, strategy=None, max_length=64):
     ```
     """
     if not isinstance(model, LanguageModel):
-        raise TypeError(f"`model` must be a LanguageModel. Received: {type(model).__name__}")
+        raise TypeError(f"`model` must be a LanguageModel, got {type(model).__name__}.")
     strategy = Sampling() if strategy is None else strategy
     if not isinstance(strategy, DecodingStrategy):
-        raise TypeError(
-            f"`strategy` must be a DecodingStrategy. Received: {type(strategy).__name__}"
-        )
+        raise TypeError(f"`strategy` must be a DecodingStrategy, got {type(strategy).__name__}.")
     max_length = check_integer("max_length", max_length, minimum=1)
     tokenizer = model.tokenizer
     found = strategy.giving(strategy.most_hypotheses)

@@ -35,7 +35,7 @@ def export_tagger(model, directory):
     ```
     """
     if not isinstance(model, RecurrentTagger):
-        raise TypeError(f"`model` must be a tagger. Received: {type(model).__name__}")
+        raise TypeError(f"`model` must be a tagger, got {type(model).__name__}.")
     if model.preprocessor is None:
         raise ValueError("`model` must have a preprocessor, to take text.")
     preprocessor = model.preprocessor

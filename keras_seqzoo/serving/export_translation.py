@@ -73,17 +73,15 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
     """
     if not isinstance(model, TextTranslation):
         raise TypeError(
-            "`model` must translate text, as a RecurrentSeq2SeqLM or an Ensemble does. Received: "
-            f"{type(model).__name__}"
+            "`model` must translate text, as a RecurrentSeq2SeqLM or an Ensemble does, got "
+            f"{type(model).__name__}."
         )
     if model.preprocessor is None:
         raise ValueError("`model` must have a preprocessor, which turns text into ids: got None.")
     if strategy is None:
         strategy = model.default_strategy
     elif not isinstance(strategy, DecodingStrategy):
-        raise TypeError(
-            f"`strategy` must be a DecodingStrategy. Received: {type(strategy).__name__}"
-        )
+        raise TypeError(f"`strategy` must be a DecodingStrategy, got {type(strategy).__name__}.")
     if n_best is None:
         n_best = strategy.most_hypotheses
     if max_length is None:

@@ -38,7 +38,7 @@ def write_version(directory, write):
             raise  # it names the folder already
         raise OSError(
             error.errno,
-            f"`directory` must be a folder that can be written to. Received: {directory!r}: "
+            f"`directory` must be a folder that can be written to, got {directory!r}: "
             f"{error.strerror}",
         ) from error
 

@@ -134,7 +134,7 @@ class BytePairTokenizer(SentencePieceTokenizer):
         table, alphabet = [], dict.fromkeys(characters)
         for merge in merges:
             if len(merge) != 2 or not all(isinstance(part, str) and part for part in merge):
-                raise ValueError(f"`merges` must hold pairs of strings. Received: {merge!r}")
+                raise ValueError(f"`merges` must hold pairs of strings, got {merge!r}.")
             left, right = merge
             if end_of_word is not None:
                 right = right.removesuffix(end_of_word) + SPACE * right.endswith(end_of_word)
@@ -191,7 +191,7 @@ def _check_replay(table, merges):
             same = [merge for merge in table if "".join(merge) == piece]
             raise ValueError(
                 f"`merges` must make {piece!r} of {wanted}, which earlier merges leave "
-                f"side by side. Received: {same}"
+                f"side by side, got {same}."
             )
 
 

@@ -48,7 +48,7 @@ class CharacterTokenizer(TableTokenizer):
 
     def __init__(self, characters=None, byte_level=False, **kwargs):
         if byte_level and characters is not None:
-            raise ValueError(f"`characters` must be None at byte level. Received: {characters!r}")
+            raise ValueError(f"`characters` must be None at byte level, got {characters!r}.")
         self.byte_level = byte_level
         super().__init__(BYTES if byte_level else characters, **kwargs)
         self.file_assets = [VOCABULARY_FILENAME]
@@ -95,7 +95,7 @@ class CharacterTokenizer(TableTokenizer):
         pieces = list(pieces)
         for character in pieces:
             if len(character) != 1:
-                raise ValueError(f"`characters` must be single ones. Received: {character!r}")
+                raise ValueError(f"`characters` must be single ones, got {character!r}.")
         super().set_pieces(pieces)
         if self.byte_level:
             self.set_vocabulary([*SPECIAL_TOKENS, *(f"<0x{byte[0]:02X}>" for byte in pieces)])

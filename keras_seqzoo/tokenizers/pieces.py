@@ -10,7 +10,7 @@ def check_pieces(name, pieces):
     pieces = list(pieces)
     if len(set(pieces)) < len(pieces):
         twice = next(piece for piece, count in collections.Counter(pieces).items() if count > 1)
-        raise ValueError(f"`{name}` must differ. Received {twice!r} twice.")
+        raise ValueError(f"`{name}` must differ, got {twice!r} twice.")
     return pieces
 
 
@@ -19,7 +19,7 @@ def check_words(name, pieces):
     pieces = list(pieces)
     for piece in pieces:
         if piece.split() != [piece]:
-            raise ValueError(f"`{name}` must have no white space. Received: {piece!r}")
+            raise ValueError(f"`{name}` must have no white space, got {piece!r}.")
     return check_pieces(name, pieces)
 
 

@@ -64,7 +64,7 @@ class SentencePieceTokenizer(TextTokenizer):
     def set_proto(self, proto):
         """Sets the SentencePiece model, a bytes object."""
         if not isinstance(proto, bytes):
-            raise TypeError(f"`proto` must be bytes. Received: {type(proto).__name__}")
+            raise TypeError(f"`proto` must be bytes, got {type(proto).__name__}.")
         try:
             with tf.device("CPU"):
                 segmenter = Segmenter(proto)
@@ -72,7 +72,7 @@ class SentencePieceTokenizer(TextTokenizer):
             raise ValueError("`proto` is not a serialised SentencePiece model.") from error
         begin = tuple(segmenter.pieces[: len(SPECIAL_TOKENS)])
         if begin != SPECIAL_TOKENS:
-            raise ValueError(f"`proto` must begin with {SPECIAL_TOKENS}. Received: {begin}")
+            raise ValueError(f"`proto` must begin with {SPECIAL_TOKENS}, got {begin}.")
         self.proto = proto
         self._segmenter = segmenter
         self.set_vocabulary(segmenter.pieces)

@@ -61,15 +61,15 @@ def train_proto(
         TypeError: if `texts` or `vocabulary_size` has the wrong type.
     """
     if isinstance(vocabulary_size, bool) or not isinstance(vocabulary_size, (int, np.integer)):
-        raise TypeError(f"`vocabulary_size` must be an int. Received: {vocabulary_size!r}")
+        raise TypeError(f"`vocabulary_size` must be an int, got {vocabulary_size!r}.")
     if vocabulary_size <= RESERVED:
         raise ValueError(
-            f"`vocabulary_size` must be above {RESERVED}, the 5 special tokens and 256 bytes. "
-            f"Received: {vocabulary_size}"
+            f"`vocabulary_size` must be above {RESERVED}, the 5 special tokens and 256 bytes, "
+            f"got {vocabulary_size}."
         )
     if not 0.0 < character_coverage <= 1.0:
         raise ValueError(
-            f"`character_coverage` must be above 0 and at most 1. Received: {character_coverage!r}"
+            f"`character_coverage` must be above 0 and at most 1, got {character_coverage!r}."
         )
     lines = [line for line in iterate_texts(texts) if line.strip("\r\n")]
     if not lines:
@@ -198,13 +198,13 @@ def _readable(error, vocabulary_size, missing):
     message, possible = str(error), _possible(error)
     if possible is not None:
         return ValueError(
-            f"`vocabulary_size` must be at most {possible + missing} for this text. "
-            f"Received: vocabulary_size={vocabulary_size}"
+            f"`vocabulary_size` must be at most {possible + missing} for this text, got "
+            f"{vocabulary_size}."
         )
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return ValueError(
             f"`vocabulary_size` must be at least {int(found[1]) + missing} for this text: 5 "
             "special tokens, 256 bytes and its characters (a lower `character_coverage` leaves "
-            f"rare ones out). Received: vocabulary_size={vocabulary_size}"
+            f"rare ones out), got {vocabulary_size}."
         )
     return ValueError(f"No {vocabulary_size} tokens can be trained on `texts`: {message}")

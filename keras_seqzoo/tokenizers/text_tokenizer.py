@@ -69,10 +69,10 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         **kwargs,
     ):
         if not tf.as_dtype(dtype).is_integer:
-            raise ValueError(f"`dtype` must be an integer type. Received: dtype={dtype!r}")
+            raise ValueError(f"`dtype` must be an integer type, got {dtype!r}.")
         if sequence_length is not None and sequence_length < 1:
             raise ValueError(
-                f"`sequence_length` must be at least 1 or None. Received: {sequence_length!r}"
+                f"`sequence_length` must be at least 1 or None, got {sequence_length!r}."
             )
         check_choice("truncation_side", truncation_side, SIDES)
         check_choice("padding_side", padding_side, SIDES)
@@ -137,14 +137,14 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         if "://" not in preset and not os.path.isfile(os.path.join(preset, config_file)):
             preset = os.fspath(preset_path(preset))
             if not os.path.isfile(os.path.join(preset, config_file)):
-                raise ValueError(f"`preset` must hold a {config_file}. Received: {preset!r}")
+                raise ValueError(f"`preset` must hold a {config_file}, got {preset!r}.")
         config = load_json(preset, config_file)
         config["config"].update(kwargs)
         tokenizer = keras.saving.deserialize_keras_object(config)
         if not isinstance(tokenizer, cls):
             raise ValueError(
-                f"`preset` must hold a {cls.__name__} in {config_file!r}. "
-                f"Received: {preset!r} with a {type(tokenizer).__name__}"
+                f"`preset` must hold a {cls.__name__} in {config_file!r}, "
+                f"got {preset!r} with a {type(tokenizer).__name__}."
             )
         tokenizer.load_preset_assets(preset)
         return tokenizer
@@ -185,7 +185,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         """Returns the token with an id."""
         self._check_vocabulary()
         if not 0 <= id < len(self._vocabulary):
-            raise ValueError(f"`id` must be in [0, {len(self._vocabulary)}). Received: {id}")
+            raise ValueError(f"`id` must be in [0, {len(self._vocabulary)}), got {id}.")
         return self._vocabulary[id]
 
     def token_to_id(self, token):
@@ -207,7 +207,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
                 return inputs.with_flat_values(self.tokenize(inputs.flat_values, training))
             inputs = tf.convert_to_tensor(inputs, dtype=tf.string)
             if inputs.shape.rank is None:
-                raise ValueError("`inputs` must have a known rank. Received a tensor without one.")
+                raise ValueError("`inputs` must have a known rank, got a tensor without one.")
             if inputs.shape.rank == 0:
                 return self.tokenize(inputs[tf.newaxis], training)[0]
             if inputs.shape.rank > 1 and self.sequence_length is None:
@@ -244,7 +244,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
             if not isinstance(inputs, tf.RaggedTensor):
                 inputs = tf.convert_to_tensor(inputs)
             if inputs.shape.rank == 0:
-                raise ValueError("`inputs` must have at least one dimension. Received a scalar.")
+                raise ValueError("`inputs` must have at least one dimension, got a scalar.")
             texts = self.decode(inputs)
         return _as_python(texts) if tf.executing_eagerly() else texts
 
@@ -278,8 +278,8 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
             shapes = [text.shape for text in texts]
             if not shapes[0].is_compatible_with(shapes[1]) or (shapes[0].rank or 0) > 1:
                 raise ValueError(
-                    "`first` and `second` must be strings, or vectors of equally many. Received "
-                    f"shapes {shapes[0]} and {shapes[1]}"
+                    "`first` and `second` must be strings, or vectors of equally many, got "
+                    f"shapes {shapes[0]} and {shapes[1]}."
                 )
             if shapes[0].rank == 0:
                 return self.tokenize_pairs(*(text[tf.newaxis] for text in texts))[0]

@@ -43,7 +43,7 @@ def iterate_texts(texts):
         elif isinstance(text, str):
             yield text
         else:
-            raise TypeError(f"`texts` must hold strings or paths. Received: {text!r}")
+            raise TypeError(f"`texts` must hold strings or paths, got {text!r}.")
 
 
 def text_batches(texts):
@@ -110,4 +110,4 @@ def _decode(text, place):
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{place} must be UTF-8. Received: {text[:80]!r}") from error
+        raise ValueError(f"{place} must be UTF-8, got {text[:80]!r}.") from error

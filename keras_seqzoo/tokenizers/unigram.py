@@ -57,10 +57,10 @@ class UnigramTokenizer(SentencePieceTokenizer):
         check_integer("nbest_size", nbest_size, minimum=-1)
         if not nbest_size or nbest_size > MOST_SEGMENTATIONS:
             raise ValueError(
-                f"`nbest_size` must be -1 or from 1 to {MOST_SEGMENTATIONS}. Received {nbest_size}."
+                f"`nbest_size` must be -1 or from 1 to {MOST_SEGMENTATIONS}, got {nbest_size}."
             )
         if check_number("alpha", alpha) <= 0:
-            raise ValueError(f"`alpha` must be above 0. Received {alpha!r}.")
+            raise ValueError(f"`alpha` must be above 0, got {alpha!r}.")
         super().__init__(proto, **kwargs)
         self.nbest_size = nbest_size
         self.alpha = alpha

@@ -50,8 +50,8 @@ class TableTokenizer(TextTokenizer):
         most = None if vocabulary_size is None else vocabulary_size - len(SPECIAL_TOKENS)
         if most is not None and most < 1:
             raise ValueError(
-                f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens. "
-                f"Received: {vocabulary_size}"
+                f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens, "
+                f"got {vocabulary_size}."
             )
         tokenizer = cls(**kwargs)
         counts = count_pieces(texts, lambda rows: tokenizer.cut(tokenizer.normalize(rows)))

@@ -74,7 +74,7 @@ class WordTokenizer(TableTokenizer):
         """Sets the words, a list of strings."""
         words = check_words("words", pieces)
         if not words:
-            raise ValueError("`words` must have a word. Received none.")
+            raise ValueError("`words` must have a word, got none.")
         super().set_pieces(words)
         first = len(SPECIAL_TOKENS)
         ids = range(first, first + len(self.words))

@@ -103,7 +103,7 @@ class WordPieceTokenizer(TextTokenizer):
             raise ValueError(
                 f"`vocabulary_size` must be at least {vocabulary_size - room} for this text: 5 "
                 f"special tokens and {len(alphabet)} characters at the beginning of words and "
-                f"inside. Received: {vocabulary_size}"
+                f"inside, got {vocabulary_size}."
             )
         merges = learn_merges(words, "likelihood", minimum_count, _joined)
         pieces = dict.fromkeys(alphabet)

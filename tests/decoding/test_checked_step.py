@@ -133,7 +133,7 @@ def test_prefix_outside_of_the_vocabulary(graph):
 
     run = tf.function(run) if graph else run
     for prefix, wrong in (([[1], [3]], 3), ([[-1], [1]], -1)):
-        with pytest.raises(ValueError, match=f"`prefix` .* 3 tokens. Received {wrong}"):
+        with pytest.raises(ValueError, match=f"`prefix` .* 3 tokens, got {wrong}"):
             run(prefix)
     run([[1], [7]], [[True], [False]])  # padding
     with pytest.raises(ValueError, match="`prefix` must be integers, got float32"):

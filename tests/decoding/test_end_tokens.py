@@ -142,7 +142,7 @@ def test_saved_model(tmp_path):
     ("end_token", "message"),
     [
         ([], "must be at least one id, got none"),
-        ([1, -1], "`end_token` must be an int of at least 0. Received -1"),
+        ([1, -1], "`end_token` must be an int of at least 0, got -1"),
         ("a", "`end_token` must be an int"),
         (1.0, "`end_token` must be an int"),
         (tf.constant([1.0]), "`end_token` must be integers of known shape, got .* float32"),
@@ -154,5 +154,5 @@ def test_errors(end_token, message):
 
 
 def test_end_outside_of_the_vocabulary():
-    with pytest.raises(ValueError, match="`end_token` must be in the vocabulary.* Received 7"):
+    with pytest.raises(ValueError, match="`end_token` must be in the vocabulary.*, got 7"):
         run(Greedy(), reference.Model(5, (0, 7)))

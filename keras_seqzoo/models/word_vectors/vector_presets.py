@@ -36,9 +36,7 @@ def write_preset(directory, words, matrix, tokenizer=None, metadata=None):
     with np.errstate(over="ignore"):
         narrow = np.asarray(matrix, np.float16)
     if not np.isfinite(narrow).all():
-        raise ValueError(
-            f"`matrix` must hold numbers of float16. Received: {np.abs(matrix).max()} the largest."
-        )
+        raise ValueError(f"`matrix` must hold numbers of float16, got {np.abs(matrix).max()}.")
     config = {"class_name": CLASS_NAME, "config": {"dimensions": narrow.shape[1]}}
     metadata = {"description": "", "parameter_count": narrow.size, **(metadata or {})}
     vectors = io.BytesIO()  # see `reserve` of `output_files`

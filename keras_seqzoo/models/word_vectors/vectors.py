@@ -34,12 +34,12 @@ class WordVectors:
         self.matrix = np.asarray(matrix, np.float32)
         if self.matrix.ndim != 2 or len(self.matrix) != len(self.words):
             raise ValueError(
-                f"`matrix` must have a row for each of the {len(self.words)} words. Received the "
-                f"shape {self.matrix.shape}"
+                f"`matrix` must have a row for each of the {len(self.words)} words, got "
+                f"shape {self.matrix.shape}."
             )
         self._row = {word: row for row, word in enumerate(self.words)}
         if len(self._row) < len(self.words):
-            raise ValueError("`words` must differ. Received one twice.")
+            raise ValueError("`words` must differ, got one twice.")
         norms = np.linalg.norm(self.matrix, axis=1, keepdims=True)
         self._directions = self.matrix / np.maximum(norms, np.finfo(np.float32).tiny)
 
@@ -173,8 +173,8 @@ class WordVectors:
         shape = (len(tokens), self.matrix.shape[1])
         if tuple(embedding.embeddings.shape) != shape:
             raise ValueError(
-                f"`embedding` must have the shape {shape} of the tokenizer and the vectors. "
-                f"Received: {tuple(embedding.embeddings.shape)}"
+                f"`embedding` must have the shape {shape} of the tokenizer and the vectors, "
+                f"got {tuple(embedding.embeddings.shape)}."
             )
         known = [id for id in range(len(SPECIAL_TOKENS), len(tokens)) if tokens[id] in self._row]
         weights = keras.ops.convert_to_numpy(embedding.embeddings).copy()

@@ -97,8 +97,8 @@ class Word2Vec(Recompilation, keras.Model):
         self.counts = np.asarray(counts, np.int64)
         if self.counts.shape != (len(self.words),) or (self.counts < 0).any():
             raise ValueError(
-                f"`counts` must be {len(self.words)} integers of at least 0. Received an array of "
-                f"shape {self.counts.shape}"
+                f"`counts` must be {len(self.words)} integers of at least 0, got an array of "
+                f"shape {self.counts.shape}."
             )
         check_integer("number of words", len(self.words), minimum=2)
         self.dimensions = check_integer("dimensions", dimensions, minimum=1)
@@ -174,7 +174,7 @@ class Word2Vec(Recompilation, keras.Model):
         """
         ids, sentences = _numbers_of(self._tokenizer, texts)
         if not len(ids):
-            raise ValueError("`texts` must have a word that has a vector. Received none.")
+            raise ValueError("`texts` must have a word that has a vector, got none.")
         keep = keep_probabilities(self.counts, self.subsample)
         return windows(ids, sentences, keep, self.window, row_length, words, seed)
 
