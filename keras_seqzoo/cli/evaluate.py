@@ -1,6 +1,7 @@
 """`seqzoo evaluate`."""
 
 import itertools
+import warnings
 from typing import Annotated
 
 import typer
@@ -34,7 +35,7 @@ from keras_seqzoo.metrics import (
     entity_scores,
     score_translations,
 )
-from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER
+from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, explain_no_bleu
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.models.text_classification import TextClassification
 from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
@@ -125,6 +126,8 @@ def evaluate(
     line.clear()
     texts = [best.text for best, *_ in translations]
     result = score_translations(texts, references, lowercase, bleu_tokenizer)
+    if result.bleu == 0:
+        warnings.warn(explain_no_bleu(bleu_tokenizer), stacklevel=2)
     typer.echo(f"BLEU {result.bleu:.2f} {result.bleu_signature}")
     typer.echo(f"chrF {result.chrf:.2f} {result.chrf_signature}")
 

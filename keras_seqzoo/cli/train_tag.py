@@ -29,7 +29,7 @@ from keras_seqzoo.data import read_tagged_sentences
 from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import TaggerTraining, make_tagger
-from keras_seqzoo.training.recurrent_language_model import SUBWORDS
+from keras_seqzoo.training.subword_tokenizers import SUBWORDS
 
 EXAMPLES = """\b
 Examples:

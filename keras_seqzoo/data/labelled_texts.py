@@ -3,7 +3,7 @@
 import json
 import os
 
-from keras_seqzoo.data.headers import check_no_header
+from keras_seqzoo.data.headers import check_first_label, check_no_header
 from keras_seqzoo.data.text_files import read_lines
 
 
@@ -12,7 +12,8 @@ def read_labelled_texts(path):
 
     A line of a file that ends in `.jsonl` (or `.jsonl.gz`) is a JSON object with `text`, a string,
     and `label`, a string or an int, or a list of them for a text of any number of labels. A line of
-    any other file is a label, a tab, and the text; there is no header, and no further column.
+    any other file is a label, a tab, and the text; there is no header, and no further column. A
+    warning says of a first label that it alone comes once.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
@@ -22,8 +23,9 @@ def read_labelled_texts(path):
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if there is no line, one is not as above, or the first is a header (names of
-            columns whose label comes nowhere else); the message names file and line.
+        ValueError: if there is no line, one is not as above, or the first seems to be a header; the
+            message names file and line. A header's label comes in no other line; beside it are
+            names of columns, or one word where all other labels come again.
 
     Example:
         >>> import pathlib, tempfile
@@ -45,7 +47,9 @@ def read_labelled_texts(path):
     if not texts:
         raise ValueError(f"{name}, line 1: texts with labels are needed, but the file has none")
     if not is_json:
-        check_no_header(f"{name}, line 1", [labels[0], texts[0]], labels[0], set(labels[1:]))
+        place = f"{name}, line 1"
+        check_no_header(place, [labels[0], texts[0]], labels[0], set(labels[1:]))
+        check_first_label(place, texts[0], labels)
     return texts, labels
 
 

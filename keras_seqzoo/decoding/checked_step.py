@@ -55,8 +55,8 @@ def _assert(log_probabilities, tokens):
     shape = tf.shape(log_probabilities)
     rows = tf.debugging.Assert(
         shape[0] == tf.shape(tokens)[0],
-        ["`step` must return log probabilities (rows, vocabulary). Rows and shape:"]
-        + [tf.shape(tokens)[0], shape],
+        ["`step` must return log probabilities of shape (rows, vocabulary), got:", shape]
+        + ["for so many rows:", tf.shape(tokens)[0]],
     )
     values = tf.debugging.Assert(
         tf.reduce_all(log_probabilities <= HIGHEST),

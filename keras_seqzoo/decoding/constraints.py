@@ -21,7 +21,7 @@ class Written(NamedTuple):
         tokens: int32 tensor `(rows, L)`, the tokens of each hypothesis so far, the start token not
             among them; `None` unless a constraint `reads_tokens`.
         counts: int32 tensor `(rows,)`, how many these are.
-        end_tokens: tuple of ints or scalar int32 tensors, at least one.
+        end_tokens: tuple of ints or scalar int32 tensors, at least one: each finishes a hypothesis.
         source_lengths: int32 tensor `(rows,)` or `None`.
     """
 
@@ -48,11 +48,11 @@ class Constraint(abc.ABC):
 
     @abc.abstractmethod
     def apply(self, log_probabilities, written):
-        """Gives the changed log probabilities.
+        """Return the changed log probabilities.
 
         Args:
             log_probabilities: float32 tensor `(rows, V)`.
-            written: `Written`.
+            written: `Written`. Of its `end_tokens` there may be several.
 
         Returns:
             float32 tensor `(rows, V)`; `-inf` forbids a token.

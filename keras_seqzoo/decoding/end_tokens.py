@@ -3,17 +3,19 @@
 import functools
 import operator
 
+import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 
 
-def check_end_tokens(end_token):
+def check_end_tokens(end_token, name="end_token"):
     """Make of `end_token` a tuple of ids, each an int or a scalar int32 tensor.
 
     Args:
-        end_token: int, a list or an array of ints, or an integer tensor, a scalar or `(ends,)` of
-            known shape.
+        end_token: int, a list of ints, or an array or a tensor of integers, a scalar or `(ends,)`
+            of known shape.
+        name: string, what the argument is called.
 
     Raises:
         ValueError: if there is none, or one is no id.
@@ -21,15 +23,18 @@ def check_end_tokens(end_token):
     if tf.is_tensor(end_token):
         if not end_token.dtype.is_integer or not end_token.shape.is_fully_defined():
             raise ValueError(
-                "`end_token` must be integers of known shape, got a tensor of "
+                f"`{name}` must be integers of known shape, got a tensor of "
                 f"{end_token.dtype.name} {end_token.shape}."
             )
         ends = tf.unstack(tf.reshape(tf.cast(end_token, tf.int32), [-1]))
     else:
-        ends = [end_token] if _is_one(end_token) else list(end_token)
-        ends = dict.fromkeys(check_integer("end_token", end, minimum=0) for end in ends)
+        given = end_token.tolist() if isinstance(end_token, np.ndarray) else end_token
+        if given is None:
+            given = []
+        given = [given] if _is_one(given) else list(given)
+        ends = dict.fromkeys(check_integer(name, end, minimum=0) for end in given)
     if not ends:
-        raise ValueError("`end_token` must be at least one id, got none.")
+        raise ValueError(f"`{name}` must be at least one id, got {end_token!r}.")
     return tuple(ends)
 
 

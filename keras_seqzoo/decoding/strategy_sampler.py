@@ -4,6 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
+from keras_seqzoo.decoding.end_tokens import check_end_tokens
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 from keras_seqzoo.shapes import dimension
 
@@ -59,11 +60,7 @@ class StrategySampler(keras_hub.samplers.Sampler):
         **kwargs,
     ):
         """Go on with prompts; see `keras_hub.samplers.Sampler`."""
-        if not stop_token_ids:
-            raise ValueError(
-                f"`stop_token_ids` must hold an id for a {type(self.strategy).__name__}, "
-                f"got {stop_token_ids}."
-            )
+        check_end_tokens(stop_token_ids, "stop_token_ids")
         prompt = tf.cast(prompt, tf.int32)
         mask = tf.zeros_like(prompt, tf.bool) if mask is None else tf.cast(mask, tf.bool)
         batch, length = dimension(prompt, 0), dimension(prompt, 1)

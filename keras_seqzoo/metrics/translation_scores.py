@@ -84,6 +84,14 @@ def check_bleu_tokenizer(name):
     _make_bleu(name)
 
 
+def explain_no_bleu(tokenizer):
+    """Return a line that says why a BLEU may be 0 by sacrebleu's tokenizer of this name."""
+    return (
+        f"BLEU is 0: no four tokens in a row are right, by the tokenizer {tokenizer!r}. Text "
+        "without spaces needs another one, such as 'char'"
+    )
+
+
 def _make_bleu(tokenizer, lowercase=False):
     from sacrebleu.metrics import BLEU
 

@@ -5,6 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.decoding import DecodingStrategy
+from keras_seqzoo.decoding.end_tokens import check_end_tokens
 from keras_seqzoo.shapes import dimension
 
 
@@ -51,7 +52,7 @@ class Generation:
             state: the state before the start token.
             ids: int32 tensor `(batch, length)`.
             mask: boolean tensor `(batch, length)`.
-            stop_token_ids: list of the ids that end a sequence.
+            stop_token_ids: the ids that end a sequence, at least one, see `DecodingStrategy`.
             **options: further arguments of the strategy.
 
         Returns:
@@ -60,11 +61,7 @@ class Generation:
         Raises:
             ValueError: if there is no id to stop at.
         """
-        if not stop_token_ids:
-            raise ValueError(
-                f"`stop_token_ids` must hold an id for a {type(self.sampler).__name__}, "
-                f"got {stop_token_ids}."
-            )
+        check_end_tokens(stop_token_ids, "stop_token_ids")
         ids = tf.cast(ids, tf.int32)
         hypotheses = self.sampler(
             step,

@@ -100,7 +100,8 @@ def train_proto(
         if not at_most or possible is None:
             raise _readable(error, int(vocabulary_size), missing) from error
         warnings.warn(
-            f"the text gives {possible + missing} tokens, and not the default of {vocabulary_size}",
+            f"the text gives {possible + missing} tokens, fewer than the `vocabulary_size` of "
+            f"{vocabulary_size}",
             stacklevel=4,
         )
         model = _train(lines, **options | {"vocab_size": possible})

@@ -17,15 +17,10 @@ from keras_seqzoo.models import (
     RecurrentLanguageModelPreprocessor,
 )
 from keras_seqzoo.models.language_model import tokenize_sentences
-from keras_seqzoo.tokenizers import (
-    BytePairTokenizer,
-    CharacterTokenizer,
-    UnigramTokenizer,
-    WordTokenizer,
-)
+from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
+from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
 
 WHOLE = {"word": WordTokenizer, "character": CharacterTokenizer}
-SUBWORDS = {"bpe": BytePairTokenizer, "unigram": UnigramTokenizer}
 TOKENIZERS = (*WHOLE, *SUBWORDS)
 LAYERS = {
     "sampled": SampledSoftmax,
@@ -103,21 +98,3 @@ def make_language_model(
     }[softmax]
     layer = LAYERS[softmax](size, dtype=backbone.dtype_policy, **arguments)
     return RecurrentLanguageModel(backbone, preprocessor, tie_softmax=False, softmax=layer)
-
-
-def train_subwords(kind, texts, vocabulary_size, default, **kwargs):
-    """Train a tokenizer of subwords.
-
-    Args:
-        kind: `"bpe"` or `"unigram"`.
-        texts: list of strings.
-        vocabulary_size: int, or `None` for the default, and for as many as the text gives, with a
-            warning, where these are fewer.
-        default: int.
-        **kwargs: arguments of the tokenizer.
-
-    Returns:
-        A `BytePairTokenizer` or a `UnigramTokenizer`.
-    """
-    size = default if vocabulary_size is None else vocabulary_size
-    return SUBWORDS[kind].train(texts, size, at_most=vocabulary_size is None, **kwargs)

@@ -12,7 +12,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.recurrent_tagger_preprocessor import PIECE_TOKENIZER_FILE
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.texts import frequent_pieces
-from keras_seqzoo.training.recurrent_language_model import SUBWORDS, train_subwords
+from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
 from keras_seqzoo.training.word_embeddings import (
     NORMAL_FORM,
     check_beginning,

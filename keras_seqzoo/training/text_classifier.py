@@ -13,7 +13,7 @@ from keras_seqzoo.models import (
     RecurrentTextClassifierPreprocessor,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.training.recurrent_language_model import SUBWORDS, train_subwords
+from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
 from keras_seqzoo.training.word_embeddings import (
     NORMAL_FORM,
     check_beginning,

@@ -61,6 +61,8 @@ class TrainingRun:
         self.directory = Path(directory)
         self.epochs = check_integer("epochs", epochs, minimum=1)
         self.seed = check_integer("seed", seed, minimum=0)
+        if not self.measures:
+            raise NotImplementedError(f"{type(self).__name__} must set `measures`.")
         self.measured_by = next(iter(self.measures)) if measure is None else measure
         check_choice("measure", self.measured_by, self.measures)
         chosen = {"measure": self.measured_by} if len(self.measures) > 1 else {}
@@ -118,18 +120,18 @@ class TrainingRun:
         """Tell whether there is no further epoch to train."""
         return self.state.epoch >= self.epochs
 
-    def report_lost(self, what, kind, train, validation=None):
+    def report_lost(self, what, kind, train=None, validation=None):
         """Report in a line how much of the data is cut or left out, where any is.
 
         Args:
             what: string, what becomes of it.
             kind: string, what the items are called.
-            train: bools `(items,)`, for which of those to train on that is so.
-            validation: the same of those to validate with, or `None` where they are read whole.
+            train: bools `(items,)`, for which of those to train on that is so, or `None` where it
+                cannot be.
+            validation: the same of those to validate with.
         """
-        parts = [("training", train)]
-        if validation is not None:
-            parts.append(("validation", validation))
+        parts = [("training", train), ("validation", validation)]
+        parts = [(name, lost) for name, lost in parts if lost is not None]
         if any(lost.any() for _, lost in parts):
             counts = (f"{lost.sum()} of {len(lost)} {name} {kind}" for name, lost in parts)
             self.report(f"{what}: {', '.join(counts)}")

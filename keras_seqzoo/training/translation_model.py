@@ -6,7 +6,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
 )
-from keras_seqzoo.training.recurrent_language_model import SUBWORDS, train_subwords
+from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
 
 
 def make_translation_model(

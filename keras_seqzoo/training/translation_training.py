@@ -1,8 +1,9 @@
 """Training of translation models from parallel text."""
 
+import functools
 import math
 
-import numpy as np
+import tensorflow as tf
 
 from keras_seqzoo.checks import check_rate
 from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
@@ -10,7 +11,12 @@ from keras_seqzoo.data.length_buckets import check_boundaries
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import score_translations
-from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, check_bleu_tokenizer
+from keras_seqzoo.metrics.translation_scores import (
+    BLEU_TOKENIZER,
+    check_bleu_tokenizer,
+    explain_no_bleu,
+)
+from keras_seqzoo.models.text_model import UNCUT
 from keras_seqzoo.training.adamw_training import AdamWTraining
 from keras_seqzoo.training.measures import VALIDATION_LOSS, Measure
 
@@ -34,8 +40,8 @@ class TranslationTraining(AdamWTraining):
         warmup_steps: int, steps in which the rate rises, see `AdamWTraining`.
         label_smoothing: float in [0, 1).
         average: float in [0, 1), momentum of the running average of the weights.
-        boundaries: increasing lengths in tokens that batches are padded to; longer pairs are left
-            out.
+        boundaries: increasing lengths in tokens that batches are padded to; pairs that are longer,
+            or longer than the preprocessor's sequence lengths, are left out.
         measure: `"chrf"`, `"bleu"` or `"loss"`, what chooses the best epoch. chrF counts
             characters; BLEU counts words, of which text without spaces has none.
         bleu_tokenizer: string, sacrebleu's tokenizer for BLEU, see `score_translations`.
@@ -93,22 +99,31 @@ class TranslationTraining(AdamWTraining):
         self._told_of_no_bleu = False
 
     def prepare(self, train, validation):
-        """Check the validation texts and tokenize the others."""
+        """Check the texts, tokenize those to train on, and report which are too long."""
         if len(validation[0]) != len(validation[1]) or not validation[0]:
             raise ValueError(
                 "`validation` must have sentences and as many translations, and at least one, "
                 f"got {len(validation[0])} and {len(validation[1])}."
             )
         preprocessor = self.model.preprocessor
-        pairs = tokenize_pairs(*train, preprocessor.encode_source, preprocessor.encode_target)
-        longest = self.boundaries[-1]
-        fits = np.maximum(pairs.source.lengths, pairs.target.lengths - 1) <= longest
+        encoders = preprocessor.encode_source, preprocessor.encode_target
+        pairs = tokenize_pairs(*train, *(functools.partial(e, length=UNCUT) for e in encoders))
+        most_source = min(self.boundaries[-1], preprocessor.encoder_sequence_length)
+        most_target = min(self.boundaries[-1], preprocessor.decoder_sequence_length)
+        fits = pairs.source.lengths <= most_source
+        fits &= pairs.target.lengths - 1 <= most_target  # without [BOS]
         if not fits.any():
             raise ValueError(
-                f"`train` must have a pair of at most {longest} tokens a side (the last of "
-                f"`boundaries`), got {len(fits)} pairs, all longer."
+                f"`train` must have a pair of at most {most_source} source and {most_target} "
+                "target tokens (by the last of `boundaries` and the preprocessor's sequence "
+                f"lengths), got {len(fits)} pairs, all longer."
             )
-        self.report_lost(f"left out, longer than {longest} tokens", "pairs", ~fits)
+        limits = f"{most_source} source or {most_target} target tokens"
+        self.report_lost(f"left out, longer than {limits}", "pairs", ~fits)
+        limit = preprocessor.encoder_sequence_length  # that of `translate` and `score`
+        sources = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
+        long = sources.row_lengths().numpy() > limit
+        self.report_lost(f"cut to {limit} tokens", "sources", validation=long)
         self._pairs = TokenPairs(*(side.take(fits) for side in pairs))
 
     def batches(self, epoch):
@@ -142,10 +157,7 @@ class TranslationTraining(AdamWTraining):
         scores = score_translations(translated, references, bleu_tokenizer=self.bleu_tokenizer)
         if scores.bleu == 0 and not self._told_of_no_bleu:
             self._told_of_no_bleu = True
-            self.report(
-                f"BLEU is 0: no four tokens in a row are right, by the tokenizer "
-                f"{self.bleu_tokenizer!r}. Text without spaces needs another one, such as 'char'"
-            )
+            self.report(explain_no_bleu(self.bleu_tokenizer))
         loss = self._validation_loss(sources, references)
         stop.check()
         return {VALIDATION_LOSS: loss, "bleu": scores.bleu, "chrf": scores.chrf}

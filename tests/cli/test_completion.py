@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.test_process import start
+from tests.cli.processes import start
 
 
 def test_a_shell_gets_commands_and_nothing_else():

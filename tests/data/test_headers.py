@@ -4,7 +4,14 @@ from keras_seqzoo.data import read_columns, read_labelled_texts
 
 
 @pytest.mark.parametrize(
-    "header", ["label\ttext", "text\tlabel", "Sentence\tLabel", "sentiment\treview"]
+    "header",
+    [
+        "label\ttext",
+        "text\tlabel",
+        "Sentence\tLabel",
+        "sentiment\treview",
+        "sentiment\treview_text",
+    ],
 )
 def test_a_header_is_refused(tmp_path, header):
     path = tmp_path / "a.tsv"
@@ -18,6 +25,45 @@ def test_a_label_that_comes_again_or_is_no_name_is_one(tmp_path, content):
     (tmp_path / "a.tsv").write_text(content)
     texts, labels = read_labelled_texts(tmp_path / "a.tsv")
     assert texts[0] == "text" and labels[0] in ("review", "x")
+
+
+TEXTS = "good\tA film.\nbad\tA waste.\n" * 2
+
+
+@pytest.mark.parametrize("header", ["polarity\tutterance", '"polarity"\t"what_was_said"'])
+def test_a_header_of_other_names_is_refused(tmp_path, header):
+    (tmp_path / "a.tsv").write_text(f"{header}\n{TEXTS}")
+    with pytest.raises(ValueError, match=r"a\.tsv, line 1: a header is not read.* Delete it"):
+        read_labelled_texts(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "so-so\tWell.\ngood\tA film.\ngood\tA play.\n",  # too few to tell
+        f"so-so\tWell.\n{TEXTS}odd\tWhat?\n",  # another label is rare too
+        f"{TEXTS}so-so\tWell.\n",
+        f"good\tWell.\n{TEXTS}",
+        "good\tWell.\n" * 6,
+    ],
+)
+def test_a_rare_label_is_none(tmp_path, content, recwarn):
+    (tmp_path / "a.tsv").write_text(content)
+    assert len(read_labelled_texts(tmp_path / "a.tsv")[0]) == content.count("\n")
+    assert not recwarn.list
+
+
+def test_of_a_rare_label_with_a_text_a_warning_is_given(tmp_path):
+    (tmp_path / "a.tsv").write_text(f"so-so\tNeither of both.\n{TEXTS}")
+    with pytest.warns(UserWarning, match=r"a\.tsv, line 1: 'so-so' is the label of no other line"):
+        texts, labels = read_labelled_texts(tmp_path / "a.tsv")
+    assert (texts[0], labels[0]) == ("Neither of both.", "so-so")
+
+
+def test_a_rare_tag_of_a_first_word_is_none(tmp_path, recwarn):
+    (tmp_path / "a.conll").write_text("Paris B-location\nis O\na O\nbig O\ncity O\n")
+    assert read_columns(tmp_path / "a.conll")[1] == [["B-location", "O", "O", "O", "O"]]
+    assert not recwarn.list
 
 
 def test_a_third_column_is_refused(tmp_path):

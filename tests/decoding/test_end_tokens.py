@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import (
     BeamSearch,
+    Constraint,
     DiverseBeamSearch,
     EndThreshold,
     ExhaustiveSearch,
@@ -124,6 +125,19 @@ def test_constraints_know_all_ends():
     assert search(NoRepeatedNGrams(1)) == [[[0, -1, -1]]]
 
 
+def test_a_constraint_of_ones_own_is_told_all_ends():
+    told = []
+
+    class Watching(Constraint):
+        def apply(self, log_probabilities, written):
+            told.append(written.end_tokens)
+            return log_probabilities
+
+    model = reference.Model(4, (0, 3), seed=1)
+    run(Greedy(constraints=[Watching()]), model, np.array([0, 3]))
+    assert set(told) == {(0, 3)}
+
+
 def test_saved_model(tmp_path):
     model = reference.Model(5, (0, 4), seed=3)
 
@@ -141,7 +155,11 @@ def test_saved_model(tmp_path):
 @pytest.mark.parametrize(
     ("end_token", "message"),
     [
-        ([], "must be at least one id, got none"),
+        ([], r"`end_token` must be at least one id, got \[\]"),
+        (None, "`end_token` must be at least one id, got None"),
+        (np.array([], int), r"`end_token` must be at least one id, got array\(\[\]"),
+        (np.array(3.5), "`end_token` must be an int of at least 0, got 3.5"),
+        (np.array([[1, 2]]), r"`end_token` must be an int of at least 0, got \[1, 2\]"),
         ([1, -1], "`end_token` must be an int of at least 0, got -1"),
         ("a", "`end_token` must be an int"),
         (1.0, "`end_token` must be an int"),
@@ -151,6 +169,11 @@ def test_saved_model(tmp_path):
 def test_errors(end_token, message):
     with pytest.raises(ValueError, match=message):
         check_end_tokens(end_token)
+
+
+@pytest.mark.parametrize("end_token", [3, np.int64(3), np.array(3), np.array([3, 3]), {3}])
+def test_ends_as_numbers_and_arrays(end_token):
+    assert check_end_tokens(end_token) == (3,)
 
 
 def test_end_outside_of_the_vocabulary():

@@ -132,11 +132,24 @@ def test_configuration():
     assert twin.strategy.get_config() == sampler.strategy.get_config()
 
 
+def test_stop_token_ids_may_be_an_array():
+    logits = tf.one_hot([END], 6)
+    found = StrategySampler(Greedy())(
+        lambda prompt, cache, index: (logits, None, cache),
+        tf.constant([[1, 2, PAD, PAD]]),
+        index=2,
+        mask=tf.constant([[True, True, False, False]]),
+        stop_token_ids=np.array([3, END]),
+    )
+    assert found.numpy().tolist()[0][:3] == [1, 2, END]
+
+
 def test_errors(transformer):
     with pytest.raises(ValueError, match="`strategy` must not need `phrases`"):
         StrategySampler(LexicallyConstrainedBeamSearch())
     with pytest.raises(ValueError, match="`strategy` must be a DecodingStrategy"):
         StrategySampler("beam")
     transformer.compile(sampler=StrategySampler(Greedy()))
-    with pytest.raises(ValueError, match="`stop_token_ids` must hold an id"):
-        transformer.generate(PROMPTS, stop_token_ids=None)
+    for none in (None, (), np.array([], int)):
+        with pytest.raises(ValueError, match="`stop_token_ids` must be at least one id, got "):
+            transformer.sampler(None, np.array([[1, 2]]), stop_token_ids=none)

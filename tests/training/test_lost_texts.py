@@ -7,7 +7,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
 )
-from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
+from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, UnigramTokenizer
 from keras_seqzoo.tokenizers.texts import frequent_pieces
 from keras_seqzoo.training import (
     LanguageModelTraining,
@@ -54,20 +54,46 @@ def test_tagged_sentences_that_are_cut(tmp_path, reported):
     assert reported == ["cut to 128 words: 1 of 2 training sentences"]
 
 
+def translator(tokenizer, *lengths):
+    size = tokenizer.vocabulary_size()
+    backbone = RecurrentEncoderDecoderBackbone(size, size, 2, 2, 2, attention=None)
+    return RecurrentSeq2SeqLM(backbone, RecurrentSeq2SeqLMPreprocessor(tokenizer, None, *lengths))
+
+
+@pytest.mark.parametrize("boundaries", [(5,), (16,)])
+def test_pairs_that_the_preprocessor_would_cut(tmp_path, reported, boundaries):
+    tokenizer = CharacterTokenizer(characters=list("abcdefghi"))
+    end = tokenizer.end_token_id
+    training = TranslationTraining(
+        translator(tokenizer, 5, 4), tmp_path, boundaries=boundaries, report=reported.append
+    )
+    # Tokens with [EOS]: 5 are the most of a source, 4 of a target.
+    sources, targets = ["abcd", "abcde", "a", "a"], ["abc", "a", "abcd", "a"]
+    training.prepare((sources, targets), (["abcd", "abcde", ""], ["a" * 9] * 3))
+    assert reported == [
+        "left out, longer than 5 source or 4 target tokens: 2 of 4 training pairs",
+        "cut to 5 tokens: 1 of 3 validation sources",
+    ]
+    [(_, labels, _)] = training.batches(0)
+    labels = labels.numpy()
+    assert sorted((labels[labels.any(axis=1)] == end).sum(axis=1)) == [1, 1]
+
+
 def test_pairs_that_are_left_out(tmp_path, reported, recwarn):
     tokenizer = BytePairTokenizer.train(["a b c d"], 266)
-    backbone = RecurrentEncoderDecoderBackbone(266, 266, 2, 2, 2, attention=None)
-    model = RecurrentSeq2SeqLM(backbone, RecurrentSeq2SeqLMPreprocessor(tokenizer))
+    model = translator(tokenizer)
     training = TranslationTraining(
         model, tmp_path, boundaries=(3, 8), batch_size=2, report=reported.append
     )
     texts = ["a", "a b c d a b c d a b", "a b"]
     training.prepare((texts, texts), (["a"], ["a"]))
-    assert reported == ["left out, longer than 8 tokens: 1 of 3 training pairs"]
+    assert reported == ["left out, longer than 8 source or 8 target tokens: 1 of 3 training pairs"]
     batches = list(training.batches(0))
     assert sum((weights.numpy().max(axis=1) > 0).sum() for *_, weights in batches) == 2
     assert not recwarn.list  # it was said
-    with pytest.raises(ValueError, match="`train` must have a pair of at most 8 tokens a side"):
+    with pytest.raises(
+        ValueError, match="`train` must have a pair of at most 8 source and 8 target"
+    ):
         training.prepare((texts[1:2], texts[1:2]), (["a"], ["a"]))
 
 
@@ -75,7 +101,9 @@ def test_pairs_that_are_left_out(tmp_path, reported, recwarn):
 def test_a_text_may_give_fewer_tokens_than_the_default(kind):
     with pytest.raises(ValueError, match="`vocabulary_size` must be at most"):
         kind.train(["a b c"], 5000)
-    with pytest.warns(UserWarning, match="gives 26. tokens, and not the default of 5000"):
+    with pytest.warns(
+        UserWarning, match="gives 26. tokens, fewer than the `vocabulary_size` of 5000"
+    ):
         tokenizer = kind.train(["a b c"], 5000, at_most=True)
     size = tokenizer.vocabulary_size()
     assert kind.train(["a b c"], size).get_vocabulary() == tokenizer.get_vocabulary()

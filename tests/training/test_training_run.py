@@ -58,6 +58,14 @@ class SmallRun(TrainingRun):
         return self.run(TEXT, TEXT, verbose=0, callbacks=callbacks)
 
 
+def test_what_chooses_has_to_be_set(model, tmp_path):
+    class Unmeasured(TrainingRun):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Unmeasured must set `measures`"):
+        Unmeasured(model, tmp_path, epochs=1, average=0.5)
+
+
 def preset_weights(folder):
     return RecurrentLanguageModel.from_preset(str(folder)).get_weights()
 

@@ -69,6 +69,22 @@ def test_the_measure_chooses(model, tmp_path, name):
     assert not measure.is_better(figures, {**worse, measure.figure: better})
 
 
+@pytest.mark.parametrize(("number", "scored"), [(1, False), (2, True)])
+def test_an_interrupt_ends_the_validation(tmp_path, number, scored):
+    checks = []
+
+    def check(*_):
+        checks.append(len(model.scored))
+        if len(checks) == number:
+            raise KeyboardInterrupt
+
+    model = Translator(["x"])
+    training = make_training(model, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        training.measure((["a"], ["b"]), types.SimpleNamespace(check=check))
+    assert len(checks) == number and bool(model.scored) == scored
+
+
 class Translator:
     """In the place of a model: gives these translations, and a loss of 2 for each token."""
 
@@ -76,6 +92,7 @@ class Translator:
 
     def __init__(self, translations):
         self.translations = translations
+        self.scored = []
 
     def translate(self, texts, strategy, on_batch):
         on_batch(len(texts))
@@ -83,6 +100,7 @@ class Translator:
 
     def score(self, sources, targets):
         assert all(source.strip() for source in sources)
+        self.scored += targets
         return [(-2.0 * len(target), len(target)) for target in targets]
 
 
