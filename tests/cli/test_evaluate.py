@@ -2,6 +2,7 @@ import pytest
 import sacrebleu
 
 from keras_seqzoo.decoding import BeamSearch
+from keras_seqzoo.metrics.translation_scores import explain_no_bleu
 from tests.made_up import parallel_text, write_parallel_text
 
 
@@ -22,10 +23,14 @@ def test_scores_and_signatures(seqzoo, model, tmp_path):
             for name, metric in [("BLEU", bleu), ("chrF", chrf)]
         )
         assert f"case:{'lc' if lowercase else 'mixed'}" in expected
-        assert seqzoo(*arguments, *options) == (0, expected, "")
-    output = seqzoo(*arguments, "--bleu-tokenizer", "char").output
+        result = seqzoo(*arguments, *options)
+        assert (result.status, result.output) == (0, expected) and "BLEU 0.00" in expected
+        [line] = result.errors.splitlines()
+        assert line == f"seqzoo: warning: {explain_no_bleu('13a')}"
+    _, output, errors = seqzoo(*arguments, "--bleu-tokenizer", "char")
     bleu = sacrebleu.metrics.BLEU(tokenize="char")
     score = bleu.corpus_score(translations, [references]).score
+    assert score > 0 and errors == ""
     assert output.startswith(f"BLEU {score:.2f} {bleu.get_signature()}\n") and "tok:char" in output
 
 

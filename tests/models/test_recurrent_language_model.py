@@ -277,3 +277,16 @@ def test_generate_stops_at_any_of_several_tokens(strategy):
     # With every word a stop there is one at most.
     everything = list(range(tokenizer.vocabulary_size()))
     assert all(len(text.split()) <= 1 for text in model.generate(["", ""], None, everything))
+
+
+def test_stop_token_ids_may_be_an_array():
+    model = make(length=3)
+    model.compile(sampler=Greedy(), run_eagerly=True)
+    inputs = model.preprocessor.generate_preprocess(["", "the"])
+    expected = model.generate_step(inputs, [3, 4])["token_ids"]
+    np.testing.assert_array_equal(
+        model.generate_step(inputs, np.array([3, 4]))["token_ids"], expected
+    )
+    for none in (None, [], np.array([], int)):
+        with pytest.raises(ValueError, match="`stop_token_ids` must be at least one id, got "):
+            model.generate_step(inputs, none)
