@@ -108,22 +108,23 @@ class TranslationTraining(AdamWTraining):
         preprocessor = self.model.preprocessor
         encoders = preprocessor.encode_source, preprocessor.encode_target
         pairs = tokenize_pairs(*train, *(functools.partial(e, length=UNCUT) for e in encoders))
-        most_source = min(self.boundaries[-1], preprocessor.encoder_sequence_length)
-        most_target = min(self.boundaries[-1], preprocessor.decoder_sequence_length)
-        fits = pairs.source.lengths <= most_source
-        fits &= pairs.target.lengths - 1 <= most_target  # without [BOS]
+        lengths = preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
+        source, target = (min(self.boundaries[-1], length) for length in lengths)
+        limits = f"{source} (source) and {target} (target) tokens"
+        if source == target:
+            limits = f"{source} tokens"
+        fits = pairs.source.lengths <= source
+        fits &= pairs.target.lengths - 1 <= target  # without [BOS]
         if not fits.any():
             raise ValueError(
-                f"`train` must have a pair of at most {most_source} source and {most_target} "
-                "target tokens (by the last of `boundaries` and the preprocessor's sequence "
-                f"lengths), got {len(fits)} pairs, all longer."
+                f"`train` must have a pair of at most {limits} a side (by the last of "
+                "`boundaries` and the model's sequence lengths), got "
+                f"{len(fits)} pairs, all longer."
             )
-        limits = f"{most_source} source or {most_target} target tokens"
         self.report_lost(f"left out, longer than {limits}", "pairs", ~fits)
-        limit = preprocessor.encoder_sequence_length  # that of `translate` and `score`
-        sources = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
-        long = sources.row_lengths().numpy() > limit
-        self.report_lost(f"cut to {limit} tokens", "sources", validation=long)
+        ids = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
+        long = ids.row_lengths().numpy() > lengths[0]  # `translate` and `score` cut them
+        self.report_lost(f"cut to {lengths[0]} tokens", "sources", validation=long)
         self._pairs = TokenPairs(*(side.take(fits) for side in pairs))
 
     def batches(self, epoch):

@@ -230,7 +230,10 @@ BAD = {
     "measure": ({"measure": "meteor"}, "'--measure'"),
     "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "'--bleu-tokenizer'"),
     "options that do not go together": ({"context": "every_step"}, "context"),
-    "pairs too long": ({"max_length": 2}, "of at most 2 tokens a side (the last of --max-length)"),
+    "pairs too long": (
+        {"max_length": 2},
+        "of at most 2 tokens a side (by the last of --max-length ",
+    ),
 }
 
 

@@ -111,7 +111,9 @@ def test_unknown_number_of_rows_in_graph():
 
         return found(tf.constant(TABLE), tf.constant([1, 2]))
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Rows and shape"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="must return log probabilities of shape"
+    ):
         run(Greedy(check_values=True))
 
 

@@ -44,6 +44,7 @@ def test_sentences_that_are_cut(tmp_path, reported):
     training = LanguageModelTraining(model, tmp_path, carry=False, length=3, report=reported.append)
     training.prepare(["a b", "a b c", "a"], ["a b c d"])
     assert reported == ["cut to 3 tokens: 1 of 3 training sentences"]
+    assert model.perplexity(["a b c d"]).events == 5  # those to validate with are read whole
 
 
 def test_tagged_sentences_that_are_cut(tmp_path, reported):
@@ -52,6 +53,10 @@ def test_tagged_sentences_that_are_cut(tmp_path, reported):
     training = TaggerTraining(model, tmp_path, report=reported.append)
     training.prepare((words, tags), (words, tags))
     assert reported == ["cut to 128 words: 1 of 2 training sentences"]
+    assert [len(row) for row in model.tag(words)] == [
+        2,
+        129,
+    ]  # those to validate with are read whole
 
 
 def translator(tokenizer, *lengths):
@@ -71,7 +76,7 @@ def test_pairs_that_the_preprocessor_would_cut(tmp_path, reported, boundaries):
     sources, targets = ["abcd", "abcde", "a", "a"], ["abc", "a", "abcd", "a"]
     training.prepare((sources, targets), (["abcd", "abcde", ""], ["a" * 9] * 3))
     assert reported == [
-        "left out, longer than 5 source or 4 target tokens: 2 of 4 training pairs",
+        "left out, longer than 5 (source) and 4 (target) tokens: 2 of 4 training pairs",
         "cut to 5 tokens: 1 of 3 validation sources",
     ]
     [(_, labels, _)] = training.batches(0)
@@ -87,13 +92,11 @@ def test_pairs_that_are_left_out(tmp_path, reported, recwarn):
     )
     texts = ["a", "a b c d a b c d a b", "a b"]
     training.prepare((texts, texts), (["a"], ["a"]))
-    assert reported == ["left out, longer than 8 source or 8 target tokens: 1 of 3 training pairs"]
+    assert reported == ["left out, longer than 8 tokens: 1 of 3 training pairs"]
     batches = list(training.batches(0))
     assert sum((weights.numpy().max(axis=1) > 0).sum() for *_, weights in batches) == 2
     assert not recwarn.list  # it was said
-    with pytest.raises(
-        ValueError, match="`train` must have a pair of at most 8 source and 8 target"
-    ):
+    with pytest.raises(ValueError, match="`train` must have a pair of at most 8 tokens a side"):
         training.prepare((texts[1:2], texts[1:2]), (["a"], ["a"]))
 
 
