@@ -34,11 +34,11 @@ def check_no_header(place, cells, label, labels):
 
 
 def check_first_label(place, text, labels):
-    """Refuse a first line, or warn of it, whose label comes once where all others come again.
+    """Refuse a first line, or warn of it, whose label alone comes once.
 
-    A header's does. So does a label that is rare: refused is only what has no text of several words
-    either, as the name of a column. (The first word of tagged ones says nothing: one name among
-    words without a tag is the only one of its tag.)
+    A header's does, and so may a rare label. The line is refused where label and text are written
+    as names of columns are, in one word; else there is a warning. Of few lines nothing is said.
+    Words with tags are not judged so: where one word has a tag, that of the first may be rare.
 
     Args:
         place: string, the file and the line.
@@ -52,8 +52,9 @@ def check_first_label(place, text, labels):
     times = [number for label, number in counts.items() if label != labels[0]]
     if len(labels) < ENOUGH or counts[labels[0]] > 1 or min(times) < 2:
         return
-    if len(text.split()) < 2 and len(labels[0].split()) < 2:
-        raise _header_error(place, [labels[0], text], labels[0])
+    cells = [labels[0], text]
+    if all(re.fullmatch(r"[A-Za-z][\w-]*", cell.strip(' "'), re.ASCII) for cell in cells):
+        raise _header_error(place, cells, labels[0])
     warnings.warn(
         f"{place}: {labels[0]!r} is the label of no other line, and every other label comes again. "
         "If the line is a header, delete it",

@@ -12,8 +12,8 @@ def read_labelled_texts(path):
 
     A line of a file that ends in `.jsonl` (or `.jsonl.gz`) is a JSON object with `text`, a string,
     and `label`, a string or an int, or a list of them for a text of any number of labels. A line of
-    any other file is a label, a tab, and the text; there is no header, and no further column. A
-    warning says of a first label that it alone comes once.
+    any other file is a label, a tab, and the text; there is no header, and no further column.
+    Where the first label alone comes once, a warning says so.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
@@ -24,8 +24,8 @@ def read_labelled_texts(path):
     Raises:
         OSError: if the file cannot be read.
         ValueError: if there is no line, one is not as above, or the first seems to be a header; the
-            message names file and line. A header's label comes in no other line; beside it are
-            names of columns, or one word where all other labels come again.
+            message names file and line. A header has a label that comes in no other line, and
+            usual names of columns, or two single words where all other labels come again.
 
     Example:
         >>> import pathlib, tempfile

@@ -53,11 +53,12 @@ def test_a_rare_label_is_none(tmp_path, content, recwarn):
     assert not recwarn.list
 
 
-def test_of_a_rare_label_with_a_text_a_warning_is_given(tmp_path):
-    (tmp_path / "a.tsv").write_text(f"so-so\tNeither of both.\n{TEXTS}")
+@pytest.mark.parametrize("text", ["Neither of both.", "Well.", "还可以", ""])
+def test_of_a_rare_label_with_a_text_a_warning_is_given(tmp_path, text):
+    (tmp_path / "a.tsv").write_text(f"so-so\t{text}\n{TEXTS}", encoding="utf-8")
     with pytest.warns(UserWarning, match=r"a\.tsv, line 1: 'so-so' is the label of no other line"):
         texts, labels = read_labelled_texts(tmp_path / "a.tsv")
-    assert (texts[0], labels[0]) == ("Neither of both.", "so-so")
+    assert (texts[0], labels[0]) == (text, "so-so")
 
 
 def test_a_rare_tag_of_a_first_word_is_none(tmp_path, recwarn):
