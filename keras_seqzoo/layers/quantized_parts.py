@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+SAVED_MODES = ("int8", "int4", "float8")  # the layer's dtype policy tells all of these
+
 
 def embedding_matrix(embedding):
     """Read the matrix of an embedding as its rows are read: what is quantized times its scale.
@@ -75,7 +77,14 @@ def _quantized_parts(layer, above=""):
 
 def _check_quantizer(layer):
     config = layer.quantization_config
-    if config is None or isinstance(layer, keras.layers.Embedding):  # its inputs are ids
+    if config is None:
+        return
+    if layer.quantization_mode not in SAVED_MODES:
+        raise ValueError(
+            f"`mode` must be one of {', '.join(SAVED_MODES)} where a layer inside another is "
+            f"saved, but '{layer.path}' was quantized with {layer.quantization_mode!r}."
+        )
+    if isinstance(layer, keras.layers.Embedding):  # its inputs are ids
         return
     own, usual = config.activation_quantizer, type(config)().activation_quantizer
     if type(own) is not type(usual) or (own and own.get_config() != usual.get_config()):

@@ -281,15 +281,15 @@ class Recurrent(SequenceLayer):
         """Return states as a list, or raise a ValueError where they do not fit the cell."""
         states = list(states) if isinstance(states, (list, tuple)) else [states]
         sizes = self.cell.state_sizes
-        shapes = [tuple(state.shape) for state in states]
+        shapes = [None if state is None else tuple(state.shape) for state in states]
         fits = len(states) == len(sizes) and all(
-            len(shape) == 2 and shape[1] in (None, size)
+            shape is not None and len(shape) == 2 and shape[1] in (None, size)
             for shape, size in zip(shapes, sizes, strict=True)
         )
         if not fits:
             need = ", ".join(f"(batch, {size})" for size in sizes)
             raise ValueError(
-                f"The initial state of {type(self).__name__} '{self.name}' must be a list of "
+                f"`initial_state` of {type(self).__name__} '{self.name}' must be None or a list of "
                 f"{len(sizes)} tensor(s) of shape {need}, got shapes {shapes}."
             )
         return states

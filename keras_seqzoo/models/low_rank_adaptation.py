@@ -3,6 +3,7 @@
 import io
 
 import h5py
+import keras
 import numpy as np
 
 from keras_seqzoo.data.output_files import replacing
@@ -28,7 +29,9 @@ class LowRankAdaptation:
         """Freeze all weights and give layers low-rank updates, which are zero at first.
 
         A model that has the backbone is to be compiled anew before it is trained. Files of the
-        whole model and presets hold the sums W'.
+        whole model, those of `save_weights` and presets hold the sums W'. Where weights are loaded
+        into a model with updates, `load_weights` takes the sums for W and begins the updates anew:
+        A random, B zero. A resumed `keras_seqzoo.training.TrainingRun` has W, A and B as they were.
 
         Args:
             rank: int, columns of A and rows of B.
@@ -45,10 +48,10 @@ class LowRankAdaptation:
                 f"`target_layer_names` must be names of layers that can have a low-rank update, "
                 f"{', '.join(names)}, got {', '.join(unknown) or 'none'}."
             )
-        if self._adapted_layers():
+        if adapted_layers(self):
             raise ValueError("`enable_lora` must be called once, but there are updates already.")
         super().enable_lora(rank, wanted)
-        for layer in self._adapted_layers():
+        for layer in adapted_layers(self):
             for weight in layer.weights:
                 weight.trainable = weight.name.startswith("lora_")  # not the bias
 
@@ -62,7 +65,7 @@ class LowRankAdaptation:
             ValueError: if there are none, or for another ending.
             OSError: if the file cannot be written.
         """
-        layers = self._adapted_layers()
+        layers = adapted_layers(self)
         if not layers:
             raise ValueError("`save_lora_weights` needs `enable_lora(rank)` before it.")
         if not str(filepath).endswith(ENDING):
@@ -88,9 +91,9 @@ class LowRankAdaptation:
         """
         with h5py.File(filepath) as file:
             rank, paths = int(file.attrs["rank"]), list(file.attrs["layers"])
-            if not self._adapted_layers():
+            if not adapted_layers(self):
                 self.enable_lora(rank, {path.split("/")[-1] for path in paths})
-            layers = self._adapted_layers()
+            layers = adapted_layers(self)
             own = [layer.path for layer in layers]
             if own != paths or layers[0].lora_rank != rank:
                 raise ValueError(
@@ -106,8 +109,19 @@ class LowRankAdaptation:
         layers = self._flatten_layers(include_self=False)
         return [layer for layer in layers if hasattr(layer, "enable_lora") and layer.weights]
 
-    def _adapted_layers(self):
-        return [layer for layer in self._adaptable_layers() if layer.lora_enabled]
+
+def adapted_layers(model):
+    """Return the layers of a model, a list, that have low-rank updates."""
+    return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
+
+
+def begin_updates_anew(model):
+    """Make A random again where A and B are both zero: neither would have a gradient."""
+    for layer in adapted_layers(model):
+        weights = _low_rank_weights(layer)
+        if not any(np.any(weight) for weight in weights):
+            first = weights[0]
+            first.assign(keras.initializers.HeUniform()(first.shape, first.dtype))
 
 
 def _low_rank_weights(layer):

@@ -1,5 +1,6 @@
 """Functions of a model that are traced once."""
 
+import operator
 import types
 
 import keras
@@ -24,8 +25,8 @@ class TracedFunctions:
         return functions.traced[key]
 
     def _functions_of_weights(self):
-        weights = [id(weight) for weight in _weights(self)]
-        if self._functions is None or self._functions.weights != weights:
+        weights = _weights(self)
+        if self._functions is None or not _same(self._functions.weights, weights):
             # Not a dict: Keras would track its functions, TensorFlow save them with the model.
             self._functions = types.SimpleNamespace(traced={}, weights=weights, made=set())
         return self._functions
@@ -54,6 +55,11 @@ class TracedFunctions:
         if self._is_new("generate"):
             self.generate_function = None
         return super().make_generate_function()
+
+
+def _same(weights, others):
+    """Tell whether two lists of weights, both held, are of the same variables."""
+    return len(weights) == len(others) and all(map(operator.is_, weights, others))
 
 
 def _weights(model):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_seqzoo.data.output_files import LITTER, replacing, reserve, writing_into
+from keras_seqzoo.models.low_rank_adaptation import adapted_layers
 from keras_seqzoo.training.run_lock import RunLock
 from keras_seqzoo.zoo.saving import weights_size
 
@@ -19,6 +20,8 @@ LAST = "last"
 
 class RunState:
     """Saves and restores a run: model, optimizer, dropout's seeds, average and position.
+
+    Low-rank updates (`enable_lora`) are kept beside the weights that they belong to.
 
     The state lies in the folder `training` of the run's folder. There, `run.json` names the
     position and the files that belong to it, and is replaced last and in one go, so that a run
@@ -138,6 +141,7 @@ class RunState:
             model: the compiled model; its optimizer is saved with it.
             parts: dict from names to what has a state besides: `get_state` gives a dict of arrays.
         """
+        parts = _with_updates(model, parts)
         name = f"epoch-{self.epoch}-step-{self.step}"
         files = [f"{name}.weights.h5", *(f"{name}.{part}.npz" for part in parts)]
         with self._replacing(files[0]) as path:
@@ -158,6 +162,7 @@ class RunState:
         """
         if not self._files:  # interrupted before the first step
             return
+        parts = _with_updates(model, parts)
         weights, *files = self._files
         model.optimizer.build(model.trainable_variables)
         model.load_weights(self.folder / weights)
@@ -231,6 +236,26 @@ class RunState:
         """Give a path to write to that takes the place of the file `name` when it is whole."""
         with writing_into(self.folder), replacing(self.folder / name) as path:
             yield path
+
+
+class _UpdatedLayers:
+    """The weights of layers with low-rank updates, one by one: Keras saves their sums."""
+
+    def __init__(self, layers):
+        self._weights = [weight for layer in layers for weight in layer.weights]
+
+    def get_state(self):
+        return {str(index): np.array(weight) for index, weight in enumerate(self._weights)}
+
+    def set_state(self, state, model):
+        for index, weight in enumerate(self._weights):
+            weight.assign(state[str(index)])
+
+
+def _with_updates(model, parts):
+    """Add the layers with low-rank updates, where there are any, to the parts of a state."""
+    layers = adapted_layers(model)
+    return {**parts, "updates": _UpdatedLayers(layers)} if layers else parts
 
 
 def _seeds(model):

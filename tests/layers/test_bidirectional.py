@@ -150,7 +150,10 @@ def test_errors_name_the_argument():
         layer(SEQUENCE, initial_state=[np.zeros((4, 3), "float32")])
     with pytest.raises(ValueError, match="`initial_state`.*1 state.*forward.*1 of the.*got dict"):
         layer(keras.Input((5, 2)), initial_state={"forward": None, "backward": None})
-    with pytest.raises(ValueError, match=r"initial state.*\(batch, 3\)"):
+    for states in ([np.zeros((4, 3), "float32"), None], [None, None]):
+        with pytest.raises(ValueError, match=r"`initial_state`.* must be None or.*got.*\[None\]"):
+            layer(SEQUENCE, initial_state=states)
+    with pytest.raises(ValueError, match=r"`initial_state`.*\(batch, 3\)"):
         layer(keras.Input((5, 2)), initial_state=[keras.Input((3,)), keras.Input((4,))])
     with pytest.raises(ValueError, match="`mask`"):
         layer(SEQUENCE, mask=MASK[:, :3])

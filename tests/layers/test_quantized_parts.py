@@ -161,6 +161,15 @@ def test_quantizers_that_no_policy_tells_are_refused(tmp_path):
         model.save(tmp_path / "model.keras")
 
 
+def test_modes_that_need_data_are_refused():
+    """`quantize` would go through a data set; only its configuration is looked at."""
+    pool = AttentionPooling(3, name="pool")
+    pool.build((None, None, 6))
+    pool.hidden.quantize(config=keras.quantizers.GPTQConfig(["a text"], str.split))
+    with pytest.raises(ValueError, match="`mode` must be one of int8.*'pool/hidden'.*'gptq'"):
+        pool.get_config()
+
+
 def test_a_map_of_paths_is_handed_down():
     """As KerasHub writes it for a backbone."""
     own = keras.dtype_policies.get("int8_from_float32")

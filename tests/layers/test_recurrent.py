@@ -286,9 +286,9 @@ def test_errors_name_the_argument(symbolic):
             layer(sequence, mask=example(*shape, dtype="bool"))
     with pytest.raises(ValueError, match="ndim=3"):
         layer(example(3, 5))
-    with pytest.raises(ValueError, match="initial state.*2 tensor"):
+    with pytest.raises(ValueError, match="`initial_state`.*2 tensor"):
         layer(sequence, initial_state=[example(3, 3)])
-    with pytest.raises(ValueError, match=r"initial state.*\(3, 4\)"):
+    with pytest.raises(ValueError, match=r"`initial_state`.*\(3, 4\)"):
         layer(sequence, initial_state=[example(3, 3), example(3, 4)])
 
 

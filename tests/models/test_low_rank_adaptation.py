@@ -114,6 +114,23 @@ def test_training_changes_the_updates_alone(tmp_path):
         np.testing.assert_allclose(loaded(INPUTS), expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("part", ["model", "backbone"])
+def test_loaded_weights_learn_on(part, tmp_path):
+    """Keras' own makes both matrices of an update zero."""
+    model = language_model.make(units=3)
+    model.backbone.enable_lora(2)
+    update = model.backbone.token_embedding.lora_embeddings_b
+    update.assign(np.ones(update.shape))
+    expected = np.array(model(INPUTS))
+    loaded = model if part == "model" else model.backbone
+    loaded.save_weights(tmp_path / "sums.weights.h5")
+    loaded.load_weights(tmp_path / "sums.weights.h5")
+    np.testing.assert_allclose(model(INPUTS), expected, atol=1e-6)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(INPUTS) ** 2)
+    assert np.abs(tape.gradient(loss, update.value)).max() > 0
+
+
 @pytest.mark.parametrize("tie_softmax", [True, False])
 def test_the_loss_without_logits_has_the_update(tie_softmax):
     """Gradients of a training step are those of the loss of the logits."""

@@ -100,6 +100,14 @@ def test_quantizers_of_ones_own_are_kept(tmp_path):
     np.testing.assert_array_equal(of_ids(loaded), of_ids(model))
 
 
+def test_layers_that_are_not_found_are_named():
+    model = quantize(feed_forward(), mode="int8")
+    config = {**model.get_config(), "name": "other"}  # paths begin with it
+    message = f"`quantization` must .* layers of 'other', got {model.name}/embedding, "
+    with pytest.raises(ValueError, match=message):
+        type(model).from_config(config)
+
+
 def test_mixed_precision(tmp_path):
     with dtype_policy("mixed_bfloat16"):
         model = language_model.make(units=16, embedding_dim=8)

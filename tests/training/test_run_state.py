@@ -10,6 +10,7 @@ from tests.training import test_language_model_training as language_models
 from tests.training import test_tagger_training as taggers
 from tests.training import test_text_classifier_training as classifiers
 from tests.training import test_translation_training as translation
+from tests.training.interrupts import assert_equal
 
 
 def translator(folder):
@@ -56,6 +57,32 @@ def test_dropout_goes_on_as_it_would_have(tmp_path, make):
         for value, wanted in zip(found, expected, strict=True):
             np.testing.assert_array_equal(value, wanted)
     assert not np.array_equal(first[0], second[0])
+
+
+def test_low_rank_updates_go_on_as_they_would_have(tmp_path):
+    def begun():
+        keras.utils.set_random_seed(0)
+        layers = [keras.layers.Embedding(5, 3), keras.layers.Flatten(), keras.layers.Dense(2)]
+        model = keras.Sequential([keras.Input((2,), dtype="int32"), *layers])
+        for layer in layers[::2]:
+            layer.enable_lora(2)
+        model.compile(keras.optimizers.Adam(0.1), "mse", run_eagerly=True)
+        return model
+
+    batch = np.array([[1, 2], [3, 4]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    whole = begun()
+    whole.train_on_batch(*batch)
+    state = RunState(tmp_path)
+    state.begin({})
+    state.save(whole, {})
+    kept = whole.get_weights()
+    resumed = begun()
+    RunState(tmp_path).restore(resumed, {})
+    assert_equal(resumed.get_weights(), kept)
+    for model in (whole, resumed):
+        model.train_on_batch(*batch)
+    assert_equal(resumed.get_weights(), whole.get_weights())
+    assert any((a != b).any() for a, b in zip(kept, whole.get_weights(), strict=True))
 
 
 def test_a_new_run_goes_into_a_new_or_empty_folder(tmp_path):
