@@ -26,6 +26,8 @@ PRESET_FILES = (
     "task.weights.h5",
 )
 ASSETS = "assets"
+# Where configurations of dtype policies name another: plain, quantized, and maps of both.
+POLICY_NAMES = ("name", "source_name", "default_policy")
 
 
 def save_preset(model, directory, dtype="float16", metadata=None):
@@ -117,7 +119,7 @@ def _rewrite_weights(path, dtype):
             else:
                 values = item[()]
                 # Scales of quantized weights, which lie beside them, are out of any narrow range.
-                quantized = any(other.dtype == "int8" for other in _arrays(item.parent))
+                quantized = any(other.dtype.kind in "iu" for other in _arrays(item.parent))
                 if values.dtype.kind == "f" and not quantized:
                     values = _narrow(values, dtype, name)
                 options = {}
@@ -157,9 +159,12 @@ def _as_float32(config):
         return [_as_float32(item) for item in config]
     if not isinstance(config, dict):
         return config
-    if config.get("class_name") == "DTypePolicy" and "float" in config["config"]["name"]:
-        return {**config, "config": {**config["config"], "name": "float32"}}
-    return {key: _as_float32(value) for key, value in config.items()}
+    changed = {key: _as_float32(value) for key, value in config.items()}
+    if str(config.get("class_name")).endswith(("DTypePolicy", "DTypePolicyMap")):
+        names = {key: config["config"].get(key) for key in POLICY_NAMES}
+        own = {key: "float32" for key, name in names.items() if "float" in str(name)}
+        changed["config"].update(own)
+    return changed
 
 
 def _files(folder):

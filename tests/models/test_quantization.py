@@ -118,6 +118,13 @@ def test_mixed_precision(tmp_path):
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.backbone.token_embedding.compute_dtype == "bfloat16"
     np.testing.assert_array_equal(of_ids(loaded), of_ids(model))
+    save_preset(model, tmp_path / "preset", dtype="float32")
+    loaded = type(model).from_preset(tmp_path / "preset")
+    own, other = (m.backbone.token_embedding for m in (model, loaded))
+    assert other.quantization_mode == "int8" and other.compute_dtype == "float32"
+    for weight, wanted in zip(other.weights, own.weights, strict=True):
+        np.testing.assert_array_equal(weight, wanted)
+    np.testing.assert_allclose(of_ids(loaded), of_ids(model), atol=0.01 * np.abs(before).max())
 
 
 def test_all_that_was_traced_before_is_traced_anew():

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import save_preset
+from keras_seqzoo.zoo.saving import _as_float32, _rewrite_weights
 from tests.layer_checks import dtype_policy
 from tests.zoo.conftest import SOURCES, make_model
 
@@ -89,6 +90,36 @@ def test_a_backbone_alone(model, tmp_path):
     folder = save_preset(model.backbone, tmp_path / "backbone")
     loaded = load(folder, RecurrentEncoderDecoderBackbone)
     assert loaded.count_params() == model.backbone.count_params()
+
+
+@pytest.mark.parametrize("name", ["mixed_bfloat16", "mixed_float16"])
+def test_every_kind_of_policy_becomes_float32(name):
+    policies = keras.dtype_policies
+
+    def every(name):
+        quantized = [
+            policies.QuantizedDTypePolicy("float8", name),
+            policies.QuantizedFloat8DTypePolicy("float8", name),
+            policies.get(f"int4/32_from_{name}"),
+        ]
+        both = policies.DTypePolicyMap(name, {"plain": policies.get(name), "int4": quantized[-1]})
+        return [policies.serialize(policy) for policy in [policies.get(name), *quantized, both]]
+
+    assert _as_float32(every(name)) == every("float32")
+    assert _as_float32(policies.serialize(policies.get("int32")))["config"]["name"] == "int32"
+
+
+@pytest.mark.parametrize("integer", ["int8", "uint8"])
+def test_scales_beside_integers_are_not_narrowed(tmp_path, integer):
+    path = tmp_path / "model.weights.h5"
+    with h5py.File(path, "w") as file:
+        file["quantized/0"] = np.ones(3, integer)
+        file["quantized/1"] = np.array([1e6, 0.1], "float32")
+        file["plain/0"] = np.array([0.1], "float32")
+    _rewrite_weights(path, "float16")
+    found = datasets(path)
+    assert found["quantized/0"].dtype == integer and found["plain/0"].dtype == "float16"
+    np.testing.assert_array_equal(found["quantized/1"], np.array([1e6, 0.1], "float32"))
 
 
 def test_trained_in_mixed_precision_loads_as_float32_or_as_asked(model, tmp_path):
