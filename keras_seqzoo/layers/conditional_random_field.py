@@ -55,9 +55,12 @@ class ConditionalRandomField(keras.layers.Layer):
     >>> labels.shape, crf.loss(labels, potentials).shape, crf.marginals(potentials).shape
     (TensorShape([2, 5]), TensorShape([2]), TensorShape([2, 5, 3]))
 
-    In a model of one's own the layer comes last, with `loss=crf.loss`, which skips what the mask
-    of the layer said is padding. A file of the model is loaded with `compile=False`, since the loss
-    is the layer's:
+    In a model of one's own the layer comes last, with `loss=crf.loss`. What the mask of the layer
+    said is padding is then skipped, in functional, sequential and subclassed models, eager or
+    compiled, under every dtype policy: the mask is an attribute of the potentials, a float32
+    tensor. Another layer or a cast after it gives another tensor, without the mask. Labels of -1
+    at padding are always skipped. A file of the model is loaded with `compile=False`, since the
+    loss is the layer's:
 
     ```python
     hidden = LSTM(8, return_sequences=True)(keras.layers.Embedding(99, 8, mask_zero=True)(ids))

@@ -228,6 +228,46 @@ def test_padding_that_keras_masks_is_ignored_in_training(options):
     assert not np.any(marginals[:, 3:])
 
 
+class Subclassed(keras.Model):
+    def __init__(self, crf, *after):
+        super().__init__()
+        self.crf = crf
+        self.parts = [keras.layers.Embedding(5, 4, mask_zero=True), keras.layers.Dense(3)]
+        self.after = after
+
+    def call(self, ids):
+        for layer in (*self.parts, self.crf, *self.after):
+            ids = layer(ids)
+        return ids
+
+
+def functional(*layers):
+    ids = keras.Input((None,), dtype="int32")
+    return keras.Model(ids, Subclassed(*layers).call(ids))
+
+
+def losses_of_padding(make, *after, **options):
+    """The loss where labels at padding are 0, a label like any other, and where they are -1."""
+    crf = ConditionalRandomField(3)
+    model = make(crf, *after)
+    model.compile(keras.optimizers.SGD(0.0), loss=crf.loss, **options)
+    ids, labels = np.array([[3, 1, 2, 0], [2, 4, 0, 0]]), np.array([[2, 0, 1, 0], [1, 1, 0, 0]])
+    return [model.train_on_batch(ids, own) for own in (labels, np.where(ids == 0, -1, labels))]
+
+
+@pytest.mark.parametrize("make", [functional, Subclassed])
+@pytest.mark.parametrize("options", [{"jit_compile": False}, {"run_eagerly": True}])
+def test_mixed_precision_keeps_the_mask(make, options):
+    with dtype_policy("mixed_bfloat16"):
+        zeros, negatives = losses_of_padding(make, **options)
+    assert zeros == negatives > 0
+
+
+def test_a_layer_after_it_loses_the_mask():
+    zeros, negatives = losses_of_padding(functional, keras.layers.Rescaling(1.0), run_eagerly=True)
+    assert zeros > 1.1 * negatives
+
+
 def test_a_mask_that_is_given_goes_before_that_of_the_call():
     layer = make()
     mask = np.ones((5, 4), bool)
