@@ -41,10 +41,14 @@ def classifier():
     return model, (TEXTS, ["bad", "good"])
 
 
-def tagger():
+def tagger(crf=False):
     preprocessor = RecurrentTaggerPreprocessor(WORDS, labels=["D", "N", "V"])
-    model = RecurrentTagger(RecurrentTaggerBackbone(**SIZES), preprocessor, crf=False)
+    model = RecurrentTagger(RecurrentTaggerBackbone(**SIZES), preprocessor, crf=crf)
     return model, (TEXTS, ["D N V", "D N V"])
+
+
+def crf_tagger():
+    return tagger(crf=True)
 
 
 def feed_forward():
@@ -64,11 +68,10 @@ def vectors():
     return model, (model.batches(["the cat the cat"]),)
 
 
-@pytest.mark.parametrize(
-    "make", [translator, language_model, classifier, tagger, feed_forward, features, vectors]
-)
-def test_first_fit_traces_training_step_once(make, monkeypatch):
-    model, data = make()
+MODELS = [translator, language_model, classifier, tagger, feed_forward, features, vectors]
+
+
+def count_traces(model, data, monkeypatch):
     own, traces = model.train_step, []
 
     def counted(batch):
@@ -78,7 +81,29 @@ def test_first_fit_traces_training_step_once(make, monkeypatch):
     monkeypatch.setattr(model, "train_step", counted)
     model.jit_compile = False
     model.fit(*data, verbose=0)
-    assert len(traces) == 1
+    return len(traces)
+
+
+@pytest.mark.parametrize("make", [*MODELS, crf_tagger])
+def test_first_fit_traces_training_step_once(make, monkeypatch):
+    assert count_traces(*make(), monkeypatch) == 1
+
+
+@pytest.mark.parametrize("make", [features, crf_tagger])
+def test_first_fit_in_a_strategy_traces_training_step_once(make, monkeypatch):
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model, data = make()
+    assert count_traces(model, data, monkeypatch) == 1
+
+
+def test_optimizer_is_of_the_strategy_of_its_model():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        model, _ = features()
+    model.make_train_function()  # as `train_on_batch` does, outside of the scope
+    variables = [variable.value for variable in model.optimizer.variables]
+    assert len(variables) > 2
+    assert {variable.distribute_strategy for variable in variables} == {strategy}
 
 
 class Late(Recompilation, keras.Model):
