@@ -77,6 +77,12 @@ def small_garbage():
     gc.freeze()
 
 
+@pytest.fixture
+def garbage_stays(monkeypatch):
+    """Let no garbage be collected: `quantize` does it for each layer, all of a test's time."""
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+
+
 @pytest.fixture(scope="session")
 def data_directory():
     """The folder of the real data sets; tests that ask for it are skipped where it is not set."""

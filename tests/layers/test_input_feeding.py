@@ -227,6 +227,7 @@ def test_masks_of_numbers_and_bad_keys():
             layer(**data, keys=tf.zeros([4, 3, 3]))
 
 
+@pytest.mark.usefixtures("garbage_stays")
 def test_a_quantized_join_is_not_read_as_it_lies():
     layer = decoder("gru", dtype="float32")
     data = make_data(layer, (4, 3, 2), None, None, 0)

@@ -19,6 +19,8 @@ from keras_seqzoo.models.encoder_decoder import TeacherForcing
 from keras_seqzoo.models.piece_encoder import PieceEncoder
 from tests.layer_checks import assert_close, dtype_policy
 
+pytestmark = pytest.mark.usefixtures("garbage_stays")
+
 SEQUENCE = np.random.default_rng(0).normal(size=(2, 5, 6)).astype("float32")
 IDS = np.array([[3, 4, 5], [6, 7, 1]])
 INT4 = keras.quantizers.Int4QuantizationConfig

@@ -156,6 +156,7 @@ def test_the_loss_without_logits_has_the_update(tie_softmax):
         assert np.abs(one).max() > 0
 
 
+@pytest.mark.usefixtures("garbage_stays")
 def test_a_quantized_backbone_has_updates():
     model = language_model.make(units=3)
     model.backbone.token_embedding.quantize("int8")

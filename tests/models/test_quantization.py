@@ -18,6 +18,8 @@ from tests.models import test_recurrent_tagger as tagger
 from tests.models import test_recurrent_text_classifier as classifier
 from tests.serving.fresh_server import outputs_of
 
+pytestmark = pytest.mark.usefixtures("garbage_stays")
+
 IDS = np.array([[2, 5, 6, 7], [2, 8, 5, 6]], "int32")
 
 

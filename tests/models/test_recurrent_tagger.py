@@ -165,6 +165,7 @@ def test_mixed_precision():
     assert np.isfinite(model.fit(SENTENCES, TAGS, verbose=0).history["loss"]).all()
 
 
+@pytest.mark.usefixtures("garbage_stays")
 def test_quantized_weights_are_used():
     model = make(units=32)  # a trained one is so sure that its probabilities may stay the same
     _, before = model.tag(WORDS, return_probabilities=True)

@@ -119,6 +119,7 @@ def test_mixed_precision():
     assert np.isfinite(model.fit(TEXTS, LABELS, verbose=0).history["loss"]).all()
 
 
+@pytest.mark.usefixtures("garbage_stays")
 def test_quantized_weights_are_used():
     model = make(backbone={"units": 32}, hidden_units=32)
     before = model.predict_probabilities(TEXTS)
