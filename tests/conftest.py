@@ -19,7 +19,6 @@ import time  # noqa: E402
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
-import tensorflow as tf  # noqa: E402
 
 from tests.seeds import seed_all  # noqa: E402
 
@@ -35,16 +34,8 @@ OUT_OF_TIME = "there was no time left for it"
 @pytest.hookimpl(tryfirst=True)  # before hypothesis reads the seed, and xdist hands it on
 def pytest_configure(config):
     option = config.option
-    if option.hypothesis_profile != "random":
-        build_quickly()
-    elif option.hypothesis_seed is None:
+    if option.hypothesis_profile == "random" and option.hypothesis_seed is None:
         option.hypothesis_seed = str(secrets.randbelow(2**32))
-
-
-def build_quickly():
-    """Leave out what makes graphs fast: they run once. With random examples it is left in."""
-    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 
 @pytest.hookimpl(tryfirst=True)

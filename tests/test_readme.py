@@ -17,6 +17,7 @@ def test_readme_has_its_blocks():
 SCRIPTS = [*([block] for block in BLOCKS[:-2]), BLOCKS[-2:]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=range(len(SCRIPTS)))
 def test_blocks_run(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

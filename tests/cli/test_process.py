@@ -1,5 +1,7 @@
 """The command line as a process: what only shows outside of this one."""
 
+import pytest
+
 from keras_seqzoo.cli.options import DEFAULT_PRESET
 from keras_seqzoo.decoding import BeamSearch
 from tests.cli.processes import run_python, start
@@ -22,6 +24,7 @@ def test_results_alone_are_printed(zoo, model):
     assert output.decode("utf-8").split("\n") == [*expected, ""]
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away(zoo):
     process = start("translate", "--preset", zoo / DEFAULT_PRESET, "--beam", 1, "--max-length", 2)
     process.stdout.close()

@@ -39,6 +39,7 @@ def tagger(folder):
     return save_preset(model, folder / "tagger")
 
 
+@pytest.mark.slow
 def test_there_and_back(seqzoo, folder, tmp_path):
     files = ("--train", folder / "train.conllu", "--valid", folder / "test.conll")
     out = tmp_path / "new"

@@ -31,6 +31,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_path, monkeypatch):
     whole = seqzoo(*arguments(files, tmp_path / "whole"))
     assert (whole.status, whole.output) == (0, "")

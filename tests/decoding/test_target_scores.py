@@ -73,7 +73,7 @@ def test_scores_are_the_same_with_and_without_weights():
     np.testing.assert_array_equal(scores, with_weights)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "strategy",
     [Greedy(), BeamSearch(3, n_best=3), Sampling(3, seed=1)],

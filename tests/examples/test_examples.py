@@ -47,7 +47,11 @@ def run(example, path, rows):
 
 
 @pytest.mark.parametrize(
-    ("example", "rows"), [(subclassed_language_model, 600), (own_encoder_decoder, 160)]
+    ("example", "rows"),
+    [
+        (subclassed_language_model, 600),
+        pytest.param(own_encoder_decoder, 160, marks=pytest.mark.slow),
+    ],
 )
 def test_saved_models_do_the_same(example, rows, tmp_path):
     assert run(example, tmp_path / "model.keras", rows).is_file()
@@ -133,6 +137,7 @@ def test_counting_is_learnt_with_clipping_or_gates():
     assert max(curves["gates"].norms) < 1e-3 * max(curves["clipped"].norms)
 
 
+@pytest.mark.slow
 def test_saved_files_load_where_only_the_package_is_imported(classifier, dates, tmp_path):
     written, begun = ["May 3, 1999", "Saturday, 17 July 2004"], ["<", "<1"]
     code = """

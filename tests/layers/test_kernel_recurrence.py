@@ -219,7 +219,9 @@ def test_graphs_with_unknown_shapes(name):
 
 
 @every_kernel
-@pytest.mark.parametrize("where", ["loops alone", "all around them"])
+@pytest.mark.parametrize(
+    "where", [pytest.param("loops alone", marks=pytest.mark.slow), "all around them"]
+)
 def test_compiled_equals_not_compiled(name, where):
     around = True if where == "all around them" else None
     compiled = traced(two_lanes(name), jit_compile=around, training=True, compiled=True)

@@ -226,7 +226,7 @@ def test_gradients_in_training_are_those_of_keras(make, make_keras, in_graph):
     assert_close(run(ours, sequence), run(theirs, sequence), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_fit_with_batches_of_different_lengths(jit_compile):
     random = np.random.default_rng(0)
 

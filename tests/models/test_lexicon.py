@@ -120,6 +120,7 @@ def test_bad_tables(table):
         Lexicon(table)
 
 
+@pytest.mark.slow
 def test_of_real_sentences(data_directory):
     model = RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
     pairs = [side[:300] for side in load_multi30k("train", directory=data_directory)]

@@ -106,7 +106,7 @@ def test_same_losses_and_weights_as_with_logits(calls, output, units):
         {"jit_compile": False},
         {"run_eagerly": True},
         {"steps_per_execution": 3, "jit_compile": False},
-        {"steps_per_execution": 2, "jit_compile": True},
+        pytest.param({"steps_per_execution": 2, "jit_compile": True}, marks=pytest.mark.slow),
         {"weighted_metrics": [], "metrics": []},
     ],
 )
@@ -190,7 +190,7 @@ def test_labels_and_weights_with_a_last_dimension_of_one(calls):
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("tie_softmax", [True, False])
+@pytest.mark.parametrize("tie_softmax", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_translation_model_on_strings(calls, tie_softmax):
     pairs = {"encoder_text": SENTENCES, "decoder_text": SENTENCES}
 

@@ -129,6 +129,7 @@ def test_half_precision(options):
         assert log_probabilities.dtype == tf.float32
 
 
+@pytest.mark.slow
 def test_xla_trains_as_without():
     # With input feeding: see the tests of `AttentionDecoder`.
     weights, losses = task().get_weights(), []

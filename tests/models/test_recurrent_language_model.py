@@ -228,6 +228,7 @@ SOFTMAXES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("softmax", SOFTMAXES.values(), ids=SOFTMAXES)
 def test_large_softmax(softmax, tmp_path):
     """Training takes the cheap loss, scores and generation the whole distribution."""

@@ -238,7 +238,11 @@ def test_a_model_that_translated_can_be_exported(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [{"share_embeddings": True, "decoder_layers": 2}, {"tie_softmax": False}]
+    "options",
+    [
+        {"share_embeddings": True, "decoder_layers": 2},
+        pytest.param({"tie_softmax": False}, marks=pytest.mark.slow),
+    ],
 )
 def test_saving(options, tmp_path):
     subject = model(**options)
@@ -263,6 +267,7 @@ def test_saving(options, tmp_path):
     assert_close(only.get_weights(), subject.backbone.get_weights())
 
 
+@pytest.mark.slow
 def test_a_loaded_keras_file_goes_on_training(tmp_path):
     subject = model()
     subject.compile(keras.optimizers.Adam(0.02), sampler=BeamSearch(2, length_penalty=0.5))
@@ -283,6 +288,7 @@ def test_a_loaded_keras_file_goes_on_training(tmp_path):
     assert type(loaded.sampler) is keras_hub.samplers.TopKSampler
 
 
+@pytest.mark.slow
 def test_two_tokenizers(tmp_path):
     source = BytePairTokenizer.train(SENTENCES * 2, 285, config_file="encoder_tokenizer.json")
     subject = RecurrentSeq2SeqLM(

@@ -64,8 +64,8 @@ def ready():
     ("pieces", "options"),
     [
         ("none", {}),
-        ("subwords", {"num_layers": 2, "dropout": 0.1}),
-        ("characters", {"crf": False}),
+        pytest.param("subwords", {"num_layers": 2, "dropout": 0.1}, marks=pytest.mark.slow),
+        pytest.param("characters", {"crf": False}, marks=pytest.mark.slow),
         ("characters", {"piece_encoder": "convolution", "cell": "gru", "unknown_rate": 0.1}),
     ],
 )
@@ -139,6 +139,7 @@ def test_tags_that_iob2_does_not_allow_are_never_given(allowed, expected):
     assert model.tag(["the dog barks"]) == [expected]
 
 
+@pytest.mark.slow
 def test_tags_of_other_schemes_are_learned():
     keras.utils.set_random_seed(0)
     inside = make(labels=["I-x", "O"])  # IO has no beginnings

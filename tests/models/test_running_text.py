@@ -117,6 +117,7 @@ def test_dynamic_evaluation_is_gradient_descent():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tie_softmax": False}, {"dtype": "mixed_bfloat16"}])
 def test_dynamic_evaluation_learns_what_comes_again(options):
     model = make(units=16, **options)

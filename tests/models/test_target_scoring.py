@@ -84,6 +84,7 @@ def test_weights_are_those_of_the_search(jit_compile):
     assert_close(tf.reduce_sum(scores, axis=1), found.log_probabilities[:, 0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_of_a_preset(data_directory):
     translator = RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
     sources = load_multi30k("val", directory=data_directory)[0][:40]

@@ -73,6 +73,7 @@ def exported(tmp_path_factory):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "sampling"])
 def test_searches_find_the_same(exported, name):
     model, answers = exported
@@ -88,6 +89,7 @@ def test_searches_find_the_same(exported, name):
     assert len(set(scores)) > 1
 
 
+@pytest.mark.slow
 def test_samples_have_the_same_distribution(exported):
     model, answers = exported
     expected = distribution(model, TEXTS[0], top_k=3)

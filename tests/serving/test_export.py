@@ -264,6 +264,7 @@ def test_versions_are_added_and_never_replaced(tmp_path, monkeypatch):
     assert sorted(os.listdir(folder)) == ["007", "1", "8", "notes"]
 
 
+@pytest.mark.slow
 def test_the_best_of_the_samples_is_served(tmp_path):
     model = make_model()
     path = export_translation_model(model, tmp_path, Sampling(4, seed=1), max_length=6)
@@ -276,6 +277,7 @@ def test_the_best_of_the_samples_is_served(tmp_path):
     assert (every["scores"][:, 0] > every["scores"][:, -1]).numpy().all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [Sampling(4, seed=1), DiverseBeamSearch(6, groups=3)])
 def test_as_many_as_asked_for_are_served(tmp_path, strategy):
     model = make_model()

@@ -7,20 +7,20 @@ from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.serving import export_translation_model
 from tests.serving.fresh_server import answers_of, hexadecimal
 
-BATCH = 100
+NUMBER, BATCH = 1000, 100
 
 
-@pytest.mark.parametrize("number", [200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gru_attention_multi30k_en_fr", "gru_attention_multi30k_en_de"])
-def test_sentences_are_served_as_the_model_translates_them(name, number, data_directory, tmp_path):
-    sentences = load_multi30k("val", directory=data_directory)[0][:number]
-    assert len(sentences) == number
+def test_sentences_are_served_as_the_model_translates_them(name, data_directory, tmp_path):
+    sentences = load_multi30k("val", directory=data_directory)[0][:NUMBER]
+    assert len(sentences) == NUMBER
     model = RecurrentSeq2SeqLM.from_preset(name)
     path = export_translation_model(model, tmp_path)
     texts = hexadecimal(sentences)
     calls = [
         ["serving_default", {"text": texts[begin : begin + BATCH]}]
-        for begin in range(0, number, BATCH)
+        for begin in range(0, NUMBER, BATCH)
     ]
     [answer] = answers_of([[path, calls, "v1"]])
     expected = [best.text for best, *_ in model.translate(sentences)]

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 FIT = """
 import numpy as np
 import keras
@@ -27,6 +29,7 @@ model.fit(batches, epochs=3, verbose=0)
 """
 
 
+@pytest.mark.slow
 def test_a_fit_over_buckets_compiles_each_loop_once_for_each_bucket(tmp_path):
     environment = {**os.environ, "XLA_FLAGS": f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"}
     subprocess.run([sys.executable, "-c", FIT], check=True, env=environment, capture_output=True)

@@ -92,6 +92,7 @@ def test_plateau_and_patience(tmp_path):
     assert training.rates == pytest.approx([0.4, 0.4, 0.4, 0.2, 0.2, 0.1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "adagrad", "sgd", "momentum"])
 def test_optimizers(tmp_path, optimizer):
     rate = {"adam": 0.01, "adagrad": 0.05}.get(optimizer, 0.5)
@@ -110,6 +111,7 @@ def test_make_language_model(tokenizer):
     assert model.perplexity(["red end"]).unknown == (1 if tokenizer == "word" else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "softmax", ["sampled", "nce", "negative-sampling", "class-factored", "hierarchical"]
 )

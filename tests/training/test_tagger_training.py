@@ -66,6 +66,7 @@ def test_begins_with_word_vectors():
     np.testing.assert_array_equal(model.backbone.token_embedding(ids[:2]), np.ones((2, 6)))
 
 
+@pytest.mark.slow
 def test_frozen_embeddings_stay_as_they_are(tmp_path):
     vectors = WordVectors(["dog", "the"], np.ones((2, 6)))
     data = (WORDS * 4, TAGS * 4), (WORDS, TAGS)
@@ -91,6 +92,7 @@ def test_frozen_embeddings_stay_as_they_are(tmp_path):
     assert loaded.backbone.token_embedding.trainable
 
 
+@pytest.mark.slow
 def test_begins_with_a_tagger_of_other_tags(tmp_path):
     source = make_tagger(WORDS, TAGS, **SMALL, word_length=7)
     source.save_to_preset(str(tmp_path))

@@ -120,6 +120,7 @@ def test_begins_with_word_vectors(encoder):
     assert model.backbone.token_embedding.trainable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begin", ["lstm", "convolution", "start"])
 def test_frozen_embeddings_stay_as_they_are(begin, tmp_path):
     if begin == "start":

@@ -21,6 +21,7 @@ def others(model, tmp_path_factory):
     return folders, weights
 
 
+@pytest.mark.slow
 def test_weights_are_the_means(others, tmp_path):
     folders, weights = others
     (tmp_path / "new").mkdir()  # empty

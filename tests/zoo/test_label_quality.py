@@ -2,17 +2,21 @@
 
 import json
 
+import pytest
+
 from keras_seqzoo.data import read_lines, read_tagged_sentences
 from keras_seqzoo.metrics import entity_scores
 from keras_seqzoo.models import RecurrentTagger, RecurrentTextClassifier
 
 
+@pytest.mark.slow
 def test_parts_of_speech(data_directory):
     words, tags = read_tagged_sentences(data_directory / "ud_ewt" / "en_ewt-ud-dev.conllu.gz")
     tagger = RecurrentTagger.from_preset("bilstm_crf_ewt_upos")
     assert tagger.accuracy(words[:400], tags[:400]) > 0.94
 
 
+@pytest.mark.slow
 def test_entities(data_directory):
     words, tags = read_tagged_sentences(data_directory / "ner" / "wnut17" / "wnut17.test.conll.gz")
     found = RecurrentTagger.from_preset("bilstm_crf_wnut17_ner").tag(words)
@@ -20,6 +24,7 @@ def test_entities(data_directory):
     assert entity_scores(tags, found).overall.f1 > 0.38
 
 
+@pytest.mark.slow
 def test_sentiment(data_directory):
     lines = read_lines(data_directory / "imdb" / "train.jsonl.gz")
     # The last of each class, which the preset did not learn from.

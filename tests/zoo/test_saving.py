@@ -122,6 +122,7 @@ def test_scales_beside_integers_are_not_narrowed(tmp_path, integer):
     np.testing.assert_array_equal(found["quantized/1"], np.array([1e6, 0.1], "float32"))
 
 
+@pytest.mark.slow
 def test_trained_in_mixed_precision_loads_as_float32_or_as_asked(model, tmp_path):
     mixed = make_model("mixed_bfloat16", model.preprocessor.tokenizer)
     folder = save_preset(mixed, tmp_path / "mixed")

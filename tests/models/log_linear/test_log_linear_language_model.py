@@ -161,6 +161,7 @@ def learnt(model, **options):
     return scores[np.arange(4), ends]
 
 
+@pytest.mark.slow
 def test_words_alone_cannot_tell_what_two_words_say_together():
     """The exclusive or of Neubig's tutorial: one feature a word gives each answer one half."""
     tokenizer = WordTokenizer.train([f"{begin} {end}" for begin, end in FARM.items()])
