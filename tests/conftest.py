@@ -69,6 +69,11 @@ def pytest_fixture_setup(fixturedef):
     return result
 
 
+# Building graphs makes many objects that live on: to look at them as often as by default would take
+# a tenth of the time.
+gc.set_threshold(50_000, 50, 50)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def small_garbage():
     """Let collecting garbage look at what a module's tests made, not at all graphs before it."""

@@ -110,6 +110,7 @@ assert double(tf.ones(2)).numpy().sum() == 4
 """
 
 
+@pytest.mark.slow
 def test_the_command_line_starts_in_silence():
     result = run(f"import sys; sys.argv = ['seqzoo']; import keras_seqzoo\n{USE}")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

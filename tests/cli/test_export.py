@@ -6,6 +6,7 @@ from keras_seqzoo.decoding import BeamSearch
 PRESET = ("--preset", "gru_attention_multi30k_en_fr")
 
 
+@pytest.mark.slow
 def test_versions_that_translate_like_the_model(seqzoo, model, tmp_path):
     options = ("--beam", 3, "--n-best", 2, "--max-length", 6)
     result = seqzoo("export", *PRESET, "--out", tmp_path / "served", *options)

@@ -42,6 +42,7 @@ def test_another_backend(zoo):
     assert line.startswith("seqzoo: error: ") and "'jax'" in line and "tensorflow" in line
 
 
+@pytest.mark.slow
 def test_a_full_disk(tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("a red dog\nan old cat\n" * 20, encoding="utf-8")

@@ -59,6 +59,7 @@ def traced(strategy, table, **options):
     return run(tf.constant(table), tf.constant([1, 2]), options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", STRATEGIES)
 def test_values_in_graph(make):
     traced(make(), NAN)  # nobody looks

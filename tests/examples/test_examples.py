@@ -84,6 +84,7 @@ def test_the_translator_agrees_nouns_and_adjectives():
 LADDER = ("5-gram", "log-linear", "feed-forward", "recurrent")
 
 
+@pytest.mark.slow
 def test_the_ladder_reads_files_and_saves_its_models(tmp_path):
     files = []
     for name, count in (("train", 60), ("valid", 20), ("test", 20)):
@@ -164,6 +165,7 @@ def test_saved_files_load_where_only_the_package_is_imported(classifier, dates, 
         np.testing.assert_allclose(outputs["logits"], logits, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_padding_changes_nothing_in_a_mixed_model(classifier):
     model = keras.models.load_model(classifier)
     short, long = "the plot was not weak", " but ".join(["the ending was not slow"] * 3)

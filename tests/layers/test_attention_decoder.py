@@ -129,6 +129,7 @@ def test_general_checks(name):
     check_saved_model_in_fresh_process(factory(), SEQUENCE, MEMORY, **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attention", [LuongAttention("general"), BahdanauAttention(3)])
 def test_xla_equals_eager(attention):
     feeding = {"input_feeding": True, "attend_from": "bottom", "attention": attention}

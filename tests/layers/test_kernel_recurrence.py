@@ -255,6 +255,7 @@ def test_a_loss_of_one_lane_or_of_the_last_state_only():
         assert_equal(gradients[1], gradients[0], 1e-10)
 
 
+@pytest.mark.slow
 @every_kernel
 @pytest.mark.parametrize("training", [True, False])
 def test_second_derivatives_are_refused(name, training):

@@ -307,6 +307,7 @@ def composed():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(composed()))
 def test_composed_layers(name):
     layer = composed()[name]

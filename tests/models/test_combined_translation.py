@@ -130,6 +130,7 @@ def test_shallow_fusion_with_an_ngram_model(members):
     assert [best.text for best, *_ in same] == [best.text for best, *_ in alone]
 
 
+@pytest.mark.slow
 def test_export(members, tmp_path):
     ensemble = Ensemble(members[:2])
     strategy = BeamSearch(3)

@@ -190,7 +190,8 @@ def test_labels_and_weights_with_a_last_dimension_of_one(calls):
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("tie_softmax", [pytest.param(True, marks=pytest.mark.slow), False])
+@pytest.mark.slow
+@pytest.mark.parametrize("tie_softmax", [True, False])
 def test_translation_model_on_strings(calls, tie_softmax):
     pairs = {"encoder_text": SENTENCES, "decoder_text": SENTENCES}
 

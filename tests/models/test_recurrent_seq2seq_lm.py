@@ -223,6 +223,7 @@ def test_an_uncompiled_model_translates():
     assert len(subject.translate(["no rain"])) == 1
 
 
+@pytest.mark.slow
 def test_a_model_that_translated_can_be_exported(tmp_path):
     shared_model().translate(["no rain"], Greedy())
     module = tf.Module()

@@ -158,6 +158,7 @@ def test_fits_empty_sentences(crf):
     assert np.isfinite(loss.history["loss"]).all()
 
 
+@pytest.mark.slow
 def test_mixed_precision():
     with dtype_policy("mixed_bfloat16"):
         model = make()
@@ -178,6 +179,7 @@ def test_quantized_weights_are_used():
     assert after != before
 
 
+@pytest.mark.slow
 def test_ragged_words_and_tags():
     model = make()
     words, tags = (tf.ragged.constant(rows) for rows in (WORDS, [tags.split() for tags in TAGS]))
@@ -205,6 +207,7 @@ def test_allowed_tags_do_not_need_the_preprocessor():
     assert again.field.allowed == model.field.allowed == model.get_config()["allowed"]
 
 
+@pytest.mark.slow
 def test_fit_takes_weights_of_sentences():
     model, weights = make(), np.array([1.0, 2.0, 0.0, 1.0, 1.0])  # float64
     losses = [

@@ -34,6 +34,7 @@ def test_weights_are_the_means(others, tmp_path):
     assert "A mean." in (found / "metadata.json").read_text()
 
 
+@pytest.mark.slow
 def test_errors(others, preset, tmp_path):
     (first, second, _), _ = others
     with pytest.raises(ValueError, match="`presets` must be a list of two or more"):

@@ -71,6 +71,7 @@ def test_a_distribution(make):
     assert_close(folded, scores.numpy().reshape(5, 8, V), atol=1e-5)
 
 
+@pytest.mark.slow
 @every_layer
 def test_xla(make):
     layer = randomised(make)
