@@ -21,6 +21,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "classify").write_text("good\tthe dogs\nbad\tdogs run\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_vectors_say_how_wide_embeddings_are(seqzoo, files, kind):
     common = ("--train", kind, "--valid", kind, "--vectors", "vectors", "--freeze-embeddings")

@@ -121,6 +121,7 @@ def test_other_rows_of_the_batch_change_nothing(options):
             np.testing.assert_array_equal(one[0], every[start])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(1, 1.0, 1), (3, 0.7, 3)])
 @pytest.mark.parametrize("forbidden", [0.0, 0.5])
 def test_xla_and_graph_equal_eager(options, forbidden):

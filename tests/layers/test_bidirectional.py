@@ -125,6 +125,7 @@ def test_memory_stays_in_float32():
     assert_close(layer(SEQUENCE, initial_state=zeros), layer(SEQUENCE))
 
 
+@pytest.mark.slow
 def test_fit_under_xla():
     model = keras.Sequential([gru_and_lstm(), keras.layers.Dense(1)])
     model.compile("sgd", "mse", jit_compile=True)

@@ -117,6 +117,7 @@ def test_equals_stacked_keras_layers():
     assert_close(stack(SEQUENCE), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("residual", [False, True])
 def test_general_checks(residual):
     make = functools.partial(
@@ -214,6 +215,7 @@ def test_memory_stays_in_float32():
     np.testing.assert_array_equal(final[1][1], states[1][1])
 
 
+@pytest.mark.slow
 def test_fit_under_xla():
     stack = mixed_stack(residual=True, dropout=0.1, variational=True)
     model = keras.Sequential([stack, keras.layers.Dense(1)])

@@ -113,6 +113,7 @@ def test_fit_on_strings():
     assert np.exp(loss) == pytest.approx(found.perplexity, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_loss_without_logits_is_that_of_keras():
     found = []
     for options in ({}, {"weighted_metrics": [Perplexity()]}):

@@ -50,6 +50,7 @@ def test_batches_depend_on_the_seed_and_the_epoch_alone(tmp_path):
         assert_equal(first, other)
 
 
+@pytest.mark.slow
 def test_entities_decide(tmp_path):
     tags = [["B-x" if tag == "N" else "O" for tag in row] for row in TAGS]
     training = make_training(tmp_path, tags=tags, measure="f1", pieces="none")

@@ -92,6 +92,7 @@ def test_many_labels(tmp_path):
         TextClassifierTraining(model, tmp_path, balanced=True)
 
 
+@pytest.mark.slow
 def test_begins_with_a_language_model(tmp_path):
     language_model = make_language_model(TEXTS, units=6, embedding_dim=5)
     save_preset(language_model, tmp_path / "lm", dtype="float32")

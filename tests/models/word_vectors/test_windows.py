@@ -23,6 +23,7 @@ def pairs_of(batch):
         yield words[row, place + WINDOW], words[row, other], other - place - WINDOW
 
 
+@pytest.mark.slow
 def test_pairs_are_those_of_the_text():
     ids, sentences = text()
     everything = np.ones(50, np.float32)
