@@ -79,8 +79,10 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     keras.utils.set_random_seed(1)
 
-    made_up = made_up_reviews(options.rows)
-    texts, labels = read_reviews(options.data) if options.data else made_up
+    if options.data:
+        texts, labels = read_reviews(options.data)
+    else:
+        texts, labels = made_up_reviews(options.rows)
     texts, labels = tf.constant(texts), tf.constant(labels)
     test = len(texts) // 10
     model = make_model(texts[test:])

@@ -63,11 +63,11 @@ class TextClassifierTraining(AdamWTraining):
                 )
         texts, labels = train
         preprocessor = self.model.preprocessor
-        ids, others = (preprocessor.tokenizer(tf.constant(side[0])) for side in (train, validation))
-        longest = self.boundaries[-1]
-        long = [side.row_lengths().numpy() > longest for side in (ids, others)]
-        if preprocessor.sequence_length is None:  # validation texts are read whole
-            long.pop()
+        ids, longest = preprocessor.tokenizer(tf.constant(texts)), self.boundaries[-1]
+        long = [ids.row_lengths().numpy() > longest]
+        if preprocessor.sequence_length is not None:  # else validation texts are read whole
+            others = preprocessor.tokenizer(tf.constant(validation[0]))
+            long.append(others.row_lengths().numpy() > longest)
         self.report_lost(f"cut to {longest} tokens", "texts", *long)
         lengths = tf.minimum(ids.row_lengths(), longest)
         ids = keep(ids, lengths, preprocessor.truncation_side)
