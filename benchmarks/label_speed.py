@@ -27,7 +27,7 @@ from keras_seqzoo.data import (
 )
 from keras_seqzoo.models import RecurrentTextClassifier
 from keras_seqzoo.training import make_tagger, make_text_classifier
-from keras_seqzoo.training.tagger_training import BOUNDARIES, number_sentences
+from keras_seqzoo.training.tagger import BOUNDARIES, number_sentences
 
 BATCH = 32
 WORD_LENGTH = 20

@@ -27,7 +27,7 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RunningText,
 )
-from keras_seqzoo.models.ngram import WittenBell
+from keras_seqzoo.models.language_model.ngram import WittenBell
 from keras_seqzoo.tokenizers import WordTokenizer
 
 # What others published: Mikolov's thesis of 2012, table 4.1; Zaremba, Sutskever and Vinyals 2014;

@@ -24,9 +24,9 @@ from measure import Table, machine, result_of
 from keras_seqzoo.data import stream_batches
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import RunningText
-from keras_seqzoo.models.running_text import running_tokens
+from keras_seqzoo.models.language_model.running_text import running_tokens
 from keras_seqzoo.training import make_language_model
-from keras_seqzoo.training.recurrent_language_model import SAMPLING, SOFTMAXES
+from keras_seqzoo.training.language_model import SAMPLING, SOFTMAXES
 
 TRAIN, HELD_OUT = 40_000, 300  # reviews
 STREAMS, LENGTH = 32, 35

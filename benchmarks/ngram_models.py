@@ -29,7 +29,7 @@ from measure import Table, machine, peak_resident, result_of
 
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.models import CacheLanguageModel
-from keras_seqzoo.models.ngram import (
+from keras_seqzoo.models.language_model.ngram import (
     AbsoluteDiscounting,
     FixedInterpolation,
     KneserNey,

@@ -35,7 +35,7 @@ from peer_model import END, SPECIAL, START, peer_ids, peer_model, peer_pairs, pe
 from keras_seqzoo.data import bucketed_batches, length_sorted_batches, load_multi30k
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import RecurrentSeq2SeqLM
-from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
+from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 
 SPLIT = "test_2016_flickr"
 MAX_LENGTH = 60  # of the peers

@@ -14,7 +14,7 @@ from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
-from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
+from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 
 COLUMNS = ("preset", "split", "search", "lower-cased BLEU", "cased BLEU", "chrF", "sentences/s")
 

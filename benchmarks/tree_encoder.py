@@ -22,7 +22,7 @@ from measure import Table, in_turn, machine, timed
 
 from keras_seqzoo.data import dependency_tree, read_bracketed_trees, tree_batch
 from keras_seqzoo.data.text_files import read_paragraphs
-from keras_seqzoo.layers.tree_encoder import TreeEncoder
+from keras_seqzoo.layers.trees.encoder import TreeEncoder
 
 
 # === Trees ===

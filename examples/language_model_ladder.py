@@ -32,7 +32,7 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RecurrentLanguageModelPreprocessor,
 )
-from keras_seqzoo.models.log_linear import (
+from keras_seqzoo.models.language_model.log_linear import (
     BrownClusters,
     Conjunction,
     PreviousClass,

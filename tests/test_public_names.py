@@ -1,4 +1,4 @@
-"""The names that users write stay; one that is renamed on purpose is changed in public_names.txt."""
+"""The names that users write stay. To rename one on purpose, change public_names.txt."""
 
 import pathlib
 

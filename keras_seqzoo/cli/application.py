@@ -17,17 +17,15 @@ from keras_seqzoo.cli.average import EXAMPLES as AVERAGE_EXAMPLES
 from keras_seqzoo.cli.average import average
 from keras_seqzoo.cli.classify import EXAMPLES as CLASSIFY_EXAMPLES
 from keras_seqzoo.cli.classify import classify
-from keras_seqzoo.cli.commands import Command
+from keras_seqzoo.cli.commands import Command, SectionedCommand
 from keras_seqzoo.cli.evaluate import EXAMPLES as EVALUATE_EXAMPLES
 from keras_seqzoo.cli.evaluate import evaluate
 from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
 from keras_seqzoo.cli.export import export
 from keras_seqzoo.cli.generate import EXAMPLES as GENERATE_EXAMPLES
 from keras_seqzoo.cli.generate import generate
-from keras_seqzoo.cli.help_sections import SectionedCommand
 from keras_seqzoo.cli.lexicon import EXAMPLES as LEXICON_EXAMPLES
 from keras_seqzoo.cli.lexicon import lexicon
-from keras_seqzoo.cli.presets import list_names
 from keras_seqzoo.cli.rescore import EXAMPLES as RESCORE_EXAMPLES
 from keras_seqzoo.cli.rescore import rescore
 from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
@@ -38,22 +36,23 @@ from keras_seqzoo.cli.tag import EXAMPLES as TAG_EXAMPLES
 from keras_seqzoo.cli.tag import tag
 from keras_seqzoo.cli.tokenize import EXAMPLES as TOKENIZE_EXAMPLES
 from keras_seqzoo.cli.tokenize import tokenize
-from keras_seqzoo.cli.train_classify import EXAMPLES as TRAIN_CLASSIFY_EXAMPLES
-from keras_seqzoo.cli.train_classify import train_classify
-from keras_seqzoo.cli.train_lm import EXAMPLES as TRAIN_LM_EXAMPLES
-from keras_seqzoo.cli.train_lm import train_lm
-from keras_seqzoo.cli.train_ngram import EXAMPLES as TRAIN_NGRAM_EXAMPLES
-from keras_seqzoo.cli.train_ngram import train_ngram
-from keras_seqzoo.cli.train_tag import EXAMPLES as TRAIN_TAG_EXAMPLES
-from keras_seqzoo.cli.train_tag import train_tag
-from keras_seqzoo.cli.train_tokenizer import EXAMPLES as TRAIN_TOKENIZER_EXAMPLES
-from keras_seqzoo.cli.train_tokenizer import train_tokenizer
-from keras_seqzoo.cli.train_translate import EXAMPLES as TRAIN_TRANSLATE_EXAMPLES
-from keras_seqzoo.cli.train_translate import train_translate
-from keras_seqzoo.cli.train_vectors import EXAMPLES as TRAIN_VECTORS_EXAMPLES
-from keras_seqzoo.cli.train_vectors import train_vectors
+from keras_seqzoo.cli.train.classify import EXAMPLES as TRAIN_CLASSIFY_EXAMPLES
+from keras_seqzoo.cli.train.classify import train_classify
+from keras_seqzoo.cli.train.lm import EXAMPLES as TRAIN_LM_EXAMPLES
+from keras_seqzoo.cli.train.lm import train_lm
+from keras_seqzoo.cli.train.ngram import EXAMPLES as TRAIN_NGRAM_EXAMPLES
+from keras_seqzoo.cli.train.ngram import train_ngram
+from keras_seqzoo.cli.train.tag import EXAMPLES as TRAIN_TAG_EXAMPLES
+from keras_seqzoo.cli.train.tag import train_tag
+from keras_seqzoo.cli.train.tokenizer import EXAMPLES as TRAIN_TOKENIZER_EXAMPLES
+from keras_seqzoo.cli.train.tokenizer import train_tokenizer
+from keras_seqzoo.cli.train.translate import EXAMPLES as TRAIN_TRANSLATE_EXAMPLES
+from keras_seqzoo.cli.train.translate import train_translate
+from keras_seqzoo.cli.train.vectors import EXAMPLES as TRAIN_VECTORS_EXAMPLES
+from keras_seqzoo.cli.train.vectors import train_vectors
 from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
 from keras_seqzoo.cli.translate import translate
+from keras_seqzoo.cli.zoo import list_names
 
 PROGRAM = "seqzoo"
 USER_ERROR = 2

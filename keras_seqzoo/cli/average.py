@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.train_options import Description
+from keras_seqzoo.cli.train.options import Description
 from keras_seqzoo.zoo import average_presets
 
 EXAMPLES = """\b

@@ -6,8 +6,8 @@ import typer
 
 from keras_seqzoo.cli.lines import input_chunks, write_lines
 from keras_seqzoo.cli.options import BatchSize, Preset
-from keras_seqzoo.cli.preset_tasks import load_task
-from keras_seqzoo.models.text_classification import TextClassification
+from keras_seqzoo.cli.presets import load_task
+from keras_seqzoo.models.classifier.base import TextClassification
 
 EXAMPLES = """\b
 Examples:

@@ -1,4 +1,4 @@
-"""Commands whose errors name what was typed: options, files and lines."""
+"""Commands: help in sections, and errors that name what was typed."""
 
 import re
 
@@ -6,6 +6,12 @@ from typer.core import TyperCommand
 
 from keras_seqzoo.checks import ItemError
 from keras_seqzoo.data.tagged_sentences import sentence_line
+
+OUTPUT = "Output"
+BEAM = "Beam search"
+SAMPLES = "Sampling"
+LIMITS = "Limits of a translation"
+
 
 # What arguments of the package are at the command line: how they are said, and of which options,
 # the first that the command has.
@@ -74,3 +80,23 @@ class Command(TyperCommand):
         file = self._file(ctx, error.argument)
         line = sentence_line(file, error.number) if error.kind == "sentence" else error.number
         return f"{file}, line {line}: {error.problem}"
+
+
+class SectionedCommand(Command):
+    """A command whose help has a section for each `rich_help_panel` of its options.
+
+    Typer has sections in its coloured help alone.
+    """
+
+    def format_options(self, ctx, formatter):
+        """Write the sections in the order in which the first option of each was declared."""
+        sections = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                default = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                title = getattr(parameter, "rich_help_panel", None) or default
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)

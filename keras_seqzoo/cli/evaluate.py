@@ -21,12 +21,12 @@ from keras_seqzoo.cli.options import (
     load_translation_models,
     refuse_given,
 )
-from keras_seqzoo.cli.preset_tasks import is_task
+from keras_seqzoo.cli.presets import is_task
 from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.cli.search_options import MaxSourceRatio
 from keras_seqzoo.cli.search_strategy import make_strategy
 from keras_seqzoo.cli.tag import load_tagger
-from keras_seqzoo.cli.train_tag import Column, refuse_column
+from keras_seqzoo.cli.train.tag import Column, refuse_column
 from keras_seqzoo.data import read_labelled_texts, read_parallel, read_tagged_sentences
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.metrics import (
@@ -37,8 +37,8 @@ from keras_seqzoo.metrics import (
 )
 from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, explain_no_bleu
 from keras_seqzoo.models import RecurrentTagger
-from keras_seqzoo.models.text_classification import TextClassification
-from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
+from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.plots import check_figure_path, plot_confusion
 
 EXAMPLES = """\b

@@ -5,12 +5,6 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.classify import load_text_classifier
-from keras_seqzoo.cli.language_models import (
-    ENDINGS,
-    is_language_model,
-    load_language_model,
-    no_unknown_words,
-)
 from keras_seqzoo.cli.options import (
     Beam,
     LengthPenalty,
@@ -19,14 +13,20 @@ from keras_seqzoo.cli.options import (
     load_translation_model,
     refuse_given,
 )
-from keras_seqzoo.cli.preset_tasks import is_task
+from keras_seqzoo.cli.presets import (
+    ENDINGS,
+    is_language_model,
+    is_task,
+    load_language_model,
+    no_unknown_words,
+)
 from keras_seqzoo.cli.search_options import MaxSourceRatio
 from keras_seqzoo.cli.search_strategy import make_strategy
 from keras_seqzoo.cli.tag import load_tagger
 from keras_seqzoo.decoding import Sampling
 from keras_seqzoo.models import RecurrentTagger
-from keras_seqzoo.models.text_classification import TextClassification
-from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
+from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.serving import (
     export_language_model,
     export_tagger,

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.language_models import (
+from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
+from keras_seqzoo.cli.options import refuse_given
+from keras_seqzoo.cli.presets import (
     LanguageModelPreset,
     load_language_model,
     no_unknown_words,
 )
-from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
-from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.cli.search_strategy import SAMPLING_OPTIONS
 from keras_seqzoo.decoding import BeamSearch, Sampling
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.help_sections import BEAM, LIMITS
+from keras_seqzoo.cli.commands import BEAM, LIMITS
 from keras_seqzoo.metrics.translation_scores import check_bleu_tokenizer
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 from keras_seqzoo.tokenizers.normalization import STEPS

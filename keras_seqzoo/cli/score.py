@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.language_models import is_language_model, load_language_model
 from keras_seqzoo.cli.lines import check_lengths, input_chunks, write_lines
 from keras_seqzoo.cli.options import (
     BatchSize,
@@ -13,9 +12,10 @@ from keras_seqzoo.cli.options import (
     TargetFile,
     load_translation_models,
 )
+from keras_seqzoo.cli.presets import is_language_model, load_language_model
 from keras_seqzoo.data import read_parallel
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
-from keras_seqzoo.models.language_model import bits_per_character, perplexity_of
+from keras_seqzoo.models.language_model.base import bits_per_character, perplexity_of
 
 EXAMPLES = """\b
 Examples:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.help_sections import BEAM, LIMITS, SAMPLES
+from keras_seqzoo.cli.commands import BEAM, LIMITS, SAMPLES
 
 
 def _finite(value):

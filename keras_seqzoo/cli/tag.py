@@ -6,7 +6,7 @@ import typer
 
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
 from keras_seqzoo.cli.options import BatchSize, Preset, refuse_given
-from keras_seqzoo.cli.preset_tasks import load_task
+from keras_seqzoo.cli.presets import load_task
 from keras_seqzoo.data import read_conllu
 from keras_seqzoo.data.conllu import COLUMNS
 from keras_seqzoo.models import RecurrentTagger

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli import search_options
-from keras_seqzoo.cli.help_sections import OUTPUT
-from keras_seqzoo.cli.lines import check_lengths, input_chunks, write_lines
+from keras_seqzoo.cli.commands import OUTPUT
+from keras_seqzoo.cli.lines import as_column, check_lengths, input_chunks, write_lines
 from keras_seqzoo.cli.options import (
     DEFAULT_PRESET,
     BatchSize,
@@ -19,12 +19,84 @@ from keras_seqzoo.cli.options import (
 )
 from keras_seqzoo.cli.progress import ProgressLine
 from keras_seqzoo.cli.search_strategy import check_together, make_search
-from keras_seqzoo.cli.translation_rows import most_agreed, output_rows
-from keras_seqzoo.cli.wanted_phrases import WantedPhrases
+from keras_seqzoo.data import read_lines
 from keras_seqzoo.data.output_files import check_new_file
-from keras_seqzoo.models import Lexicon, replace_unknown_words
-from keras_seqzoo.models.text_translation import MAX_SOURCE_RATIO
+from keras_seqzoo.decoding import minimum_bayes_risk
+from keras_seqzoo.models import Lexicon, replace_unknown_words, word_alignment
+from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.plots import check_figure_path, plot_alignment
+
+
+class WantedPhrases:
+    """Phrases for all lines and, from a file, for each line.
+
+    Args:
+        everywhere: list of strings, wanted in every translation, or `None`.
+        path: string, a file with a line for each line of the input, in which tabs separate
+            phrases, or `None`.
+
+    Raises:
+        ValueError: if the file is no UTF-8 text.
+        OSError: if it cannot be read.
+    """
+
+    def __init__(self, everywhere=None, path=None):
+        self._everywhere = list(everywhere or [])
+        self._path = path
+        self._lines = None if path is None else read_lines(path)
+
+    def of_lines(self, first, count):
+        """Gives the phrases of so many lines, the first of which has this number, from 1.
+
+        Raises:
+            ValueError: if the file has no such line.
+        """
+        if self._lines is None:
+            return [self._everywhere] * count
+        own = self._lines[first - 1 : first - 1 + count]
+        if len(own) < count:
+            raise ValueError(
+                f"--phrases needs a line for each line of the input, {self._path} has "
+                f"{len(self._lines)}"
+            )
+        return [[*self._everywhere, *line.split("\t")] for line in own]
+
+    def check_end(self, count):
+        """Makes sure that the input, of so many lines, was as long as the file.
+
+        Raises:
+            ValueError: if the file has more lines.
+        """
+        if self._lines is not None and len(self._lines) > count:
+            raise ValueError(
+                f"--phrases needs a line for each line of the input, {self._path} has "
+                f"{len(self._lines)} and the input {count}"
+            )
+
+
+def most_agreed(translations, utility):
+    """Return the one that the others agree with most, in a list; of a blank line, what there is."""
+    if not translations[0].source_tokens:
+        return translations
+    texts = [translation.text for translation in translations]
+    (expected, index), *_ = minimum_bayes_risk(texts, utility)
+    return [translations[index]._replace(score=expected)]
+
+
+def output_rows(number, translations, n_best, scores, alignment):
+    """Yield the lines of output for one line of input."""
+    columns = n_best > 1 or scores or alignment
+    for rank, translation in enumerate(translations, 1):
+        row = [as_column(translation.text, "\t" if columns else "")]
+        if n_best > 1:
+            row = [str(number), str(rank), *row]
+        if scores:
+            row.append(f"{translation.score:.4f}")
+        if alignment:
+            links = translation.alignment is not None
+            row.append(word_alignment(translation).pharaoh() if links else "")
+        yield "\t".join(row)
+
 
 EXAMPLES = """\b
 Examples:

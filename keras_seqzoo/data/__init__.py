@@ -1,6 +1,5 @@
 """Text files to batches."""
 
-from keras_seqzoo.data.bucketed_batches import bucketed_batches, count_buckets
 from keras_seqzoo.data.columns import read_columns, write_columns
 from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
 from keras_seqzoo.data.labelled_batches import labelled_batches
@@ -12,7 +11,11 @@ from keras_seqzoo.data.tagged_sentences import read_tagged_sentences
 from keras_seqzoo.data.text_files import read_lines, read_paragraphs, read_parallel
 from keras_seqzoo.data.token_pairs import RaggedIds, TokenPairs, tokenize_pairs
 from keras_seqzoo.data.token_streams import sentence_batches, stream_batches
-from keras_seqzoo.data.translation import translation_batches
+from keras_seqzoo.data.translation_batches import (
+    bucketed_batches,
+    count_buckets,
+    translation_batches,
+)
 from keras_seqzoo.data.tree_batches import tree_batch, tree_signature
 from keras_seqzoo.data.trees import Tree, dependency_tree, read_bracketed_trees
 

@@ -3,7 +3,16 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data.pipelines import without_autotuning
+
+def without_autotuning(dataset):
+    """Turns the tuner of `tf.data` off for a pipeline that has nothing to tune.
+
+    The tuner's thread lets the end of each iteration wait for its next turn: seconds after the
+    first epoch, up to a minute after long ones.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
 
 
 def bucket_order(buckets, batch_size, shuffle, seed, drop_remainder=False):

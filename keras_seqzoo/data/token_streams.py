@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.pipelines import without_autotuning
+from keras_seqzoo.data.length_buckets import without_autotuning
 from keras_seqzoo.data.token_pairs import RaggedIds
 
 

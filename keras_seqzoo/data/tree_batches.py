@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.data.trees import Tree, climb, find_cycle
-from keras_seqzoo.layers.tree_encoder import TREE_ARRAYS
+from keras_seqzoo.layers.trees.encoder import TREE_ARRAYS
 
 
 def tree_batch(trees, max_children=None):

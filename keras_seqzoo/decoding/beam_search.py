@@ -7,15 +7,14 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.decoding.back_pointers import BackPointers
-from keras_seqzoo.decoding.continuations import best_continuations
+from keras_seqzoo.decoding.beam_history import BackPointers, best_continuations
 from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.live_rows import LiveRows
 from keras_seqzoo.decoding.scores import as_score
 from keras_seqzoo.decoding.step_function import each_copy, write
 from keras_seqzoo.decoding.strategy import DecodingStrategy
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 STOPS = ("exact", "top")
 

@@ -4,11 +4,11 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.decoding.beam_history import best_continuations
 from keras_seqzoo.decoding.beam_search import BeamSearch
-from keras_seqzoo.decoding.continuations import best_continuations
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.step_function import repeat_rows
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

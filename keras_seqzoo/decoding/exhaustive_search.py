@@ -10,7 +10,7 @@ from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.scores import as_score
 from keras_seqzoo.decoding.strategy import DecodingStrategy
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 MOST_HYPOTHESES = 2**20
 

@@ -5,11 +5,11 @@ import math
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.decoding.beam_history import best_continuations
 from keras_seqzoo.decoding.beam_search import BeamSearch
-from keras_seqzoo.decoding.continuations import best_continuations
 from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.step_function import repeat_rows
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 NOTHING = -2  # no token, and no padding of a phrase
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from keras_seqzoo.decoding.step_function import each_copy
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 # To leave rows out, what the others have is copied: worth it once a part of them is done.
 KEPT_SHARE = 0.75

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras_seqzoo.decoding.end_tokens import is_any_of
 from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.step_function import repeat_rows, write
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 
 def follow(step, task, choose, copies=1):

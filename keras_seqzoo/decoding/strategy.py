@@ -7,13 +7,11 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.decoding.checked_step import check_step
-from keras_seqzoo.decoding.constraints import check_constraints, constrain
+from keras_seqzoo.decoding.constraints import check_constraints, constrain, times_source
 from keras_seqzoo.decoding.end_tokens import as_ids, check_end_tokens
 from keras_seqzoo.decoding.forced_prefix import force_prefix
-from keras_seqzoo.decoding.source_ratio import times_source
-from keras_seqzoo.decoding.step_function import StepFunction
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.decoding.step_function import StepFunction, check_step
+from keras_seqzoo.tensors import dimension
 
 
 class SearchTask(NamedTuple):

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding.end_tokens import check_end_tokens
 from keras_seqzoo.decoding.strategy import DecodingStrategy
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

@@ -2,9 +2,8 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.decoding.checked_step import check_step
-from keras_seqzoo.decoding.step_function import StepFunction
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.decoding.step_function import StepFunction, check_step
+from keras_seqzoo.tensors import dimension
 
 
 def score_targets(step, state, start_tokens, targets, lengths, alignment=None):

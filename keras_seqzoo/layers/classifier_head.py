@@ -5,13 +5,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer, check_rate
-from keras_seqzoo.layers import pooling
-from keras_seqzoo.layers.attention_pooling import AttentionPooling
+from keras_seqzoo.layers import sequence_pooling
+from keras_seqzoo.layers.attention.pooling import AttentionPooling
 from keras_seqzoo.layers.k_max_pooling import KMaxPooling
 from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.quantized_parts import QuantizedParts
 
-POOLINGS = (*pooling.MODES, "attention", "k-max")
+POOLINGS = (*sequence_pooling.MODES, "attention", "k-max")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -82,7 +82,7 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
             return AttentionPooling(dtype=self.part_policy(name), name=name)
         if name == "k-max":
             return KMaxPooling(self.k, dtype=self.dtype_policy, name=name)
-        return pooling.SequencePooling(name, dtype=self.dtype_policy, name=name)
+        return sequence_pooling.SequencePooling(name, dtype=self.dtype_policy, name=name)
 
     def build(self, sequence_shape):
         """Makes the weights of pooling and network, and the prior: all classes alike."""

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.quantized_parts import QuantizedParts, embedding_matrix
-from keras_seqzoo.layers.sharing import serialize_shared
+from keras_seqzoo.layers.shared_layers import serialize_shared
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

@@ -4,7 +4,7 @@ import functools
 
 import tensorflow as tf
 
-from keras_seqzoo.precision import loop_dtype
+from keras_seqzoo.tensors import loop_dtype
 
 
 def linear_crossentropy(

@@ -2,8 +2,8 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.models.text_classification import TextClassification
-from keras_seqzoo.models.text_labels import TextLabels
+from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.common.labels import TextLabels
 from keras_seqzoo.serving.saved_functions import write_text_functions
 
 

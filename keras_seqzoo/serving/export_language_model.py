@@ -4,7 +4,11 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy, Sampling
-from keras_seqzoo.models.language_model import LanguageModel, tokenize_sentences, tokenize_texts
+from keras_seqzoo.models.language_model.base import (
+    LanguageModel,
+    tokenize_sentences,
+    tokenize_texts,
+)
 from keras_seqzoo.serving.saved_functions import write_text_functions
 
 

@@ -2,7 +2,7 @@
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy
-from keras_seqzoo.models.text_translation import TextTranslation
+from keras_seqzoo.models.seq2seq.text_translation import TextTranslation
 from keras_seqzoo.serving.saved_functions import save_functions
 from keras_seqzoo.serving.translation_signatures import TranslationSignatures
 from keras_seqzoo.serving.versions import write_version

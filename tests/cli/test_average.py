@@ -5,7 +5,7 @@ import pytest
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import make_tagger
 from keras_seqzoo.zoo import save_preset
-from tests.training.test_tagger_training import TAGS, WORDS
+from tests.training.test_tagger import TAGS, WORDS
 
 
 @pytest.fixture(scope="module")

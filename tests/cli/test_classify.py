@@ -8,7 +8,7 @@ import pytest
 from keras_seqzoo.training import make_text_classifier
 from keras_seqzoo.zoo import save_preset
 from tests.serving.fresh_server import outputs_of
-from tests.training.test_text_classifier_training import LABELS, TEXTS
+from tests.training.test_classifier import LABELS, TEXTS
 
 TINY = ("--embedding-dim", 8, "--batch-size", 4, "--learning-rate", 0.02)
 TINY += ("--warmup-steps", 2, "--average", 0.5, "--dropout", 0)

@@ -5,7 +5,7 @@ import pytest
 
 from keras_seqzoo.data import ConlluSentence, read_conllu, write_columns, write_conllu
 from tests.serving.fresh_server import outputs_of
-from tests.training.test_tagger_training import TAGS, WORDS
+from tests.training.test_tagger import TAGS, WORDS
 
 TINY = ("--units", 8, "--embedding-dim", 6, "--batch-size", 5)
 TINY += ("--learning-rate", 0.05, "--warmup-steps", 2, "--average", 0.5, "--dropout", 0)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
-from keras_seqzoo.decoding.continuations import largest
+from keras_seqzoo.decoding.beam_history import largest
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 

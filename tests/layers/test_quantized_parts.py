@@ -15,8 +15,8 @@ from keras_seqzoo.layers import (
     TiedSoftmax,
 )
 from keras_seqzoo.models import RecurrentDecoder, RecurrentEncoder
-from keras_seqzoo.models.encoder_decoder import TeacherForcing
-from keras_seqzoo.models.piece_encoder import PieceEncoder
+from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
+from keras_seqzoo.models.tagger.piece_encoder import PieceEncoder
 from tests.layer_checks import assert_close, dtype_policy
 
 pytestmark = pytest.mark.usefixtures("garbage_stays")

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.large_softmax.base import LargeSoftmax
-from keras_seqzoo.shapes import dimension
+from keras_seqzoo.tensors import dimension
 
 GROUP = 8  # tokens of a class that are computed together
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.layers.large_softmax.hierarchical import huffman_paths, huffman_tree
-from keras_seqzoo.models.recompilation import Recompilation
+from keras_seqzoo.models.common.task import Recompilation
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.windows import keep_probabilities, neighbours, windows

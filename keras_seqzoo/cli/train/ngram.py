@@ -1,0 +1,78 @@
+"""`seqzoo train ngram`."""
+
+import io
+import sys
+from typing import Annotated, Literal
+
+import typer
+
+from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.data.output_files import check_new_file
+from keras_seqzoo.models.language_model.ngram import (
+    AbsoluteDiscounting,
+    FixedInterpolation,
+    KneserNey,
+    MaximumLikelihood,
+    NGramLanguageModel,
+    WittenBell,
+)
+from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
+
+EXAMPLES = """\b
+Examples:
+  seqzoo train ngram --order 5 < some.txt > model.arpa
+  seqzoo score --preset model.arpa < other.txt
+  seqzoo generate --preset model.arpa --samples 3 "The film"
+"""
+
+ESTIMATORS = {
+    "kneser-ney": KneserNey(),
+    "kneser-ney-backoff": KneserNey(interpolates=False),
+    "absolute": AbsoluteDiscounting(),
+    "witten-bell": WittenBell(),
+    "interpolation": FixedInterpolation(),
+    "maximum-likelihood": MaximumLikelihood(),
+}
+
+
+def train_ngram(
+    train: TrainText = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="New ARPA file, or .gz of it; by default the output."),
+    ] = None,
+    order: Annotated[int, typer.Option(min=1, max=16, help="The longest n-grams.")] = 5,
+    estimator: Annotated[
+        Literal[tuple(ESTIMATORS)],
+        typer.Option(help="How probabilities are estimated; kneser-ney is the modified one."),
+    ] = "kneser-ney",
+    minimum_count: Annotated[
+        int,
+        typer.Option(min=1, help="Words that come less often are counted as unknown words."),
+    ] = 1,
+    vocabulary_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many of the most frequent words are known; by default all."),
+    ] = None,
+):
+    """Estimate an n-gram language model from text.
+
+    It is written as an ARPA file. Words are what stands between white space.
+    """
+    if out is not None:
+        check_new_file(out)
+    lines = text_lines(train)
+    most = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
+    tokenizer = WordTokenizer.train(lines, most, minimum_count)
+    model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)
+    if out is not None:
+        model.save_arpa(out)
+    else:
+        output = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n")
+        model.write_arpa(output)
+        output.detach()
+    sizes = [f"{size} {n}-grams" for n, size in enumerate(model.lookup.sizes[1:], 2)]
+    words = f"{len(tokenizer.words)} words"
+    typer.echo(", ".join([f"{len(lines)} lines: {words}", *sizes]), err=True)

@@ -1,0 +1,123 @@
+"""`seqzoo train vectors`."""
+
+from contextlib import nullcontext
+from typing import Annotated, Literal
+
+import keras
+import tensorflow as tf
+import typer
+
+from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.options import Normalization, refuse_given
+from keras_seqzoo.cli.train.options import Description, Seed, Size, TrainText, report
+from keras_seqzoo.data.output_files import check_new_file, new_folder
+from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec, linear_decay
+from keras_seqzoo.models.word_vectors.vector_files import FORMATS
+from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
+from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers.texts import text_batches
+
+PRESET = "preset"
+
+EXAMPLES = """\b
+Examples:
+  seqzoo train vectors --out vectors.txt --normalization lowercase --split-punctuation < some.txt
+  seqzoo similar --vectors vectors.txt film actor
+  seqzoo train vectors --format preset --out my-vectors --normalization lowercase < some.txt
+  seqzoo train tag --vectors my-vectors --train train.conllu --valid dev.conllu --out my-tagger
+"""
+
+
+def train_vectors(
+    context: typer.Context,
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="New file of the vectors, or folder of the preset.")
+    ],
+    train: TrainText = None,
+    format: Annotated[
+        Literal[*FORMATS, PRESET],
+        typer.Option(help="Of the file; a preset has the tokenizer too, and starts other models."),
+    ] = "word2vec",
+    normalization: Normalization = None,
+    split_punctuation: Annotated[
+        bool, typer.Option("--split-punctuation", help="Punctuation marks are words.")
+    ] = False,
+    phrase_passes: Annotated[
+        int, typer.Option(min=0, max=5, help="Passes that join words such as New_York.")
+    ] = 0,
+    minimum_count: Annotated[
+        int | None,
+        typer.Option(min=1, help="Words that come less often get no vector; by default 5, or 1."),
+    ] = None,
+    vocabulary_size: Annotated[int | None, typer.Option(min=2, help="The most words.")] = None,
+    embedding_dim: Size = 100,
+    architecture: Annotated[Literal[ARCHITECTURES], typer.Option()] = "skip-gram",
+    objective: Annotated[Literal[OBJECTIVES], typer.Option()] = "negative-sampling",
+    window: Annotated[int, typer.Option(min=1, help="The most words to one side.")] = 5,
+    negatives: Annotated[int, typer.Option(min=1, help="Noise words for a pair.")] = 5,
+    subsample: Annotated[
+        float, typer.Option(min=0.0, help="Thin out words above this share of the text.")
+    ] = 1e-3,
+    epochs: Size = 5,
+    learning_rate: Annotated[
+        float, typer.Option(min=1e-6, help="The first; it falls to 0.")
+    ] = 0.25,
+    seed: Seed = 0,
+    description: Description = "Word vectors.",
+):
+    """Learn word vectors from text (word2vec).
+
+    Words are what stands between white space; windows do not leave a line.
+    """
+    if format != PRESET:
+        refuse_given(context, ("description",), "goes with --format preset")
+    elif phrase_passes:
+        raise ValueError(
+            "--phrase-passes does not go with --format preset: its tokenizer joins no words"
+        )
+    cutting = {
+        "normalization": list(map(str, normalization or [])),
+        "split_punctuation": split_punctuation,
+    }
+    with new_folder(out) if format == PRESET else nullcontext(check_new_file(out)) as place:
+        lines = text_lines(train)
+        if any(cutting.values()):
+            lines = _normal_lines(lines, cutting)
+        if phrase_passes:
+            rarest = {} if minimum_count is None else {"minimum_count": minimum_count}
+            lines = Phrases.learn(lines, passes=phrase_passes, **rarest)(lines)
+        keras.utils.set_random_seed(seed)
+        model = Word2Vec.for_text(
+            lines,
+            minimum_count,
+            vocabulary_size,
+            dimensions=embedding_dim,
+            architecture=architecture,
+            objective=objective,
+            window=window,
+            negatives=negatives,
+            subsample=subsample,
+        )
+        report(f"{len(lines)} lines, {model.counts.sum()} words of {len(model.words)} kinds")
+        batches = model.batches(lines, seed=seed)
+        steps = epochs * batches.cardinality().numpy()
+        model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
+        for epoch in range(epochs):
+            history = model.fit(batches, verbose=0, shuffle=False).history
+            report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")
+        vectors = model.vectors()
+        if format == PRESET:
+            tokenizer = WordTokenizer(vectors.words, **cutting)
+            vectors.save_to_preset(place, tokenizer, {"description": description})
+        else:
+            vectors.save(place, format)
+
+
+def _normal_lines(lines, cutting):
+    tokenizer = WordTokenizer(**cutting)
+    normal = []
+    for batch in text_batches(lines):
+        words = tokenizer.cut(tokenizer.normalize(batch))
+        joined = tf.strings.reduce_join(words, axis=-1, separator=" ")
+        normal += [line.decode() for line in joined.numpy().tolist()]
+    return normal

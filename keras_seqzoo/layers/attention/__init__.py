@@ -1,0 +1,1 @@
+"""Attention over a memory, and the decoder that uses it."""

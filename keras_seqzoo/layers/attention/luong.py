@@ -1,0 +1,110 @@
+"""Attention by a product of query and memory."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.layers.attention.bahdanau import BahdanauAttention
+from keras_seqzoo.layers.attention.base import Attention, check_units
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class LuongAttention(Attention):
+    """Attention with one of the three scores of Luong et al.
+
+    ```
+    dot:      score(query, memory_s) = queryᵀ memory_s
+    general:  score(query, memory_s) = queryᵀ W memory_s
+    concat:   score(query, memory_s) = vᵀ tanh(W [query; memory_s])
+    ```
+
+    Luong, Pham and Manning 2015, "Effective approaches to attention-based neural machine
+    translation", equation 8. "concat" multiplies the two halves of W one by one, which makes it
+    the score of `BahdanauAttention`; the papers differ in which decoder state is the query.
+
+    Args:
+        score: "dot" (query and memory have the same depth), "general" or "concat".
+        units: rows of W in "concat"; `None` takes the depth of the query. Only for "concat".
+        scale: whether to divide "dot" and "general" by the root of the memory depth, as
+            Vaswani et al. 2017, "Attention is all you need", equation 1: it keeps the softmax
+            of deep memories from saturating, so that attention learns from the first steps.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Call arguments and returns: those of `Attention`.
+
+    Raises:
+        ValueError: if an argument is none of the above, or, in a call with "dot", if the depths
+            of query and memory differ.
+
+    Example:
+    >>> attention = LuongAttention("dot", scale=True)
+    >>> query, memory = keras.ops.ones((2, 7, 4)), keras.ops.ones((2, 5, 4))
+    >>> context, weights, _ = attention(query, memory)  # all 7 queries in one matmul
+    >>> context.shape, weights.shape
+    (TensorShape([2, 7, 4]), TensorShape([2, 7, 5]))
+    """
+
+    def __init__(self, score="dot", units=None, scale=False, **kwargs):
+        if score not in ("dot", "general", "concat"):
+            raise ValueError(f'`score` needs "dot", "general" or "concat", but is {score!r}')
+        if units is not None:
+            if score != "concat":
+                raise ValueError(f'`units` goes with the score "concat", not {score!r}')
+            check_units(units)
+        if score == "concat" and scale:
+            raise ValueError('`scale` goes with the scores "dot" and "general", not "concat"')
+        super().__init__(**kwargs)
+        self.score = score
+        self.units = units
+        self.scale = scale
+
+    def build(self, query_shape, memory_shape):
+        """Make W (and v)."""
+        query_depth, memory_depth = query_shape[-1], memory_shape[-1]
+        if self.score == "dot" and query_depth != memory_depth:
+            raise ValueError(
+                '`score="dot"` needs `query` and `memory` of the same depth, but they have '
+                f'{query_depth} and {memory_depth}; `score="general"` takes both'
+            )
+        if self.score == "general":
+            self.kernel = self.add_weight(name="kernel", shape=(query_depth, memory_depth))
+        if self.score == "concat":
+            self.network = BahdanauAttention(
+                self.units or query_depth, dtype=self.part_policy("network"), name="network"
+            )
+            self.network.build(query_shape, memory_shape)
+
+    def project_memory(self, memory):
+        """Compute the keys: W·memory, or for "dot" the memory; with `scale` divided by the root.
+
+        Raises:
+            ValueError: for "general" and "concat", before `build` or the first call.
+        """
+        if self.score != "dot" and not self.built:
+            raise ValueError(
+                "`project_memory` needs a built layer: call it, or `build(query_shape, "
+                "memory_shape)`, first"
+            )
+        if self.score == "concat":
+            return self.network.project_memory(memory)
+        keys = super().project_memory(memory)
+        if self.scale:
+            keys *= tf.cast(keys.shape[-1] ** -0.5, keys.dtype)  # before float16 can overflow
+        if self.score == "general":
+            keys = tf.einsum("bsm,qm->bsq", keys, tf.cast(self.kernel, keys.dtype))
+        return keys
+
+    def scores(self, query, keys):
+        """Score `query` `(batch, time, depth)` against `keys`; `(batch, time, steps)`."""
+        if self.score == "concat":
+            return self.network.scores(query, keys)
+        if query.shape[-1] != keys.shape[-1]:
+            raise ValueError(
+                f"`keys` needs {query.shape[-1]} features to multiply with the query, "
+                f"but has the shape {tuple(keys.shape)}"
+            )
+        return tf.matmul(query, keys, transpose_b=True)
+
+    def get_config(self):
+        """Give the constructor arguments."""
+        own = {"score": self.score, "units": self.units, "scale": self.scale}
+        return {**super().get_config(), **own}

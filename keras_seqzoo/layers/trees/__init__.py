@@ -1,0 +1,1 @@
+"""Recursive networks over trees."""

@@ -1,0 +1,233 @@
+"""The convolutional text classifier: encoder, backbone and task."""
+
+import keras
+import keras_hub
+
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.layers.parallel_convolution import ParallelConvolution
+from keras_seqzoo.layers.sequence_pooling import SequencePooling
+from keras_seqzoo.layers.shared_layers import serialize_shared
+from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
+from keras_seqzoo.models.common.backbone_parts import token_inputs
+from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
+from keras_seqzoo.models.common.task import QuantizedModel
+from keras_seqzoo.models.seq2seq.encoder_decoder import Encoder
+from keras_seqzoo.zoo.named_presets import NamedPresets
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class ConvolutionalEncoder(Encoder):
+    """Embeds tokens and looks at windows of them.
+
+        x_t = E[f_t],        memory = ParallelConvolution(x_1 .. x_n),        state = mean(memory).
+
+    It is the body of `ConvolutionalTextClassifier`, and reads the source of a translation model as
+    `RecurrentEncoder` does.
+
+    Args:
+        embedding: a `keras.layers.Embedding` of the vocabulary.
+        filters: int, features of each width.
+        widths: list of ints, how many tokens each convolution sees.
+        activation: see `ParallelConvolution`.
+        dropout: float, on the embedded tokens.
+
+    Call arguments:
+        token_ids: int32 tensor `(batch, source_length)`.
+        mask: boolean tensor `(batch, source_length)`, `True` at valid tokens, or `None`.
+        training: bool.
+
+    Returns:
+        A tuple `(memory, states)`: float `(batch, source_length, filters * len(widths))`, zero at
+        padding, and a list of one list of one tensor, the mean of the memory.
+
+    Example:
+    >>> encoder = ConvolutionalEncoder(keras.layers.Embedding(20, 4), filters=3, widths=[2, 3])
+    >>> memory, states = encoder(keras.ops.ones((2, 5), "int32"))
+    >>> memory.shape, states[0][0].shape
+    (TensorShape([2, 5, 6]), TensorShape([2, 6]))
+    """
+
+    def __init__(
+        self, embedding, filters=100, widths=(3, 4, 5), activation="relu", dropout=0.0, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.embedding = embedding
+        self.dropout = dropout
+        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.convolution = ParallelConvolution(
+            filters, widths, activation, dtype=self.dtype_policy, name="convolution"
+        )
+        self.mean = SequencePooling("mean", dtype=self.dtype_policy, name="mean")
+
+    def call(self, token_ids, mask=None, training=False):
+        """Read a batch of sequences."""
+        embedded = self.drop(self.embedding(token_ids), training=training)
+        memory = self.convolution(embedded, mask=mask)
+        return memory, [[self.mean(memory, mask=mask)]]
+
+    def get_build_config(self):
+        """Leave it to the first call to build the parts, when loading too."""
+        return None
+
+    def get_config(self):
+        """Return every constructor argument."""
+        convolution = self.convolution.get_config()
+        return {
+            **super().get_config(),
+            "embedding": serialize_shared(self.embedding),
+            "dropout": self.dropout,
+            **{name: convolution[name] for name in ("filters", "widths", "activation")},
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Make the encoder from its configuration."""
+        embedding = keras.saving.deserialize_keras_object(config["embedding"])
+        return cls(**{**config, "embedding": embedding})
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class ConvolutionalBackbone(
+    LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone
+):
+    """Reads tokens with convolutions of several widths beside each other.
+
+    `ConvolutionalEncoder` holds the equations.
+
+    Args:
+        vocabulary_size: int, number of tokens.
+        embedding_dim: int, size of the embeddings.
+        filters: int, features of each width.
+        widths: list of ints, how many tokens each convolution sees.
+        activation: see `keras_seqzoo.layers.ParallelConvolution`.
+        dropout: float, on the embedded tokens.
+        dtype: dtype policy of all layers.
+
+    Call arguments:
+        inputs: a dict of `token_ids`, int32 `(batch, length)`, and `padding_mask`, boolean
+            `(batch, length)`.
+
+    Returns:
+        A float tensor `(batch, length, filters * len(widths))`, zero at padding.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    >>> backbone = ConvolutionalBackbone(100, embedding_dim=8, filters=5)
+    >>> ids = keras.ops.ones((2, 6), "int32")
+    >>> backbone({"token_ids": ids, "padding_mask": keras.ops.ones((2, 6), "bool")}).shape
+    TensorShape([2, 6, 15])
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        embedding_dim=100,
+        filters=100,
+        widths=(3, 4, 5),
+        activation="relu",
+        dropout=0.0,
+        dtype=None,
+        **kwargs,
+    ):
+        check_integer("vocabulary_size", vocabulary_size, minimum=1)
+        check_integer("embedding_dim", embedding_dim, minimum=1)
+
+        # === Layers ===
+        encoder = ConvolutionalEncoder(
+            keras.layers.Embedding(
+                vocabulary_size,
+                embedding_dim,
+                keras.initializers.RandomUniform(-0.25, 0.25),
+                dtype=dtype,
+                name="token_embedding",
+            ),
+            filters,
+            widths,
+            activation,
+            dropout,
+            dtype=dtype,
+            name="encoder",
+        )
+
+        # === Functional Model ===
+        inputs = token_inputs()
+        outputs, _ = encoder(inputs["token_ids"], mask=inputs["padding_mask"])
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+        # === Config ===
+        self.encoder = encoder
+        self.token_embedding = encoder.embedding
+        self.vocabulary_size = vocabulary_size
+        self.embedding_dim = embedding_dim
+        self.filters = filters
+        self.widths = list(widths)
+        self.activation = activation
+        self.dropout = dropout
+
+    def get_config(self):
+        """Return every constructor argument."""
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "embedding_dim": self.embedding_dim,
+            "filters": self.filters,
+            "widths": self.widths,
+            "activation": self.activation,
+            "dropout": self.dropout,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class ConvolutionalTextClassifierPreprocessor(TextClassifierPreprocessor):
+    """Strings to the inputs of a `ConvolutionalTextClassifier`; see `TextClassifierPreprocessor`.
+
+    Example:
+    >>> tokenizer = WordTokenizer.train(["the cat sat"])
+    >>> ConvolutionalTextClassifierPreprocessor(tokenizer, 4)(["the cat"])["token_ids"].numpy()
+    array([[7, 5, 0, 0]], dtype=int32)
+    """
+
+    backbone_cls = ConvolutionalBackbone
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class ConvolutionalTextClassifier(TextClassification):
+    """Labels texts by the words and phrases that are in them.
+
+        c_t = f(W x_{t:t+w} + b),    pooled = max_t c_t,    P(label | w) = softmax(U pooled + c)
+
+    for several widths w (Kim 2014, "Convolutional neural networks for sentence classification").
+    Kim's model has 100 filters of 3, 4 and 5 words and a dropout of 0.5. Pooling may also be the
+    mean, or the k largest values in their order (`pooling="k-max"`).
+
+    Word vectors to begin with are filled in, and may be frozen:
+
+    ```python
+    vectors.fill(model.backbone.token_embedding, tokenizer)
+    model.backbone.token_embedding.trainable = False
+    ```
+
+    Arguments, call arguments, returns and errors: those of `TextClassification`.
+
+    Example:
+    ```python
+    tokenizer = keras_seqzoo.tokenizers.WordTokenizer.train(texts)
+    model = keras_seqzoo.models.ConvolutionalTextClassifier(
+        ConvolutionalBackbone(tokenizer.vocabulary_size(), embedding_dim=300),
+        preprocessor=ConvolutionalTextClassifierPreprocessor(tokenizer, labels=["bad", "good"]),
+        dropout=0.5,
+    )
+    model.fit(texts, labels, batch_size=50, epochs=10)
+    ```
+    """
+
+    backbone_cls = ConvolutionalBackbone
+    preprocessor_cls = ConvolutionalTextClassifierPreprocessor
+
+    @staticmethod
+    def default_pooling(backbone):
+        """Gives "max", as Kim has it."""
+        return "max"

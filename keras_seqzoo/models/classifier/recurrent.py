@@ -1,0 +1,61 @@
+"""The ready recurrent text classifier."""
+
+import keras
+
+from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
+from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentTextClassifierPreprocessor(TextClassifierPreprocessor):
+    """Strings to the inputs of a `RecurrentTextClassifier`; see `TextClassifierPreprocessor`.
+
+    Example:
+    >>> tokenizer = WordTokenizer.train(["the cat sat"])
+    >>> preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, 4, labels=["bad", "good"])
+    >>> x, y = preprocessor(["the cat"], ["good"])
+    >>> x["token_ids"].numpy().tolist(), y.numpy().tolist()
+    ([[7, 5, 0, 0]], [1])
+    """
+
+    backbone_cls = RecurrentBackbone
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentTextClassifier(TextClassification):
+    """Labels texts by what a recurrent network has read.
+
+        h_1 .. h_n = backbone(w_1 .. w_n),    P(label | w) = softmax(head(h_1 .. h_n))
+
+    Elman's network, LSTM or GRU, of any depth, in one direction or both (`RecurrentBackbone`); the
+    vectors are pooled and scored by a `ClassifierHead`. By default that is the last state, or with
+    two directions ("ends") the last of each, which have read all of the text.
+
+    The backbone may begin with the weights of a language model of the same sizes, which has read
+    text without labels (Dai and Le 2015, "Semi-supervised sequence learning"): give its backbone,
+    or load its preset.
+
+    Arguments, call arguments, returns and errors: those of `TextClassification`.
+
+    Example:
+    ```python
+    tokenizer = keras_seqzoo.tokenizers.WordTokenizer.train(texts, 20_000)
+    model = keras_seqzoo.models.RecurrentTextClassifier(
+        RecurrentBackbone(tokenizer.vocabulary_size(), units=128, bidirectional=True),
+        preprocessor=RecurrentTextClassifierPreprocessor(tokenizer, labels=["bad", "good"]),
+    )
+    model.fit(texts, labels, batch_size=32, epochs=3)
+    model.classify(["A film to see again."])[0].labels
+
+    model = keras_seqzoo.models.RecurrentTextClassifier.from_preset("my-lm", num_classes=2)
+    ```
+    """
+
+    backbone_cls = RecurrentBackbone
+    preprocessor_cls = RecurrentTextClassifierPreprocessor
+
+    @staticmethod
+    def default_pooling(backbone):
+        """Gives "last", or "ends" for two directions."""
+        return "ends" if backbone.bidirectional else "last"

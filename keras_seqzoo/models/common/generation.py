@@ -1,0 +1,124 @@
+"""What `generate` of KerasHub's tasks runs: our strategies, or KerasHub's samplers."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.decoding import DecodingStrategy
+from keras_seqzoo.decoding.end_tokens import check_end_tokens
+from keras_seqzoo.tensors import dimension
+
+
+class Generation:
+    """Mixin for KerasHub's `CausalLM` and `Seq2SeqLM`: `compile` takes samplers of either kind.
+
+    That is a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
+    `keras_hub.samplers`. The task's `generate_step` goes on with token sequences, int32
+    `(batch, length)` with a boolean mask that is `True` at the start token and the prompt, by one
+    of the two methods.
+    """
+
+    sampler = None  # until `compile`
+
+    def compile(self, *args, sampler, **kwargs):
+        """Configure training and generation; see the task."""
+        super().compile(*args, sampler="greedy" if self._is_own(sampler) else sampler, **kwargs)
+        if self._is_own(sampler):
+            self.sampler = sampler
+
+    @property
+    def has_strategy(self):
+        """Whether the sampler is one of our strategies."""
+        return self._is_own(self.sampler)
+
+    def get_compile_config(self):
+        """Return the arguments of `compile` for a `.keras` file, the sampler among them."""
+        config = super().get_compile_config()
+        if config:
+            config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
+        return config
+
+    def generate(self, inputs, *args, **kwargs):
+        """Generate; see `keras_hub.models.CausalLM.generate`. Of an empty list it gives another."""
+        if isinstance(inputs, (list, tuple, np.ndarray)) and len(inputs) == 0:
+            return []
+        return super().generate(inputs, *args, **kwargs)
+
+    def generate_by_strategy(self, step, state, ids, mask, stop_token_ids, **options):
+        """Let a strategy go on with token sequences.
+
+        Args:
+            step: a step function, see `DecodingStrategy`.
+            state: the state before the start token.
+            ids: int32 tensor `(batch, length)`.
+            mask: boolean tensor `(batch, length)`.
+            stop_token_ids: the ids that end a sequence, at least one, see `DecodingStrategy`.
+            **options: further arguments of the strategy.
+
+        Returns:
+            A tuple of ids and mask of the best sequences, `(batch, length)`.
+
+        Raises:
+            ValueError: if there is no id to stop at.
+        """
+        check_end_tokens(stop_token_ids, "stop_token_ids")
+        ids = tf.cast(ids, tf.int32)
+        hypotheses = self.sampler(
+            step,
+            state,
+            ids[:, 0],
+            end_token=stop_token_ids,
+            max_length=dimension(ids, 1) - 1,  # the start token takes one place
+            prefix=ids[:, 1:],
+            prefix_mask=tf.cast(mask, tf.bool)[:, 1:],
+            **options,
+        )
+        ids = tf.concat([ids[:, :1], hypotheses.tokens[:, 0]], axis=-1)
+        return ids, tf.sequence_mask(hypotheses.lengths[:, 0] + 1, tf.shape(ids)[1])
+
+    def generate_by_sampler(self, read, state, ids, mask, stop_token_ids):
+        """Let a sampler of KerasHub go on with token sequences.
+
+        Args:
+            read: function `(tokens, state) -> (features, state)` of one token a row; what it gives
+                becomes logits by `output_layer`.
+            state: the state before the start token.
+            ids: int32 tensor `(batch, length)`.
+            mask: boolean tensor `(batch, length)`.
+            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end.
+
+        Returns:
+            A tuple of ids and mask of the sequences, `(batch, length)`.
+        """
+        ids, mask = tf.cast(ids, tf.int32), tf.cast(mask, tf.bool)
+        index = tf.reduce_min(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1))
+
+        # The state must have read all tokens before `index - 1`; `next_token` reads that one.
+        _, state = tf.while_loop(
+            lambda position, _: position < index - 1,
+            lambda position, state: (position + 1, read(ids[:, position], state)[1]),
+            (tf.constant(0), state),
+        )
+
+        def next_token(prompt, cache, index):
+            features, cache = read(prompt[:, index - 1], cache)
+            return self.output_layer(features), None, cache
+
+        ids = self.sampler(
+            next=next_token,
+            prompt=ids,
+            cache=state,
+            index=index,
+            mask=mask,
+            stop_token_ids=stop_token_ids,
+            model=self,
+        )
+        if stop_token_ids is None:
+            return ids, tf.ones_like(ids, tf.bool)
+        stops = tf.reduce_any(ids[..., tf.newaxis] == tf.constant(stop_token_ids), axis=-1)
+        stops = tf.cast(stops & ~mask, tf.int32)
+        return ids, tf.cumsum(stops, axis=-1, exclusive=True) == 0
+
+    @staticmethod
+    def _is_own(sampler):
+        return isinstance(sampler, DecodingStrategy)

@@ -1,0 +1,227 @@
+"""Training of models that predict the next token, without the logits of a whole batch."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.layers.large_softmax import LargeSoftmax
+from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
+from keras_seqzoo.models.common.task import Recompilation
+from keras_seqzoo.overriding import defines_first
+from keras_seqzoo.tensors import dimension
+
+
+def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
+    """Computes log P of tokens, for some of them at a time.
+
+    Args:
+        output_layer: a `LargeSoftmax`, or a function from inputs `(some, ...)` to logits
+            `(some, V)`.
+        inputs: tensor `(tokens, ...)`.
+        labels: int32 tensor `(tokens,)`.
+        chunk_size: int, the most tokens whose logits exist at a time.
+
+    Returns:
+        float32 tensor `(tokens,)`.
+    """
+    inputs, labels = tf.convert_to_tensor(inputs), tf.convert_to_tensor(labels)
+    count = dimension(labels, 0)
+    size = min(chunk_size, count) if isinstance(count, int) else chunk_size
+    size = max(size, 1)
+    chunks = (count + size - 1) // size
+    # Full up to the last, so that all have one shape, which XLA needs.
+    missing = chunks * size - count
+    labels = tf.reshape(tf.pad(labels, [[0, missing]]), [-1, size])
+    inputs = tf.pad(inputs, [[0, missing]] + [[0, 0]] * (inputs.shape.rank - 1))
+    inputs = tf.reshape(inputs, [-1, size, *inputs.shape[1:]])
+    scores = tf.TensorArray(tf.float32, chunks, element_shape=[size])
+
+    def score(chunk, scores):
+        if isinstance(output_layer, LargeSoftmax):
+            found = output_layer.label_log_probabilities(inputs[chunk], labels[chunk])
+        else:
+            logits = tf.cast(output_layer(inputs[chunk]), tf.float32)
+            found = -tf.nn.sparse_softmax_cross_entropy_with_logits(labels[chunk], logits)
+        return chunk + 1, scores.write(chunk, found)
+
+    _, scores = tf.while_loop(
+        lambda chunk, _: chunk < chunks, score, (tf.constant(0), scores), parallel_iterations=1
+    )
+    return tf.reshape(scores.stack(), [-1])[:count]
+
+
+class NextTokenTraining(Recompilation):
+    """Lets `fit` and `evaluate` of a `keras.Model` compute the loss from its features.
+
+    Logits of all tokens of a batch are the largest tensors of a training step. Where nothing but
+    the loss needs them, this mixin's steps use `keras_seqzoo.losses.linear_crossentropy`, which
+    makes the loss and the gradients a chunk of valid tokens at a time. Losses, logs and updates
+    are those of Keras' own steps up to rounding. It does so if
+
+    - the loss is a `SequenceCrossentropy` with its default reduction and no loss weights;
+    - there are no metrics besides the loss: models of KerasHub have one by default, and
+      `compile(weighted_metrics=[])` removes it;
+    - the output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
+      without activation; or a `LargeSoftmax` and the loss is without label smoothing: training
+      then takes the cheap loss of this layer, and evaluation the exact one;
+    - labels are one tensor, and sample weights have its shape.
+
+    In any other case, as where `compute_loss`, `compute_metrics` or `call` (below the class that
+    has `features`) is overridden or a strategy has several replicas, the steps are Keras' own.
+    A layer that adds losses must be called once in `features`: Keras clears them at each call
+    that is not inside another.
+
+    The mixin stands before `keras.Model` or its subclass among the bases. The model has an
+    attribute `output_layer`, the last layer, and a method `features(inputs, training)` that
+    returns what this layer reads, a float tensor `(..., features)`.
+
+    Example:
+    >>> class Bigrams(NextTokenTraining, keras.Model):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.embedding = keras.layers.Embedding(9, 4)
+    ...         self.output_layer = TiedSoftmax(self.embedding)
+    ...
+    ...     def features(self, inputs, training=None):
+    ...         return self.embedding(inputs)
+    ...
+    ...     def call(self, inputs, training=None):
+    ...         return self.output_layer(self.features(inputs, training))
+    >>> model = Bigrams()
+    >>> model.compile("sgd", SequenceCrossentropy())
+    >>> ids = tf.constant([[1, 2, 3, 4]])
+    >>> list(model.fit(ids[:, :-1], ids[:, 1:], verbose=0).history)
+    ['loss']
+    """
+
+    def compile(self, *args, **kwargs):
+        """Configure the model; see `keras.Model.compile`."""
+        super().compile(*args, **kwargs)
+        # Of empty lists of metrics Keras makes a metric of nothing that wants logits yet.
+        made = self._compile_metrics
+        if made is not None and not (made._user_metrics or made._user_weighted_metrics):
+            self._compile_metrics = None
+        # The third argument and all after it are loss weights and metrics.
+        self._has_plain_loss = len(args) < 3 and kwargs.get("loss_weights") is None
+
+    def train_step(self, data):
+        """Train on a batch; see `keras.Model.train_step`."""
+        inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        if not self.trainable_weights or not self.needs_no_logits(labels, sample_weight):
+            return super().train_step(data)
+        with tf.GradientTape() as tape:
+            loss = self._loss_of_features(inputs, labels, sample_weight, training=True)
+            self._track_loss(inputs, loss)
+            loss = self.optimizer.scale_loss(loss)
+        weights = self.trainable_weights
+        gradients = tape.gradient(loss, weights)
+        self.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        return self.get_metrics_result()
+
+    def test_step(self, data):
+        """Evaluate a batch; see `keras.Model.test_step`."""
+        inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        if not self.needs_no_logits(labels, sample_weight):
+            return super().test_step(data)
+        loss = self._loss_of_features(inputs, labels, sample_weight, training=False)
+        self._track_loss(inputs, loss)
+        return self.get_metrics_result()
+
+    def needs_no_logits(self, labels, sample_weight):
+        """Tell whether a step on these labels makes no logits; see the class."""
+        return (
+            tf.is_tensor(labels)
+            and (sample_weight is None or _same_shape(sample_weight, labels))
+            and defines_first(type(self), "features", "call")
+            and type(self.loss) is SequenceCrossentropy
+            and self.loss.reduction == "mean_with_sample_weight"
+            and self._has_plain_loss
+            and len(self.metrics) == 1
+            and type(self).compute_loss is keras.Model.compute_loss
+            and type(self).compute_metrics is keras.Model.compute_metrics
+            and tf.distribute.get_strategy().num_replicas_in_sync == 1
+            and (_is_linear(self.output_layer) or self._has_large_softmax())
+        )
+
+    def _has_large_softmax(self):
+        return isinstance(self.output_layer, LargeSoftmax) and not self.loss.label_smoothing
+
+    def _loss_of_features(self, inputs, labels, sample_weight, training):
+        self._clear_losses()  # as a call of the model does
+        hidden = self.features(inputs, training=training)
+        if labels.shape.rank == hidden.shape.rank:
+            labels = tf.squeeze(labels, -1)
+            sample_weight = None if sample_weight is None else tf.squeeze(sample_weight, -1)
+        mask = getattr(hidden, "_keras_mask", None)
+        if mask is not None:
+            mask = tf.cast(mask, tf.float32)
+            sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
+        if isinstance(self.output_layer, LargeSoftmax):
+            loss = _loss_of_large_softmax(
+                self.output_layer, hidden, labels, sample_weight, training
+            )
+            return loss + sum(_to_float(x) for x in self.losses)
+        features, kernel, bias, transpose_kernel = _linear(self.output_layer, hidden)
+        loss = linear_crossentropy(
+            features,
+            kernel,
+            labels,
+            bias=bias,
+            sample_weight=sample_weight,
+            label_smoothing=self.loss.label_smoothing,
+            transpose_kernel=transpose_kernel,
+            gradient=training,
+        )
+        return tf.cast(loss, tf.float32) + sum(_to_float(x) for x in self.losses)
+
+    def _track_loss(self, inputs, loss):
+        (tracker,) = self.metrics
+        first = next(x for x in keras.tree.flatten(inputs) if x is not None)
+        tracker.update_state(loss, sample_weight=tf.shape(first)[0])
+
+
+def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):
+    """The mean loss of the valid tokens: the layer's own in training, else the exact one."""
+    hidden = tf.reshape(hidden, [-1, hidden.shape[-1]])
+    labels = tf.cast(tf.reshape(labels, [-1]), tf.int32)
+    weight = tf.ones(tf.shape(labels))
+    if sample_weight is not None:
+        weight = tf.reshape(_to_float(sample_weight), [-1])
+        # Padding gets the label of a valid token: its own may be one that a layer never draws.
+        labels = tf.where(weight != 0, labels, labels[tf.argmax(weight != 0)])
+    if training:
+        losses = layer.training_losses(hidden, labels)
+    else:
+        losses = -label_log_probabilities(layer, hidden, labels)
+    total = tf.reduce_sum(tf.where(weight != 0, weight * losses, 0.0))
+    return tf.math.divide_no_nan(total, tf.reduce_sum(weight))
+
+
+def _same_shape(one, other):
+    if not tf.is_tensor(one) or one.shape.rank != other.shape.rank:
+        return False
+    return one.shape.rank is None or all(
+        a == b or (None in (a, b) and 1 not in (a, b))
+        for a, b in zip(one.shape, other.shape, strict=True)
+    )
+
+
+def _to_float(value):
+    return tf.cast(tf.convert_to_tensor(value), tf.float32)
+
+
+def _is_linear(layer):
+    if not layer.built or layer.activity_regularizer is not None:
+        return False
+    if type(layer) in (keras.layers.Dense, VocabularyProjection):
+        is_plain = layer.quantization_mode is None
+        return layer.activation is keras.activations.linear and is_plain
+    return type(layer) is TiedSoftmax
+
+
+def _linear(layer, hidden):
+    """Features, kernel, bias and whether the kernel is to be transposed."""
+    if isinstance(layer, TiedSoftmax):
+        return layer.linear(hidden)
+    bias = layer.bias if layer.use_bias else None
+    return tf.cast(hidden, layer.compute_dtype), layer.kernel, bias, False

@@ -1,0 +1,1 @@
+"""Language models: recurrent ones, those of fixed context, and mixtures of them."""

@@ -1,0 +1,25 @@
+"""Log-linear language models: features of the context, and word classes for them."""
+
+from keras_seqzoo.models.language_model.log_linear.brown_clusters import BrownClusters
+from keras_seqzoo.models.language_model.log_linear.context_features import (
+    BagOfTokens,
+    Conjunction,
+    ContextFeature,
+    PreviousClass,
+    PreviousToken,
+    previous_tokens,
+    suffix_classes,
+)
+from keras_seqzoo.models.language_model.log_linear.language_model import LogLinearLanguageModel
+
+__all__ = [
+    "BagOfTokens",
+    "BrownClusters",
+    "Conjunction",
+    "ContextFeature",
+    "LogLinearLanguageModel",
+    "PreviousClass",
+    "PreviousToken",
+    "previous_tokens",
+    "suffix_classes",
+]

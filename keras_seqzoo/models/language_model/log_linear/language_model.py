@@ -1,0 +1,222 @@
+"""The log-linear language model."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer, check_rate, list_of_texts
+from keras_seqzoo.models.language_model.fixed_context import FixedContextLanguageModel
+from keras_seqzoo.models.language_model.log_linear.columns import (
+    Columns,
+    add_columns,
+    collect_columns,
+)
+from keras_seqzoo.models.language_model.log_linear.context_features import (
+    NONE,
+    mix,
+    previous_tokens,
+)
+from keras_seqzoo.tokenizers import WordTokenizer
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
+    """Predicts a token by weights of features of the context.
+
+        P(w | h) = softmax(s(h))_w,    s(h) = b + Σ_{f ∈ φ(h)} W_f
+
+    where φ(h) are the features that the context h has, and W_f, the column of weights of feature f,
+    has a number for each token that it speaks for or against (Rosenfeld 1996, A maximum entropy
+    approach to adaptive statistical language modelling; in this form Neubig 2017, Neural machine
+    translation and sequence-to-sequence models, section 4). A column has weights for the tokens
+    that followed the feature in the text that the model was made for, and is zero elsewhere: what
+    is computed for a context is a sum of some short lists, not a product with a matrix.
+
+    `for_text` makes a model for a text, still without knowledge but the frequency of each token;
+    `fit(*model.examples(texts))` trains it.
+
+    Args:
+        tokenizer: `TextTokenizer`.
+        features: list of features, see `ContextFeature`.
+        columns: int, how many different features there are, all values counted.
+        entries: int, how many weights all columns have together.
+        order: int, n, at least 2: features see n - 1 tokens.
+        vocabulary_size: int, that of the tokenizer, or `None` to ask it.
+        regularizer: a `keras.regularizers.Regularizer` of all weights but b, or `None`.
+        dropout: float in [0, 1), the share of the features of a context that are left out in
+            training, the weights of the others being scaled up. A frequent feature then has to
+            know what it can without a rare one that was seen once beside it (Wager, Wang and Liang
+            2013, Dropout training as adaptive regularization).
+
+    Call arguments:
+        contexts: int32 tensor `(rows, n - 1)`, the tokens before the one to predict, oldest first.
+        training: whether features are left out.
+
+    Returns:
+        Logits, a float32 tensor `(rows, vocabulary_size)`.
+
+    Raises:
+        ValueError: if an argument is out of its range.
+
+    Example:
+    >>> from keras_seqzoo.losses import SequenceCrossentropy
+    >>> texts = ["farmers grow", "cows eat"]
+    >>> model = LogLinearLanguageModel.for_text(texts, order=2)
+    >>> model.compile(keras.optimizers.Adagrad(0.1), SequenceCrossentropy())
+    >>> history = model.fit(*model.examples(texts), verbose=0)
+    >>> model.perplexity(texts).events
+    6
+    """
+
+    def __init__(
+        self,
+        tokenizer,
+        features,
+        columns,
+        entries,
+        order=5,
+        vocabulary_size=None,
+        regularizer=None,
+        dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        # The lengths of columns are known when it runs alone.
+        self.supports_jit = False
+        self.set_context(tokenizer, order, vocabulary_size)
+        self.features = list(features)
+        if not self.features:
+            raise ValueError("`features` must have at least one feature, got none.")
+        self.columns = check_integer("columns", columns, minimum=0)
+        self.entries = check_integer("entries", entries, minimum=0)
+        self.regularizer = keras.regularizers.get(regularizer)
+        self.dropout = check_rate("dropout", dropout)
+        self.seed_generator = keras.random.SeedGenerator()
+
+        def table(name, size):
+            dtype = "int64" if name == "keys" else "int32"
+            return self.add_weight(
+                shape=(size,),
+                initializer="zeros",
+                dtype=dtype,
+                trainable=False,
+                autocast=False,
+                name=name,
+            )
+
+        self.keys = table("keys", self.columns)
+        self.offsets = table("offsets", self.columns + 1)
+        self.tokens = table("tokens", self.entries)
+        self.weight = self.add_weight(
+            shape=(self.entries,),
+            initializer="zeros",
+            regularizer=self.regularizer,
+            autocast=False,  # logits are float32
+            name="weight",
+        )
+        self.bias = self.add_weight(
+            shape=(self.vocabulary_size,), initializer="zeros", autocast=False, name="bias"
+        )
+        self.built = True
+
+    @classmethod
+    def for_text(
+        cls,
+        texts,
+        features=None,
+        order=5,
+        tokenizer=None,
+        minimum_count=1,
+        **kwargs,
+    ):
+        """Makes a model with the features that a text has.
+
+        Args:
+            texts: list of strings, sentences.
+            features: list of features; by default the last token, the last two, ... and the last
+                n - 1.
+            order: int, n, at least 2.
+            tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
+            minimum_count: int, how often a token must follow a feature to have a weight in its
+                column; with 0 each token has one in each column.
+            **kwargs: `regularizer` and `dropout`, see the class, and those of `keras.Model`.
+
+        Returns:
+            The model. Its bias is the logarithm of how often each token comes, plus one half.
+
+        Raises:
+            ValueError: if there is no text, or an argument is out of its range.
+        """
+        texts = list_of_texts(texts)
+        check_integer("order", order, minimum=2)
+        check_integer("minimum_count", minimum_count, minimum=0)
+        if not texts:
+            raise ValueError("`texts` must have at least one sentence, got none.")
+        tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
+        if features is None:
+            features = [previous_tokens(count) for count in range(1, order)]
+        size = tokenizer.vocabulary_size()
+        probe = cls(tokenizer, features, 0, 0, order)
+        contexts, labels = probe.examples(texts)
+        columns = collect_columns(probe.keys_of, contexts, labels, size, minimum_count)
+        model = cls(
+            tokenizer,
+            features,
+            len(columns.keys),
+            len(columns.tokens),
+            order,
+            **kwargs,
+        )
+        model.set_columns(columns)
+        model.bias.assign(np.log(np.bincount(labels, minlength=size) + 0.5))
+        return model
+
+    def set_columns(self, columns):
+        """Sets which features there are, and which tokens have a weight in the column of each."""
+        self.keys.assign(columns.keys)
+        self.offsets.assign(columns.offsets)
+        self.tokens.assign(columns.tokens)
+
+    def keys_of(self, contexts):
+        """Computes the keys of the features of contexts, int64 `(rows, k)`, -1 for none."""
+        found = []
+        for number, feature in enumerate(self.features):
+            keys = tf.cast(feature(contexts), tf.int64)
+            if keys.shape.rank == 1:
+                keys = keys[:, tf.newaxis]
+            found.append(mix(keys, number))  # equal keys of two features are two
+        return tf.concat(found, axis=1)
+
+    def call(self, contexts, training=None):
+        """Compute the logits of the next token."""
+        columns = Columns(
+            *(tf.convert_to_tensor(x) for x in (self.keys, self.offsets, self.tokens))
+        )
+        keys, weight = self.keys_of(contexts), tf.convert_to_tensor(self.weight)
+        if training and self.dropout:
+            kept = keras.random.uniform(tf.shape(keys), seed=self.seed_generator) >= self.dropout
+            keys, weight = tf.where(kept, keys, NONE), weight / (1.0 - self.dropout)
+        sums = add_columns(columns, keys, weight, self.vocabulary_size)
+        return sums + tf.convert_to_tensor(self.bias)
+
+    def compute_output_spec(self, contexts, training=None):
+        """Give shape and dtype of the logits."""
+        return keras.KerasTensor((contexts.shape[0], self.vocabulary_size), "float32")
+
+    def get_config(self):
+        """Returns the constructor arguments."""
+        return {
+            **super().get_config(),
+            "features": [keras.saving.serialize_keras_object(x) for x in self.features],
+            "columns": self.columns,
+            "entries": self.entries,
+            "regularizer": keras.regularizers.serialize(self.regularizer),
+            "dropout": self.dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes the model from its configuration."""
+        features = [keras.saving.deserialize_keras_object(x) for x in config["features"]]
+        regularizer = keras.regularizers.deserialize(config["regularizer"])
+        return super().from_config({**config, "features": features, "regularizer": regularizer})

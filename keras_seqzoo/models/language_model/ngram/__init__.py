@@ -1,0 +1,21 @@
+"""N-gram language models: counting, estimation, ARPA files, and the model."""
+
+from keras_seqzoo.models.language_model.ngram.estimators import (
+    AbsoluteDiscounting,
+    Estimator,
+    FixedInterpolation,
+    KneserNey,
+    MaximumLikelihood,
+    WittenBell,
+)
+from keras_seqzoo.models.language_model.ngram.language_model import NGramLanguageModel
+
+__all__ = [
+    "AbsoluteDiscounting",
+    "Estimator",
+    "FixedInterpolation",
+    "KneserNey",
+    "MaximumLikelihood",
+    "NGramLanguageModel",
+    "WittenBell",
+]

@@ -1,0 +1,287 @@
+"""The ready recurrent language model."""
+
+import keras
+import keras_hub
+import tensorflow as tf
+
+from keras_seqzoo.decoding import DecodingStrategy, Sampling
+from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.layers.large_softmax import LargeSoftmax
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.models.common.generation import Generation
+from keras_seqzoo.models.common.graph_functions import TracedFunctions
+from keras_seqzoo.models.common.next_token_training import (
+    NextTokenTraining,
+    label_log_probabilities,
+)
+from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
+from keras_seqzoo.models.common.task import QuantizedModel, StringsOrIds
+from keras_seqzoo.models.language_model.base import LanguageModel
+from keras_seqzoo.models.language_model.preprocessor import (
+    RecurrentLanguageModelPreprocessor,
+)
+from keras_seqzoo.models.language_model.streams import StreamTraining
+from keras_seqzoo.zoo.named_presets import NamedTaskPresets
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentLanguageModel(
+    NamedTaskPresets,
+    StringsOrIds,
+    QuantizedModel,
+    StreamTraining,
+    NextTokenTraining,
+    TracedFunctions,
+    LanguageModel,
+    Generation,
+    keras_hub.models.CausalLM,
+):
+    """Predicts each token from all before it, by a recurrent network.
+
+        h_t, s_t = layers(E[w_t], s_{t-1}),    P(w_{t+1} | w_0 .. w_t) = softmax(W h_t + b)
+
+    (Mikolov et al. 2010, Recurrent neural network based language model). With `tie_softmax` W is
+    E (Press and Wolf 2017), after a projection to its size.
+
+    Sentence by sentence, each row of a batch is one that begins with `[BOS]` and the state zero:
+    `fit` takes strings. A text whose sentences belong together is better read as a stream:
+    `keras_seqzoo.data.stream_batches` cuts one into rows that run on from batch to batch, and
+    after `compile(streams=rows)` the final state of each batch is the first of the next, through
+    which no gradient flows: truncated back-propagation through time (Williams and Peng 1990). The
+    states are zero again at the start of each epoch and each evaluation. `RunningText` scores text
+    in this way.
+
+    Args:
+        backbone: a `RecurrentBackbone`.
+        preprocessor: a `RecurrentLanguageModelPreprocessor` or `None`, with which `fit` takes
+            tensors, and nothing takes strings.
+        tie_softmax: bool.
+        softmax: a `keras_seqzoo.layers.large_softmax.LargeSoftmax` as the output layer, for large
+            vocabularies, with `tie_softmax=False`; or `None`.
+
+    Call arguments:
+        inputs: a dict of `token_ids` and `padding_mask`, `(batch, length)`.
+
+    Returns:
+        Logits, a float32 tensor `(batch, length, vocabulary_size)`.
+
+    Example:
+    ```python
+    tokenizer = keras_seqzoo.tokenizers.WordTokenizer.train(texts)
+    model = keras_seqzoo.models.RecurrentLanguageModel(
+        RecurrentBackbone(tokenizer.vocabulary_size(), units=200, num_layers=2),
+        RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=64),
+    )
+    model.compile()
+    model.fit(texts, batch_size=32, epochs=5)
+    model.perplexity(other_texts)
+    model.generate("Once upon", max_length=30)
+    ```
+    """
+
+    backbone_cls = RecurrentBackbone
+    preprocessor_cls = RecurrentLanguageModelPreprocessor
+
+    def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
+        if backbone.bidirectional:
+            raise ValueError("`backbone` must not be bidirectional: it would see what it predicts.")
+        if softmax is not None:
+            if not isinstance(softmax, LargeSoftmax):
+                raise ValueError(f"`softmax` must be a LargeSoftmax or None, got {softmax!r}.")
+            if tie_softmax:
+                raise ValueError("`softmax` has weights of its own: it needs `tie_softmax=False`.")
+            if softmax.vocabulary_size != backbone.vocabulary_size:
+                raise ValueError(
+                    f"`softmax` must have the vocabulary of the backbone, "
+                    f"{backbone.vocabulary_size} tokens, got {softmax.vocabulary_size}."
+                )
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        options = {"dtype": backbone.dtype_policy, "name": "output_layer"}
+        if softmax is not None:
+            output_layer = softmax
+        elif tie_softmax:
+            output_layer = TiedSoftmax(backbone.token_embedding, **options)
+        else:
+            output_layer = VocabularyProjection(backbone.vocabulary_size, **options)
+
+        # === Functional Model ===
+        inputs = backbone.input
+        outputs = output_layer(backbone(inputs))
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.output_layer = output_layer
+        self.tie_softmax = tie_softmax
+        self.softmax = softmax
+
+    @property
+    def tokenizer(self):
+        """The tokenizer of the preprocessor."""
+        if self.preprocessor is None:
+            raise ValueError(f"{type(self).__name__} needs a `preprocessor` to take strings.")
+        return self.preprocessor.tokenizer
+
+    def compile(
+        self,
+        optimizer="auto",
+        loss="auto",
+        *,
+        weighted_metrics=(),
+        sampler="auto",
+        streams=None,
+        **kwargs,
+    ):
+        """Configure training and generation.
+
+        Args:
+            optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
+            loss: a loss; by default `SequenceCrossentropy()`.
+            weighted_metrics: metrics of the logits; by default none. Without any, training with
+                `SequenceCrossentropy` makes no logits, see `NextTokenTraining`.
+            sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
+                `keras_hub.samplers`; by default `Sampling()`.
+            streams: int, the rows of each batch, which go on where those of the batch before
+                ended, or `None` for rows of their own. Goes with a `SequenceCrossentropy` and
+                without metrics.
+            **kwargs: see `keras_hub.models.CausalLM.compile`.
+        """
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
+        if loss == "auto":
+            loss = SequenceCrossentropy()
+        sampler = Sampling() if sampler == "auto" else sampler
+        kwargs["weighted_metrics"] = list(weighted_metrics)
+        super().compile(optimizer, loss, sampler=sampler, streams=streams, **kwargs)
+
+    def features(self, inputs, training=None):
+        """Compute what the output layer reads, `(batch, length, units)`."""
+        carried = self.carried_states
+        if carried is None:
+            return self.backbone(inputs, training=training)
+        carried.check(inputs["token_ids"])
+        # Without the mask: only after its end a stream has padding.
+        features, states = self.backbone.encoder(
+            inputs["token_ids"], initial_state=carried.value(), training=training
+        )
+        carried.assign(states)
+        return features
+
+    def start(self, rows):
+        """Give the state before the beginning of sentences; see `LanguageModel`."""
+        return self.backbone.encoder.get_initial_state(rows)
+
+    def step(self, tokens, state):
+        """Read one token a row and give the distribution of the next; see `LanguageModel`."""
+        features, state = self.backbone.encoder.step(tokens, state)
+        return tf.nn.log_softmax(self.output_layer(features)), state
+
+    def token_log_probabilities(self, token_ids, lengths):
+        """Compute log P of each token after those before it; see `LanguageModel`."""
+        batch = tf.shape(token_ids)[0]
+        begin = tf.fill([batch, 1], self.tokenizer.start_token_id)
+        inputs = tf.concat([begin, token_ids[:, :-1]], axis=1)
+        mask = tf.sequence_mask(lengths, tf.shape(token_ids)[1])
+        return self.read(inputs, token_ids, self.start(batch), mask)[0]
+
+    def read(self, token_ids, labels, state, mask=None):
+        """Read parts of texts, and score what follows each token.
+
+        Args:
+            token_ids: int32 tensor `(rows, length)`.
+            labels: int32 tensor `(rows, length)`, the token after each.
+            state: what `start` or the last `read` or `step` returned.
+            mask: boolean tensor `(rows, length)`, `False` at padding, or `None` without any.
+
+        Returns:
+            A tuple of log P of the labels, float32 `(rows, length)`, 0 at padding, and the state
+            after the last tokens.
+        """
+        if mask is None:
+            mask = tf.ones_like(token_ids, tf.bool)
+        # In a graph of its own: loops over time are slow where each step is called from Python.
+        return self._traced("read", self._read)(token_ids, labels, state, mask)
+
+    def _read(self, token_ids, labels, state, mask):
+        features, state = self.backbone.encoder(token_ids, mask=mask, initial_state=state)
+        events = tf.where(mask)
+        own = label_log_probabilities(
+            self.output_layer, tf.gather_nd(features, events), tf.gather_nd(labels, events)
+        )
+        return tf.scatter_nd(events, own, tf.shape(labels, tf.int64)), state
+
+    def generate(
+        self,
+        inputs,
+        max_length=None,
+        stop_token_ids="auto",
+        strip_prompt=False,
+        *,
+        strategy=None,
+    ):
+        """Go on with the beginnings of sentences.
+
+        Args:
+            inputs: a string or a list of strings (of a blank one the sentence is made up from its
+                beginning), or without a preprocessor what the backbone takes.
+            max_length: int, the most tokens, those of the prompt and `[BOS]` counted; by default
+                the `sequence_length` of the preprocessor.
+            stop_token_ids: see `keras_hub.models.CausalLM.generate`.
+            strip_prompt: bool, whether to leave out the prompt.
+            strategy: a `DecodingStrategy` for this call, in place of the sampler of `compile`.
+                Inputs, `max_length` and result are then those of `LanguageModel.generate`, and the
+                two arguments before this one may not be given.
+
+        Returns:
+            A string or a list of strings; with `strategy` a list of lists of strings.
+
+        Raises:
+            ValueError: if arguments do not go together.
+        """
+        if isinstance(max_length, DecodingStrategy):
+            raise ValueError(
+                "`max_length` must be an int or None, got a DecodingStrategy: `strategy` is given "
+                "by its name."
+            )
+        if strategy is not None:
+            if stop_token_ids != "auto" or strip_prompt:
+                raise ValueError("`stop_token_ids` and `strip_prompt` do not go with `strategy`.")
+            limits = {} if max_length is None else {"max_length": max_length}
+            return LanguageModel.generate(self, inputs, strategy, **limits)
+        return Generation.generate(self, inputs, max_length, stop_token_ids, strip_prompt)
+
+    def generate_step(self, inputs, stop_token_ids=None):
+        """Generate for one batch of tensors: what `generate` runs.
+
+        Args:
+            inputs: what the preprocessor's `generate_preprocess` returned.
+            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end (not
+                with our strategies).
+
+        Returns:
+            A dict of `token_ids` and `padding_mask`, `(batch, length)`.
+        """
+        ids, mask = inputs["token_ids"], inputs["padding_mask"]
+        state = self.start(tf.shape(ids)[0])
+        if self.has_strategy:
+            found = self.generate_by_strategy(self.step, state, ids, mask, stop_token_ids)
+        else:
+            read = self.backbone.encoder.step
+            found = self.generate_by_sampler(read, state, ids, mask, stop_token_ids)
+        return {"token_ids": found[0], "padding_mask": found[1]}
+
+    def get_config(self):
+        """Return every constructor argument."""
+        softmax = self.softmax
+        if softmax is not None:
+            softmax = keras.saving.serialize_keras_object(softmax)
+        return {**super().get_config(), "tie_softmax": self.tie_softmax, "softmax": softmax}
+
+    @classmethod
+    def from_config(cls, config):
+        """Make the model from its configuration."""
+        config = dict(config)
+        if isinstance(config.get("softmax"), dict):
+            config["softmax"] = keras.saving.deserialize_keras_object(config["softmax"])
+        return super().from_config(config)

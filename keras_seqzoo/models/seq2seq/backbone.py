@@ -1,0 +1,268 @@
+"""The backbone of recurrent translation models: embeddings, encoder and decoder."""
+
+import keras
+import keras_hub
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
+from keras_seqzoo.models.common.backbone_parts import CELLS, token_embedding, token_inputs
+from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
+from keras_seqzoo.models.common.task import QuantizedModel
+from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
+from keras_seqzoo.models.seq2seq.encoder import RecurrentEncoder
+from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
+from keras_seqzoo.zoo.named_presets import NamedPresets
+
+DIRECTIONS = ("forward", "reversed", "bidirectional")
+ATTENTIONS = ("dot", "general", "concat", "bahdanau")
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentEncoderDecoderBackbone(
+    LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone
+):
+    """A recurrent encoder and a recurrent decoder, with or without attention.
+
+    The encoder reads the source forward, reversed (Sutskever et al., 2014) or in both directions;
+    the decoder starts from its final states through a `Bridge`, and looks at its outputs through
+    attention (Bahdanau et al., 2015; Luong et al., 2015) or, with `attention=None`, knows the
+    source by that start alone (`context="initial"`) or by a fixed vector beside each input
+    (`context="every_step"`, Cho et al., 2014). `RecurrentEncoder`, `RecurrentDecoder` and
+    `AttentionDecoder` hold the equations.
+
+    Args:
+        encoder_vocabulary_size: int, number of source tokens.
+        decoder_vocabulary_size: int, number of target tokens.
+        embedding_dim: int, size of the embeddings.
+        encoder_units: int, size of the encoder's layers, in each direction.
+        decoder_units: int, size of the decoder's layers.
+        encoder_layers: int, depth of the encoder.
+        decoder_layers: int, depth of the decoder.
+        cell: `"gru"`, `"lstm"` or `"elman"`.
+        direction: `"bidirectional"`, `"forward"` or `"reversed"`, how the encoder reads.
+        attention: `"dot"`, `"general"`, `"concat"`, `"bahdanau"` or `None`.
+        attention_units: int, size of the joined vector that `AttentionDecoder` returns, and of
+            the hidden layer of the concat and Bahdanau scores; `decoder_units` by default.
+        scaled_attention: bool, whether dot and general scores are divided by the root of the
+            memory's size.
+        attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
+        input_feeding: bool, see `AttentionDecoder`.
+        context: `"initial"` or `"every_step"`; the latter only without attention.
+        bridge: `"tanh"` or `"copy"`, see `Bridge`.
+        residual: bool, whether layers above the first add their input to their output.
+        share_embeddings: bool, whether source and target have one embedding; needs one joint
+            vocabulary.
+        dropout: float, dropout on embeddings, memory, between layers and on the features.
+        dtype: dtype policy of all layers.
+
+    Call arguments:
+        inputs: a dict of `encoder_token_ids` and `decoder_token_ids`, int32 `(batch, length)`, and
+            `encoder_padding_mask` and `decoder_padding_mask`, boolean `(batch, length)`.
+
+    Returns:
+        A dict of `encoder_sequence_output` `(batch, encoder_length, memory_size)` and
+        `decoder_sequence_output` `(batch, decoder_length, feature_size)`.
+
+    Raises:
+        ValueError: if an option is unknown or does not go with another, or a mask has another shape
+            than its ids.
+
+    Example:
+    >>> backbone = RecurrentEncoderDecoderBackbone(100, 120, embedding_dim=8, decoder_units=16)
+    >>> ids, mask = keras.ops.ones((2, 5), "int32"), keras.ops.ones((2, 5), "bool")
+    >>> outputs = backbone({"encoder_token_ids": ids, "encoder_padding_mask": mask,
+    ...                     "decoder_token_ids": ids, "decoder_padding_mask": mask})
+    >>> outputs["decoder_sequence_output"].shape
+    TensorShape([2, 5, 16])
+    """
+
+    def __init__(
+        self,
+        encoder_vocabulary_size,
+        decoder_vocabulary_size,
+        embedding_dim=256,
+        encoder_units=256,
+        decoder_units=512,
+        encoder_layers=1,
+        decoder_layers=1,
+        cell="gru",
+        direction="bidirectional",
+        attention="general",
+        attention_units=None,
+        scaled_attention=True,
+        attend_from="top",
+        input_feeding=False,
+        context="initial",
+        bridge="tanh",
+        residual=False,
+        share_embeddings=False,
+        dropout=0.0,
+        dtype=None,
+        **kwargs,
+    ):
+        for argument, value in (
+            ("encoder_vocabulary_size", encoder_vocabulary_size),
+            ("decoder_vocabulary_size", decoder_vocabulary_size),
+            ("embedding_dim", embedding_dim),
+            ("encoder_units", encoder_units),
+            ("decoder_units", decoder_units),
+            ("encoder_layers", encoder_layers),
+            ("decoder_layers", decoder_layers),
+        ):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"`{argument}` must be a positive int, got {value!r}.")
+        check_choice("cell", cell, CELLS)
+        check_choice("direction", direction, DIRECTIONS)
+        if attention is not None:
+            check_choice("attention", attention, ATTENTIONS)
+        memory_size = encoder_units * (2 if direction == "bidirectional" else 1)
+        if attention == "dot" and decoder_units != memory_size:
+            raise ValueError(
+                '`attention="dot"` needs `decoder_units` of the size of the encoder\'s outputs, '
+                f"{memory_size}, got {decoder_units}."
+            )
+        copies = direction != "bidirectional" and encoder_units == decoder_units
+        if bridge == "copy" and not (copies and encoder_layers == decoder_layers):
+            raise ValueError(
+                '`bridge="copy"` needs an encoder of one direction with the units and layers of '
+                f"the decoder, got direction={direction!r}, encoder_units={encoder_units}, "
+                f"decoder_units={decoder_units}, encoder_layers={encoder_layers} and "
+                f"decoder_layers={decoder_layers}."
+            )
+        if share_embeddings and encoder_vocabulary_size != decoder_vocabulary_size:
+            raise ValueError(
+                "`share_embeddings` needs one joint vocabulary, got `encoder_vocabulary_size`="
+                f"{encoder_vocabulary_size} and `decoder_vocabulary_size`="
+                f"{decoder_vocabulary_size}."
+            )
+
+        # === Layers ===
+        def recurrent(units, name, **options):
+            return CELLS[cell](units, dtype=dtype, name=name, **options)
+
+        def encoder_layer(depth):
+            name = f"encoder_layer_{depth}"
+            if direction == "bidirectional":
+                return Bidirectional(recurrent(encoder_units, "forward"), dtype=dtype, name=name)
+            return recurrent(encoder_units, name, go_backwards=direction == "reversed")
+
+        decoder_embedding = token_embedding(decoder_vocabulary_size, embedding_dim, dtype)
+        encoder_embedding = decoder_embedding
+        if not share_embeddings:
+            encoder_embedding = token_embedding(
+                encoder_vocabulary_size, embedding_dim, dtype, "encoder_embedding"
+            )
+        encoder = RecurrentEncoder(
+            encoder_embedding,
+            [encoder_layer(depth) for depth in range(encoder_layers)],
+            residual=residual,
+            dropout=dropout,
+            dtype=dtype,
+            name="encoder",
+        )
+        decoder = RecurrentDecoder(
+            decoder_embedding,
+            [recurrent(decoder_units, f"decoder_layer_{i}") for i in range(decoder_layers)],
+            attention=_attention(
+                attention, attention_units or decoder_units, scaled_attention, dtype
+            ),
+            attention_units=attention_units,
+            input_feeding=input_feeding,
+            attend_from=attend_from,
+            context=context,
+            bridge=bridge,
+            residual=residual,
+            dropout=dropout,
+            dtype=dtype,
+            name="decoder",
+        )
+
+        # === Functional Model ===
+        inputs = token_inputs("encoder_") | token_inputs("decoder_")
+        mask = inputs["encoder_padding_mask"]
+        memory, states = encoder(inputs["encoder_token_ids"], mask=mask)
+        features = TeacherForcing(decoder, dtype=dtype, name="teacher_forcing")(
+            inputs["decoder_token_ids"], memory, states, memory_mask=mask
+        )
+        super().__init__(
+            inputs=inputs,
+            outputs={"encoder_sequence_output": memory, "decoder_sequence_output": features},
+            dtype=dtype,
+            **kwargs,
+        )
+
+        # === Config ===
+        self.token_embedding = decoder_embedding
+        self.encoder = encoder
+        self.decoder = decoder
+        self.encoder_vocabulary_size = encoder_vocabulary_size
+        self.decoder_vocabulary_size = decoder_vocabulary_size
+        self.embedding_dim = embedding_dim
+        self.encoder_units = encoder_units
+        self.decoder_units = decoder_units
+        self.encoder_layers = encoder_layers
+        self.decoder_layers = decoder_layers
+        self.cell = cell
+        self.direction = direction
+        self.attention = attention
+        self.attention_units = attention_units
+        self.scaled_attention = scaled_attention
+        self.attend_from = attend_from
+        self.input_feeding = input_feeding
+        self.context = context
+        self.bridge = bridge
+        self.residual = residual
+        self.share_embeddings = share_embeddings
+        self.dropout = dropout
+
+    def call(self, inputs, training=None, mask=None):
+        """Run encoder and decoder."""
+        # Said here, because the layers inside know the masks by other names, if at all.
+        for side in ("encoder", "decoder"):
+            ids, padding = (
+                inputs[f"{side}_{name}"].shape for name in ("token_ids", "padding_mask")
+            )
+            if not tf.TensorShape(padding).is_compatible_with(tf.TensorShape(ids)):
+                raise ValueError(
+                    f"`{side}_padding_mask` must have the shape of `{side}_token_ids`, "
+                    f"{tuple(ids)}, got {tuple(padding)}."
+                )
+        return super().call(inputs, training=training, mask=mask)
+
+    def get_config(self):
+        """Return every constructor argument."""
+        config = super().get_config()
+        config.update(
+            encoder_vocabulary_size=self.encoder_vocabulary_size,
+            decoder_vocabulary_size=self.decoder_vocabulary_size,
+            embedding_dim=self.embedding_dim,
+            encoder_units=self.encoder_units,
+            decoder_units=self.decoder_units,
+            encoder_layers=self.encoder_layers,
+            decoder_layers=self.decoder_layers,
+            cell=self.cell,
+            direction=self.direction,
+            attention=self.attention,
+            attention_units=self.attention_units,
+            scaled_attention=self.scaled_attention,
+            attend_from=self.attend_from,
+            input_feeding=self.input_feeding,
+            context=self.context,
+            bridge=self.bridge,
+            residual=self.residual,
+            share_embeddings=self.share_embeddings,
+            dropout=self.dropout,
+        )
+        return config
+
+
+def _attention(kind, units, scaled, dtype):
+    """Make the attention layer of this kind, or `None`."""
+    if kind is None:
+        return None
+    if kind == "bahdanau":
+        return BahdanauAttention(units, dtype=dtype, name="attention")
+    if kind == "concat":
+        return LuongAttention("concat", units=units, dtype=dtype, name="attention")
+    return LuongAttention(kind, scale=scaled, dtype=dtype, name="attention")

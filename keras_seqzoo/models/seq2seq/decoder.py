@@ -1,0 +1,247 @@
+"""The recurrent decoder: embedding, bridge, recurrent layers, with or without attention."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers.attention.base import Attention
+from keras_seqzoo.layers.attention.decoder import AttentionDecoder
+from keras_seqzoo.layers.bridge import KINDS, Bridge
+from keras_seqzoo.layers.recurrence.stack import Stack
+from keras_seqzoo.layers.recurrence.time_arrays import padded
+from keras_seqzoo.layers.shared_layers import serialize_shared
+from keras_seqzoo.models.seq2seq.encoder_decoder import Decoder
+
+CONTEXTS = ("initial", "every_step")
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentDecoder(Decoder):
+    """Embeds target tokens and runs recurrent layers that start where the encoder ended.
+
+    With an attention layer the features are those of `AttentionDecoder`. Without one they are the
+    outputs of the last layer, and all that the decoder knows of the source is in its initial
+    state (`context="initial"`, Sutskever et al., 2014) or also in a fixed vector beside each input
+    (`context="every_step"`, Cho et al., 2014): the final states h of the encoder's last layer.
+
+        x_t = sqrt(d) E[e_t],        features = layers(x_1 .. x_t; bridge(encoder states)).
+
+    Args:
+        embedding: a `keras.layers.Embedding` of the target vocabulary.
+        layers: list of `Recurrent` layers, from the bottom.
+        attention: an attention layer or `None`.
+        attention_units: int, size of the features with attention.
+        input_feeding: bool, see `AttentionDecoder`.
+        attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
+        context: `"initial"` or `"every_step"`, the latter only without attention.
+        bridge: `"tanh"` or `"copy"`, see `Bridge`.
+        residual: bool, whether each layer's input is added to its output, see `Stack`.
+        dropout: float, dropout on the embedded tokens, between layers and on the features, with
+            one mask for all steps of a sequence.
+
+    Call arguments:
+        token_ids: int32 tensor `(batch, target_length)`.
+        state: what `init_state`, `call` or `step` returned.
+        training: bool.
+
+    Returns:
+        A tuple `(features, state)`: float `(batch, target_length, feature_size)` and a dict of
+        tensors whose first dimension is `batch`.
+
+    Raises:
+        ValueError: if `context` or `bridge` is unknown, or options do not go together.
+
+    Example:
+    >>> embedding = keras.layers.Embedding(20, 4)
+    >>> encoder = RecurrentEncoder(embedding, [GRU(3)])
+    >>> decoder = RecurrentDecoder(embedding, [GRU(5)], LuongAttention("general"))
+    >>> ids = keras.ops.ones((2, 7), "int32")
+    >>> features, state = decoder(ids, decoder.init_state(*encoder(ids)))
+    >>> features.shape, decoder.alignment(state).shape
+    (TensorShape([2, 7, 5]), TensorShape([2, 7]))
+    """
+
+    def __init__(
+        self,
+        embedding,
+        layers,
+        attention=None,
+        attention_units=None,
+        input_feeding=False,
+        attend_from="top",
+        context="initial",
+        bridge="tanh",
+        residual=False,
+        dropout=0.0,
+        **kwargs,
+    ):
+        # States go in and out in their own dtypes: the LSTM's memory stays float32.
+        super().__init__(autocast=False, **kwargs)
+        check_choice("context", context, CONTEXTS)
+        check_choice("bridge", bridge, KINDS)
+        if attention is not None and context != "initial":
+            raise ValueError(f"`context={context!r}` is for a decoder without `attention`.")
+        if attention is None and (input_feeding or attend_from != "top"):
+            raise ValueError("`input_feeding` and `attend_from` need an `attention`, got None.")
+        self.embedding = embedding
+        self.recurrent_layers = list(layers)
+        self.attention = attention
+        self.attention_units = attention_units
+        self.input_feeding = input_feeding
+        self.attend_from = attend_from
+        self.context = context
+        self.residual = residual
+        self.dropout = dropout
+        state_sizes = [layer.cell.state_sizes for layer in self.recurrent_layers]
+        self.bridge = Bridge(state_sizes, bridge, dtype=self.part_policy("bridge"), name="bridge")
+        options = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
+        self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", **options)
+        shared = {"residual": residual, "dropout": dropout}
+        if attention is not None:
+            if attention_units is None:
+                attention_units = self.recurrent_layers[-1].output_size
+            self.core = AttentionDecoder(
+                self.recurrent_layers,
+                attention,
+                attention_units,
+                input_feeding=input_feeding,
+                attend_from=attend_from,
+                dtype=self.part_policy("attention_decoder"),
+                name="attention_decoder",
+                **shared,
+            )
+        else:
+            self.core = Stack(
+                self.recurrent_layers,
+                variational=True,
+                return_sequences=True,
+                return_state=True,
+                dtype=self.part_policy("stack"),
+                name="stack",
+                **shared,
+            )
+            self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", **options)
+
+    @property
+    def shared_state(self):
+        """What belongs to the source; an attention layer with its own `call` may not share it."""
+        known = isinstance(self.attention, Attention)
+        if known and type(self.attention).call is Attention.call:
+            return ("memory", "keys", "mask")
+        return ()
+
+    def init_state(self, memory, encoder_states, mask=None):
+        """Make the first state from the encoder's memory and final states."""
+        batch_size = tf.shape(memory)[0]
+        # A search keeps the dtypes that it starts with: the LSTM's memory begins in float32 too.
+        layers = [
+            layer.read_states(states)
+            for layer, states in zip(
+                self.recurrent_layers, self.bridge(encoder_states), strict=True
+            )
+        ]
+        state = {"layers": layers}
+        if self.attention is not None:
+            if not self.core.built:  # the keys need its weights before its first call
+                self.core.build((None, None, self.embedding.output_dim), tuple(memory.shape))
+            steps = tf.shape(memory)[:2]
+            state = self.core.complete_state(state, batch_size)
+            state["memory"] = memory
+            state["keys"] = self.core.project_memory(memory)
+            state["mask"] = tf.ones(steps, tf.bool) if mask is None else mask
+            state["weights"] = tf.zeros(steps, tf.float32)
+        elif self.context == "every_step":
+            state["context"] = final_outputs(encoder_states[-1])
+        return state
+
+    def call(self, token_ids, state, training=False):
+        """Run over whole target sequences with teacher forcing."""
+        sequence = self.input_dropout(self._embed(token_ids), training=training)  # (B, T, E)
+        if self.attention is not None:
+            features, weights, recurrent = self.core(
+                sequence,
+                state["memory"],
+                memory_mask=state["mask"],
+                keys=state["keys"],
+                initial_state=_recurrent_part(state),
+                training=training,
+            )
+            return features, {**state, **recurrent, "weights": padded(weights, axis=1)[:, -1]}
+        if self.context == "every_step":
+            context = tf.repeat(state["context"][:, tf.newaxis], tf.shape(sequence)[1], axis=1)
+            sequence = tf.concat([sequence, context], axis=-1)
+        features, *layers = self.core(sequence, initial_state=state["layers"], training=training)
+        features = self.output_dropout(features, training=training)
+        return features, {**state, "layers": layers}
+
+    def step(self, token_ids, state):
+        """Run one step, without dropout."""
+        inputs = self._embed(token_ids)  # (B, E)
+        if self.attention is not None:
+            features, weights, recurrent = self.core.step(
+                inputs, _recurrent_part(state), state["memory"], state["mask"], state["keys"]
+            )
+            return features, {**state, **recurrent, "weights": weights}
+        if self.context == "every_step":
+            inputs = tf.concat([inputs, state["context"]], axis=-1)
+        features, layers = self.core.step(inputs, state["layers"])
+        return features, {**state, "layers": layers}
+
+    def alignment(self, state):
+        """Return the attention weights of the last step, or `None` without attention."""
+        return state.get("weights")
+
+    def _embed(self, token_ids):
+        return self.embedding(token_ids) * self.embedding.output_dim**0.5
+
+    def get_build_config(self):
+        """Leave it to the first call to build the parts, when loading too."""
+        return None
+
+    def get_config(self):
+        """Return every constructor argument."""
+        config = super().get_config()
+        serialize = keras.saving.serialize_keras_object
+        config.update(
+            embedding=serialize_shared(self.embedding),
+            layers=[serialize(layer) for layer in self.recurrent_layers],
+            attention=None if self.attention is None else serialize(self.attention),
+            attention_units=self.attention_units,
+            input_feeding=self.input_feeding,
+            attend_from=self.attend_from,
+            context=self.context,
+            bridge=self.bridge.kind,
+            residual=self.residual,
+            dropout=self.dropout,
+        )
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """Make the decoder from its configuration."""
+        config = dict(config)
+        deserialize = keras.saving.deserialize_keras_object
+        config["embedding"] = deserialize(config["embedding"])
+        config["layers"] = [deserialize(layer) for layer in config["layers"]]
+        if config["attention"] is not None:
+            config["attention"] = deserialize(config["attention"])
+        return cls(**config)
+
+
+def final_outputs(states):
+    """Join the final outputs h of one encoder layer, of both directions where it has two.
+
+    Args:
+        states: a list of tensors whose first is h, or a dict of such lists for the directions.
+
+    Returns:
+        A tensor `(batch, size)`.
+    """
+    if isinstance(states, dict):
+        return tf.concat([states["forward"][0], states["backward"][0]], axis=-1)
+    return states[0]
+
+
+def _recurrent_part(state):
+    """Take what belongs to the `AttentionDecoder` out of the decoder's state."""
+    return {key: state[key] for key in ("layers", "output") if key in state}

@@ -1,0 +1,155 @@
+"""The ready translation model."""
+
+import keras
+import keras_hub
+import tensorflow as tf
+
+from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.models.common.generation import Generation
+from keras_seqzoo.models.common.next_token_training import NextTokenTraining
+from keras_seqzoo.models.common.task import QuantizedModel, StringsOrIds
+from keras_seqzoo.models.seq2seq.backbone import (
+    RecurrentEncoderDecoderBackbone,
+)
+from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
+from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.seq2seq.text_translation import TextTranslation, default_search
+from keras_seqzoo.zoo.named_presets import NamedTaskPresets
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentSeq2SeqLM(
+    NamedTaskPresets,
+    StringsOrIds,
+    QuantizedModel,
+    TextTranslation,
+    NextTokenTraining,
+    Generation,
+    keras_hub.models.Seq2SeqLM,
+    EncoderDecoder,
+):
+    """Recurrent encoder-decoder that is trained on strings and translates strings.
+
+    A `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary. With a
+    preprocessor, `fit` takes `{"encoder_text": ..., "decoder_text": ...}` or batches of ids, as
+    `keras_seqzoo.data.translation_batches` makes them, and `generate` and `translate` take source
+    strings; without one they take what the backbone takes.
+
+    Args:
+        backbone: a `RecurrentEncoderDecoderBackbone`.
+        preprocessor: a `RecurrentSeq2SeqLMPreprocessor` or `None`.
+        tie_softmax: bool, whether the output projection is the target embedding, transposed
+            (Press and Wolf, 2017).
+
+    Call arguments:
+        inputs: a dict of `encoder_token_ids`, `encoder_padding_mask`, `decoder_token_ids` and
+            `decoder_padding_mask`, each `(batch, length)`.
+
+    Returns:
+        Logits, a float32 tensor `(batch, decoder_length, vocabulary_size)`.
+
+    Example:
+    ```python
+    model = keras_seqzoo.models.RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
+    model.generate("Two dogs run through the snow.")
+    [best], = model.translate(["Two dogs run."], keras_seqzoo.decoding.BeamSearch(width=10))
+    best.text, best.score
+    ```
+    """
+
+    backbone_cls = RecurrentEncoderDecoderBackbone
+    preprocessor_cls = RecurrentSeq2SeqLMPreprocessor
+
+    def __init__(self, backbone, preprocessor=None, tie_softmax=True, **kwargs):
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        if tie_softmax:
+            output_layer = TiedSoftmax(
+                backbone.token_embedding, dtype=backbone.dtype_policy, name="output_layer"
+            )
+        else:
+            output_layer = VocabularyProjection(
+                backbone.decoder_vocabulary_size,
+                dtype=backbone.dtype_policy,
+                name="output_layer",
+            )
+
+        # === Functional Model ===
+        inputs = backbone.input
+        outputs = output_layer(backbone(inputs)["decoder_sequence_output"])
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.output_layer = output_layer
+        self.tie_softmax = tie_softmax
+
+    @property
+    def encoder(self):
+        """The backbone's encoder."""
+        return self.backbone.encoder
+
+    @property
+    def decoder(self):
+        """The backbone's decoder."""
+        return self.backbone.decoder
+
+    def features(self, inputs, training=None):
+        """Compute what the output layer reads, `(batch, decoder_length, units)`."""
+        return self.backbone(inputs, training=training)["decoder_sequence_output"]
+
+    def compile(
+        self, optimizer="auto", loss="auto", *, weighted_metrics=(), sampler="auto", **kwargs
+    ):
+        """Configure training and generation.
+
+        Args:
+            optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
+            loss: a loss; by default `SequenceCrossentropy(label_smoothing=0.1)`.
+            weighted_metrics: metrics of the logits; by default none. Without any, training with
+                `SequenceCrossentropy` makes no logits, see `NextTokenTraining`.
+            sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
+                `keras_hub.samplers`; by default `BeamSearch(width=5, max_source_ratio=3.0)`.
+            **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
+        """
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
+        if loss == "auto":
+            loss = SequenceCrossentropy(label_smoothing=0.1)
+        sampler = default_search() if sampler == "auto" else sampler
+        kwargs["weighted_metrics"] = list(weighted_metrics)
+        super().compile(optimizer, loss, sampler=sampler, **kwargs)
+
+    def generate_step(self, inputs, stop_token_ids=None):
+        """Generate for one batch of tensors: what `generate` runs.
+
+        Sources that are all padding, as `generate_preprocess` makes of blank ones, give nothing but
+        their prompt.
+
+        Args:
+            inputs: what the preprocessor's `generate_preprocess` returned.
+            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end (not
+                with our strategies).
+
+        Returns:
+            A dict of `decoder_token_ids` and `decoder_padding_mask`, `(batch, length)`.
+        """
+        state = self.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
+        ids, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
+        if self.has_strategy:
+            step, state, memory = self.for_search(state)
+            lengths = tf.reduce_sum(tf.cast(inputs["encoder_padding_mask"], tf.int32), axis=-1)
+            options = {"source_lengths": lengths, "memory": memory}
+            if self.sampler.needs_alignment:
+                options["alignment"] = self.alignment
+            found = self.generate_by_strategy(step, state, ids, mask, stop_token_ids, **options)
+        else:
+            found = self.generate_by_sampler(self.decoder.step, state, ids, mask, stop_token_ids)
+        has_source = tf.reduce_any(tf.cast(inputs["encoder_padding_mask"], tf.bool), axis=-1)
+        written = tf.where(has_source[:, tf.newaxis], found[1], tf.cast(mask, tf.bool))
+        return {"decoder_token_ids": found[0], "decoder_padding_mask": written}
+
+    def get_config(self):
+        """Return every constructor argument."""
+        return {**super().get_config(), "tie_softmax": self.tie_softmax}

@@ -1,0 +1,170 @@
+"""Words to the inputs of a tagger, and names of tags to ids."""
+
+import keras
+import keras_hub
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_batch, check_integer
+from keras_seqzoo.models.common.labels import LabelNames
+from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
+from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
+from keras_seqzoo.tokenizers.packing import longest, masked_rows, refuse_packing
+from keras_seqzoo.tokenizers.words import split_words
+
+PIECE_TOKENIZER_FILE = "piece_tokenizer.json"
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
+    """Numbers the words of sentences and the pieces of each word.
+
+    A sentence is a row of words, or a string that is split as the tokenizer splits text: at white
+    space, and with `split_punctuation` around each mark. Words are brought into the tokenizer's
+    normal form to be looked up; pieces are those of the word as it stands.
+
+    Args:
+        tokenizer: a `WordTokenizer`.
+        piece_tokenizer: a `CharacterTokenizer`, or a subword tokenizer for words by their subwords,
+            made with `config_file="piece_tokenizer.json"`; or `None` to read no pieces.
+        labels: list of strings, the names of the tags in the order of their ids.
+        word_length: int, the most pieces of a word; of longer ones the rest is cut off.
+        **kwargs: arguments of `keras.layers.Layer`.
+
+    Call arguments:
+        x: string tensor `(batch,)` or list of strings, or ragged string tensor `(batch, None)` of
+            words.
+        y: tags: strings `(batch,)` with spaces between them, or a ragged tensor `(batch, None)` of
+            strings or ids.
+        sample_weight: weights of sentences, `(batch,)` or `(batch, 1)`.
+
+    Returns:
+        A dict of `token_ids`, int32 `(batch, words)`, `padding_mask`, bool, and `piece_ids`, int32
+        `(batch, words, pieces)`; with `y` a tuple of it and the ids of the tags, int32
+        `(batch, words)`, -1 at padding; with `sample_weight` that too, float32 `(batch,)`.
+
+    Raises:
+        ValueError: if the tokenizers do not go together, add tokens or have a length of their own,
+            or an argument is out of its range.
+        tf.errors.InvalidArgumentError: if a tag is not among `labels`, or a sentence has not as
+            many tags as words.
+
+    Example:
+    >>> words = WordTokenizer.train(["the cat sat"])
+    >>> preprocessor = RecurrentTaggerPreprocessor(words, labels=["D", "N", "V"])
+    >>> x, y = preprocessor(["the cat", "sat"], ["D N", "V"])
+    >>> x["token_ids"].numpy().tolist(), y.numpy().tolist()
+    ([[7, 5], [6, 0]], [[0, 1], [2, -1]])
+    """
+
+    backbone_cls = RecurrentTaggerBackbone
+    tokenizer_cls = TextTokenizer
+
+    def __init__(self, tokenizer, piece_tokenizer=None, labels=None, word_length=20, **kwargs):
+        if not isinstance(tokenizer, WordTokenizer):
+            raise ValueError(f"`tokenizer` must be a WordTokenizer, got {tokenizer!r}.")
+        if piece_tokenizer is not None and piece_tokenizer.config_file != PIECE_TOKENIZER_FILE:
+            raise ValueError(
+                "`piece_tokenizer` must be made with `config_file` "
+                f"{PIECE_TOKENIZER_FILE!r}, to be saved beside the other, has "
+                f"{piece_tokenizer.config_file!r}."
+            )
+        refuse_packing("tokenizer", tokenizer, "words and tags are as many")
+        if piece_tokenizer is not None:
+            refuse_packing("piece_tokenizer", piece_tokenizer, "`word_length` cuts")
+        if labels is None:
+            raise ValueError("`labels` must be given.")
+        super().__init__(**kwargs)
+        self.tokenizer = tokenizer
+        self.piece_tokenizer = piece_tokenizer
+        self._label_names = LabelNames(labels)
+        self.word_length = check_integer("word_length", word_length, minimum=1)
+
+    @property
+    def labels(self):
+        """The names of the tags, a list."""
+        return self._label_names.names
+
+    def build(self, input_shape):
+        """Nothing to build."""
+        self.built = True
+
+    def words_of(self, sentences):
+        """Gives the words of sentences, see the class: ragged strings `(batch, None)`."""
+        if isinstance(sentences, tf.RaggedTensor):
+            return sentences
+        sentences = check_batch("x", tf.convert_to_tensor(sentences, tf.string))
+        return split_words(sentences, self.tokenizer.split_punctuation)
+
+    def inputs_of(self, words):
+        """Numbers ragged words `(batch, None)`: the dict of inputs."""
+        pad = self.tokenizer.pad_token_id
+        ids, mask = masked_rows(self.tokenizer.word_ids(words), pad)
+        inputs = {"token_ids": ids, "padding_mask": mask}
+        if self.piece_tokenizer is not None:
+            pieces = self.piece_tokenizer(words.values)[:, : self.word_length]  # (words, None)
+            width = tf.shape(mask, pieces.row_splits.dtype)[1]
+            shape = tf.stack([-1, width, longest(pieces.row_lengths())])
+            inputs["piece_ids"] = words.with_values(pieces).to_tensor(pad, shape=shape)
+        return inputs
+
+    def label_ids(self, tags, lengths):
+        """Turns tags into ids `(batch, words)`, -1 at padding; `lengths` are those of the words."""
+        if not isinstance(tags, tf.RaggedTensor):
+            tags = tf.strings.split(tf.convert_to_tensor(tags, tf.string))
+        wrong = tf.where(tags.row_lengths() != lengths)[:, 0]
+        need = ["`y` must have a tag for each word; not so in the rows", wrong]
+        with tf.control_dependencies([tf.debugging.Assert(tf.size(wrong) == 0, need)]):
+            ids = self._label_names.ids(tags.values)
+        return masked_rows(tags.with_values(ids), -1)[0]
+
+    def call(self, x, y=None, sample_weight=None):
+        """Number words and tags; see the class."""
+        words = self.words_of(x)
+        if y is not None:
+            y = self.label_ids(y, words.row_lengths())
+        if sample_weight is not None:
+            sample_weight = sentence_weights(sample_weight)
+        return keras.utils.pack_x_y_sample_weight(self.inputs_of(words), y, sample_weight)
+
+    def get_config(self):
+        """Return every constructor argument."""
+        pieces = self.piece_tokenizer
+        return {
+            **super().get_config(),
+            "piece_tokenizer": None
+            if pieces is None
+            else keras.saving.serialize_keras_object(pieces),
+            "labels": self.labels,
+            "word_length": self.word_length,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        """Make the preprocessor from its configuration."""
+        config = dict(config)
+        if isinstance(config.get("piece_tokenizer"), dict):
+            config["piece_tokenizer"] = keras.saving.deserialize_keras_object(
+                config["piece_tokenizer"]
+            )
+        return super().from_config(config)
+
+
+def sentence_weights(weights):
+    """Gives weights of sentences, float32 `(batch,)`.
+
+    Args:
+        weights: numbers `(batch,)` or `(batch, 1)`. A tensor of unknown rank stays as it is: in
+            graph `fit` forgets the shape of what the preprocessor gave.
+
+    Raises:
+        ValueError: if they have another shape.
+    """
+    weights = tf.cast(weights, tf.float32)
+    if weights.shape.rank == 2 and weights.shape[1] == 1:
+        return weights[:, 0]
+    if weights.shape.rank not in (None, 1):
+        raise ValueError(
+            "`sample_weight` must be weights of sentences, (batch,) or (batch, 1), got the shape "
+            f"{weights.shape}."
+        )
+    return weights

@@ -1,0 +1,274 @@
+"""What a training run needs to go on where it stopped, in files."""
+
+import contextlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from keras_seqzoo.data.output_files import LITTER, replacing, reserve, writing_into
+from keras_seqzoo.models.common.low_rank_adaptation import adapted_layers
+from keras_seqzoo.training.lock import RunLock
+from keras_seqzoo.zoo.saving import weights_size
+
+FOLDER = "training"
+FILE = "run.json"
+LOCK = "run.lock"
+LAST = "last"
+
+
+class RunState:
+    """Saves and restores a run: model, optimizer, dropout's seeds, average and position.
+
+    Low-rank updates (`enable_lora`) are kept beside the weights that they belong to.
+
+    The state lies in the folder `training` of the run's folder. There, `run.json` names the
+    position and the files that belong to it, and is replaced last and in one go, so that a run
+    that is killed while it saves resumes from the state before.
+
+    Args:
+        directory: folder of the run.
+
+    Attributes:
+        epoch: int, epochs that are finished and evaluated.
+        step: int, steps done in the epoch under way.
+        best: float or `None`, the best validation score so far.
+        history: list of dicts, one for each evaluated epoch.
+        finished: bool, whether the run is over; it then has no weights to go on from.
+        lock: a `RunLock`, held while the run is `under_way`.
+        last: path of the preset with the weights of the last evaluated epoch.
+
+    Raises:
+        ValueError: if there is a `run.json` that cannot be read.
+    """
+
+    def __init__(self, directory):
+        self.directory = Path(directory)
+        self.folder = self.directory / FOLDER
+        self.last = self.folder / LAST
+        self.lock = RunLock(self.folder / LOCK)
+        self.epoch = 0
+        self.step = 0
+        self.best = None
+        self.history = []
+        self.finished = False
+        self._options = None
+        self._seeds = []
+        self._files = []
+        if self.exists:
+            self._read()
+
+    @property
+    def exists(self):
+        """Whether a run was begun in this folder."""
+        return (self.folder / FILE).is_file()
+
+    @property
+    def best_epoch(self):
+        """The figures of the epoch whose weights are the preset, a dict, or `None`."""
+        return next((epoch for epoch in reversed(self.history) if epoch["improved"]), None)
+
+    def check(self, options=None):
+        """Make sure that a run can begin, or go on, in this folder. Nothing is written.
+
+        Args:
+            options: dict of what the run is started with, or `None` to look at the folder alone.
+
+        Raises:
+            NotADirectoryError: if the folder is a file, or lies in one.
+            PermissionError: if it cannot be written to.
+            FileExistsError: if it holds something else than a run.
+            BlockingIOError: if another process goes on with the run.
+            ValueError: if it holds a run that was begun with other options; the message names
+                those that differ.
+        """
+        parents = (self.directory, *self.directory.absolute().parents)
+        existing = next(path for path in parents if path.exists())
+        if not existing.is_dir():
+            raise NotADirectoryError(f"a folder is needed, but this is a file: {existing}")
+        if not os.access(existing, os.W_OK):
+            raise PermissionError(f"no permission to write into the folder: {existing}")
+        self.lock.check()
+        if not self.exists:
+            if self._holds_other_files():
+                raise FileExistsError(
+                    f"the folder {self.directory} is not empty and holds no training run; "
+                    "a new or empty folder is needed"
+                )
+        elif options is not None:
+            self._check_options(_as_json(options))
+
+    def begin(self, options):
+        """Check the folder (see `check`) and mark it as this run's, if the run is new.
+
+        Else read it, as another process may have gone on with it.
+        """
+        if self.exists:
+            self._read()
+        self.check(options)
+        if not self.exists:
+            self._options = _as_json(options)
+            self._write()
+
+    @contextlib.contextmanager
+    def under_way(self, options):
+        """Begin the run, or go on with it, and hold its lock within a `with` block.
+
+        Where the run cannot begin, nothing is left behind.
+
+        Args:
+            options: see `check`.
+
+        Raises:
+            OSError: if the disk is full; and see `check`.
+        """
+        with contextlib.ExitStack() as stack:
+            with writing_into(self.folder):
+                stack.enter_context(self.lock)
+                try:
+                    self.begin(options)
+                except BaseException:
+                    if not self.exists:
+                        self.lock.remove()
+                    raise
+            yield
+
+    def save(self, model, parts):
+        """Write the state after the last whole step.
+
+        Args:
+            model: the compiled model; its optimizer is saved with it.
+            parts: dict from names to what has a state besides: `get_state` gives a dict of arrays.
+        """
+        parts = _with_updates(model, parts)
+        name = f"epoch-{self.epoch}-step-{self.step}"
+        files = [f"{name}.weights.h5", *(f"{name}.{part}.npz" for part in parts)]
+        with self._replacing(files[0]) as path:
+            reserve(path.parent, weights_size(model))
+            model.save_weights(path)
+        for file, part in zip(files[1:], parts.values(), strict=True):
+            with self._replacing(file) as path:
+                np.savez(path, **part.get_state())
+        self._seeds = [seed.numpy().tolist() for seed in _seeds(model)]
+        self._write(files)
+
+    def restore(self, model, parts):
+        """Set a compiled model, its optimizer and the parts to what was saved.
+
+        Args:
+            model: the compiled model.
+            parts: those of `save`; `set_state` takes the dict of arrays and the model.
+        """
+        if not self._files:  # interrupted before the first step
+            return
+        parts = _with_updates(model, parts)
+        weights, *files = self._files
+        model.optimizer.build(model.trainable_variables)
+        model.load_weights(self.folder / weights)
+        for file, part in zip(files, parts.values(), strict=True):
+            with np.load(self.folder / file) as arrays:
+                part.set_state(dict(arrays), model)
+        for variable, seed in zip(_seeds(model), self._seeds, strict=True):
+            variable.assign(np.array(seed, variable.dtype))
+
+    def finish(self):
+        """Mark the run as over and remove the lock, and the weights that it would go on from."""
+        self.finished = True
+        self._seeds = []
+        self._write()
+        self.lock.remove()
+
+    def _holds_other_files(self):
+        """Whether the folder has more in it than litter and the lock of a run not begun."""
+        own = self.folder, self.lock.path
+        return self.directory.is_dir() and any(
+            path not in own and path.name not in LITTER for path in self.directory.rglob("*")
+        )
+
+    def _check_options(self, options):
+        names = sorted({*options, *self._options})
+        differing = [name for name in names if options.get(name) != self._options.get(name)]
+        if differing:
+            differences = "; ".join(
+                f"`{name}` was {_short(self._options.get(name))}, got {_short(options.get(name))}"
+                for name in differing
+            )
+            raise ValueError(
+                f"the run in {self.directory} was begun with other options: {differences}. Give "
+                "the same to go on with it, or another folder for a new run"
+            )
+
+    def _read(self):
+        try:
+            contents = json.loads((self.folder / FILE).read_text(encoding="utf-8"))
+            self.epoch, self.step = contents["epoch"], contents["step"]
+            self.best, self.history = contents["best"], contents["history"]
+            self.finished = contents["finished"]
+            self._options = contents["options"]
+            self._seeds, self._files = contents["seeds"], contents["files"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{self.folder / FILE} is damaged and the run cannot go on: {error!r}"
+            ) from error
+
+    def _write(self, files=()):
+        """Replace `run.json`, then remove the files that only the old one named."""
+        contents = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "best": self.best,
+            "history": self.history,
+            "finished": self.finished,
+            "options": self._options,
+            "seeds": self._seeds,
+            "files": list(files),
+        }
+        with self._replacing(FILE) as path:
+            path.write_text(json.dumps(contents, indent=1), encoding="utf-8")
+        for file in set(self._files) - set(files):
+            with contextlib.suppress(OSError):
+                (self.folder / file).unlink()
+        self._files = list(files)
+
+    @contextlib.contextmanager
+    def _replacing(self, name):
+        """Give a path to write to that takes the place of the file `name` when it is whole."""
+        with writing_into(self.folder), replacing(self.folder / name) as path:
+            yield path
+
+
+class _UpdatedLayers:
+    """The weights of layers with low-rank updates, one by one: Keras saves their sums."""
+
+    def __init__(self, layers):
+        self._weights = [weight for layer in layers for weight in layer.weights]
+
+    def get_state(self):
+        return {str(index): np.array(weight) for index, weight in enumerate(self._weights)}
+
+    def set_state(self, state, model):
+        for index, weight in enumerate(self._weights):
+            weight.assign(state[str(index)])
+
+
+def _with_updates(model, parts):
+    """Add the layers with low-rank updates, where there are any, to the parts of a state."""
+    layers = adapted_layers(model)
+    return {**parts, "updates": _UpdatedLayers(layers)} if layers else parts
+
+
+def _seeds(model):
+    """Return the states of a model's random generators, which Keras does not save."""
+    weights = {id(weight) for weight in model.weights}
+    return [variable for variable in model.variables if id(variable) not in weights]
+
+
+def _as_json(options):
+    """Return options as they come back from a file, tuples as lists for one."""
+    return json.loads(json.dumps(options))
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."

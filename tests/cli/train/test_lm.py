@@ -1,0 +1,226 @@
+import inspect
+import typing
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.cli.train.lm import train_lm
+from keras_seqzoo.layers.large_softmax import SampledSoftmax
+from keras_seqzoo.models import (
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+)
+from keras_seqzoo.tokenizers import CharacterTokenizer
+from keras_seqzoo.training import LanguageModelTraining
+from keras_seqzoo.training.language_model import SOFTMAXES
+
+TEXT = "the cat sat\na dog ran\nthe dog sat on the cat\n\na cat\n" * 4
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, text in (("train", TEXT), ("valid", "the cat ran\n")):
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    return ("--train", tmp_path / "train.txt", "--valid", tmp_path / "valid.txt")
+
+
+TINY = ("--units", 4, "--embedding-dim", 3, "--epochs", 2, "--batch-size", 3, "--length", 5)
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    """A preset for the commands that take one."""
+    from keras_seqzoo.training import make_language_model
+    from keras_seqzoo.zoo import save_preset
+
+    folder = tmp_path_factory.mktemp("presets") / "lm"
+    model = make_language_model(TEXT.splitlines(), units=4, embedding_dim=3)
+    return save_preset(model, folder, dtype="float32")
+
+
+def test_train(seqzoo, files, tmp_path):
+    out = tmp_path / "lm"
+    result = seqzoo("train", "lm", *files, *TINY, "--out", out, "--description", "Of cats.")
+    assert (result.status, result.output) == (0, "")
+    batches, *epochs, last = result.errors.splitlines()
+    assert batches == "6 batches an epoch"
+    assert [line.split("  ")[0] for line in epochs] == ["epoch 1", "epoch 2"]
+    assert "finished: 2 epochs, best validation perplexity" in last
+    again = seqzoo("train", "lm", *files, *TINY, "--out", out)
+    assert again.status == 0 and again.errors.splitlines() == [last]
+    refused = seqzoo("train", "lm", *files, *TINY, "--out", out, "--units", 5)
+    assert refused.status == 2 and "--units was 4, got 5" in refused.errors
+    assert RecurrentLanguageModel.from_preset(str(out)).backbone.units == 4
+
+
+def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
+    made = []
+
+    def run(self, *arguments, **options):
+        made.append(self)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(LanguageModelTraining, "run", run)
+    options = {
+        "cell": "gru",
+        "layers": 2,
+        "last-units": 3,
+        "dropout": 0.1,
+        "input-dropout": 0.2,
+        "output-dropout": 0.4,
+        "word-dropout": 0.15,
+        "recurrent-dropout": 0.25,
+        "zoneout": 0.05,
+        "weight-drop": 0.35,
+        "optimizer": "momentum",
+        "learning-rate": 0.7,
+        "weight-decay": 1e-3,
+        "average": 0.5,
+        "schedule": "plateau",
+        "patience": 4,
+        "decay": 0.3,
+        "clipnorm": 0.7,
+        "vocabulary-size": 8,
+    }
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    flags += ["--residual", "--untied", "--variational", "--sentences", "--mixed-bfloat16"]
+    flags += ["--scale-embedding"]
+    result = seqzoo("train", "lm", *files, *TINY, *flags, "--out", tmp_path / "new")
+    assert "enough" in result.errors
+    [training] = made
+    config = training.model.backbone.get_config()
+    for name in ("cell", "dropout", "input-dropout", "output-dropout", "word-dropout", "zoneout"):
+        assert config[name.replace("-", "_")] == options[name]
+    assert config["recurrent_dropout"] == 0.25 and config["weight_drop"] == 0.35
+    assert (config["num_layers"], config["last_units"]) == (2, 3)
+    assert config["scale_embedding"]
+    assert config["residual"] and config["variational"] and not training.model.tie_softmax
+    assert training.model.backbone.dtype_policy.name == "mixed_bfloat16"
+    assert training.model.tokenizer.vocabulary_size() == 8
+    assert (training.optimizer, training.schedule, training.patience) == ("momentum", "plateau", 4)
+    assert (training.decay, training.clipnorm, training.carry) == (0.3, 0.7, False)
+    assert (training.learning_rate, training.weight_decay) == (0.7, 1e-3)
+    assert (training.average.momentum, training.length, training.batch_size) == (0.5, 5, 3)
+
+
+def test_a_run_goes_on_from_a_preset(seqzoo, files, preset, tmp_path):
+    small = ("--epochs", 1, "--batch-size", 3, "--length", 5, "--learning-rate", 0)
+    out = tmp_path / "new"
+    result = seqzoo("train", "lm", *files, *small, "--start", preset, "--out", out)
+    assert result.status == 0, result.errors
+    expected, found = (RecurrentLanguageModel.from_preset(str(path)) for path in (preset, out))
+    for one, other in zip(expected.get_weights(), found.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)
+    for option in (("--units", 512), ("--vocabulary-size", 9), ("--untied",)):
+        result = seqzoo("train", "lm", *files, *option, "--start", preset, "--out", tmp_path / "x")
+        assert result.status == 2 and f"{option[0]} cannot be given with --start" in result.errors
+    result = seqzoo("train", "lm", *files, "--start", "none", "--out", tmp_path / "x")
+    assert result.status == 2 and "There is no preset 'none'" in result.errors
+    assert not (tmp_path / "x").exists()
+
+
+def test_options_of_texts_and_softmax_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
+    made = []
+
+    def run(self, train, valid, **options):
+        made.append((self, train))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(LanguageModelTraining, "run", run)
+    flags = ("--softmax", "sampled", "--samples", 7, "--minimum-count", 5, "--paragraphs")
+    result = seqzoo("train", "lm", *files, *TINY, *flags, "--out", tmp_path / "new")
+    assert "enough" in result.errors
+    [(training, texts)] = made
+    assert len(texts) == 5 and texts[0] == "the cat sat\na dog ran\nthe dog sat on the cat"
+    layer = training.model.output_layer
+    assert type(layer) is SampledSoftmax and layer.samples == 7
+    assert sorted(training.model.tokenizer.words) == ["a", "cat", "dog", "sat", "the"]
+
+
+def test_the_softmaxes_of_the_command_are_those_that_are_made():
+    kinds = inspect.signature(train_lm).parameters["softmax"].annotation
+    assert typing.get_args(typing.get_args(kinds)[0]) == SOFTMAXES
+
+
+def test_score(seqzoo, preset):
+    text = "the cat\n\na bird\n"
+    model = RecurrentLanguageModel.from_preset(str(preset))
+    expected = model.score(text.splitlines())
+    result = seqzoo("score", "--preset", preset, stdin=text.encode())
+    rows = [line.split("\t") for line in result.output.splitlines()]
+    assert [int(tokens) for _, tokens in rows] == [3, 1, 3]
+    for (score, _), (own, _) in zip(rows, expected, strict=True):
+        assert float(score) == pytest.approx(own, abs=1e-3)
+    assert "of 7 tokens" in result.errors and "1 of them unknown" in result.errors
+    running = seqzoo("score", "--preset", preset, "--running-text", stdin=text.encode())
+    assert running.output.splitlines()[0] == result.output.splitlines()[0]
+    assert running.output != result.output
+
+
+def test_generate(seqzoo, preset):
+    result = seqzoo("generate", "--preset", preset, "--samples", 3, "--seed", 1, "the", "a dog")
+    lines = result.output.splitlines()
+    assert [line.startswith("the") for line in lines] == [True] * 3 + [False] * 3
+    assert all(line.startswith("a dog") for line in lines[3:])
+    assert not any("[UNK]" in line for line in lines)
+
+
+def test_generate_paragraphs(seqzoo, tmp_path):
+    tokenizer = CharacterTokenizer("ab\n")
+    backbone = RecurrentBackbone(tokenizer.vocabulary_size(), embedding_dim=4, units=4)
+    preprocessor = RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=16)
+    RecurrentLanguageModel(backbone, preprocessor).save_to_preset(str(tmp_path))
+    arguments = ("generate", "--preset", tmp_path, "--seed", 1, "--samples", 20, "a")
+    lines = seqzoo(*arguments).output.split("\n")
+    assert len(lines) == 21
+    paragraphs = seqzoo(*arguments, "--paragraphs").output
+    assert [text.replace("\n", " ") for text in _texts_of(paragraphs, lines)] == lines[:-1]
+
+
+def _texts_of(output, lines):
+    """Takes texts of known lengths, each with a blank line after it."""
+    for line in lines[:-1]:
+        yield output[: len(line)]
+        assert output[len(line) : len(line) + 2] == "\n\n"
+        output = output[len(line) + 2 :]
+
+
+def test_export(seqzoo, preset, tmp_path):
+    result = seqzoo("export", "--preset", preset, "--out", tmp_path / "served", "--n-best", 2)
+    assert result.status == 0 and result.output == f"{tmp_path / 'served' / '1'}\n"
+    served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"]
+    assert served(text=tf.constant(["the"]))["generated"].shape == (1, 2)
+    refused = seqzoo("export", "--preset", preset, "--out", tmp_path / "other", "--beam", 3)
+    assert refused.status == 2 and "--beam goes with a preset that translates" in refused.errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("train", "lm", "--train", "a", "--valid", "a", "--out", "b", "--decay", 0.5),
+            "--decay goes with --schedule plateau",
+        ),
+        (
+            ("train", "lm", "--train", "a", "--valid", "a", "--out", "b", "--untied")
+            + ("--softmax", "nce"),
+            "--untied goes with --softmax full",
+        ),
+        (("train", "lm", "--train", "none", "--valid", "v", "--out", "new"), "no such file: none"),
+        (("train", "lm", "--dropout", 1.0, "--train", "t", "--valid", "v", "--out", "n"), "0<=x<1"),
+        (("score", "--preset", "none"), "There is no preset 'none'"),
+        (("generate", "--preset", "gru_plain", "a"), "--preset must be a language model"),
+        (
+            ("score", "--preset", "gru_plain", "--running-text"),
+            "goes with a language model",
+        ),
+    ],
+)
+def test_bad_input(seqzoo, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    result = seqzoo(*arguments)
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert message in line

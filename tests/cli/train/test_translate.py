@@ -1,0 +1,256 @@
+import json
+import os
+import signal
+
+import pytest
+
+from keras_seqzoo.cli.train import translate as command
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.training import RunState, TranslationTraining
+from tests.cli.processes import run_python
+from tests.cli.training_files import arguments, write_files
+from tests.training.interrupts import assert_equal
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("texts"))
+
+
+def interrupt(*arguments, **options):
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+# A process of its own that stops in its second epoch.
+INTERRUPTED = """
+from keras_seqzoo import cli
+from keras_seqzoo.cli.train import options as train_options
+from tests.cli.training_files import InterruptedAt
+train_options.TrainingProgress = InterruptedAt(step=4)
+cli.main()
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_path, monkeypatch):
+    whole = seqzoo(*arguments(files, tmp_path / "whole"))
+    assert (whole.status, whole.output) == (0, "")
+    shapes, *epochs, last = (
+        line for line in whole.errors.splitlines() if not line.startswith("BLEU is 0")
+    )
+    assert shapes == "3 batches an epoch, of 1 shapes: each is compiled once"
+    assert [line.split("  ")[0] for line in epochs] == ["epoch 1", "epoch 2"]
+    for line in epochs:
+        figures = [part.split()[0] for part in line.split("  ")]
+        assert figures[:6] == ["epoch", "loss", "seconds", "val_loss", "bleu", "chrf"]
+    assert "(best so far, saved)" in epochs[0]
+    assert "finished: 2 epochs, best validation chrf" in last
+
+    out = tmp_path / "parts"
+    stopped = run_python(INTERRUPTED, *arguments(files, out))
+    assert (stopped.returncode, stopped.stdout) == (130, "")
+    assert stopped.stderr.splitlines()[-1] == (
+        "stopped in epoch 2 after step 1; the same command goes on from there"
+    )
+
+    # Other options or other text cannot go on with it, nor can it go on twice at a time.
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    other = tmp_path / "other"
+    other.write_text("x\n" * 4, encoding="utf-8")
+    for change, message in [
+        ({"epochs": 3}, "--epochs was 2, got 3"),
+        ({"attention": "dot"}, "--attention was 'general', got 'dot'"),
+        ({"context": "every_step"}, "--context was 'initial', got 'every_step'"),
+        ({"measure": "loss"}, "--measure was 'chrf', got 'loss'"),
+        ({"valid_target": other}, "--valid-target was '4 lines, sha256"),
+    ]:
+        refused = seqzoo(*arguments(files, out, **change))
+        assert (refused.status, refused.output) == (2, "")
+        [line] = refused.errors.splitlines()
+        assert message in line and line.count(", got ") == 1
+    assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with RunState(out).lock:
+        refused = seqzoo(*arguments(files, out, source="none"))  # before files are read
+    assert (refused.status, refused.output) == (2, "")
+    [line] = refused.errors.splitlines()
+    assert line.startswith(f"seqzoo: error: another run goes on here: process {os.getpid()} on ")
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "_make_model", interrupt)
+        early = seqzoo(*arguments(files, out))
+    assert early == (
+        130,
+        "",
+        "interrupted before training went on; the run stays in epoch 2 after step 1, and the same "
+        "command goes on from there\n",
+    )
+
+    resumed = seqzoo(*arguments(files, out, description="Other words."))
+    assert resumed.status == 0
+    assert "resumed at epoch 2 after step 1" in resumed.errors
+    assert resumed.errors.splitlines()[-1] == last.replace("whole", "parts")
+    for preset in ("", "training/last"):
+        models = [
+            RecurrentSeq2SeqLM.from_preset(str(tmp_path / name / preset))
+            for name in ("whole", "parts")
+        ]
+        assert_equal(*(model.get_weights() for model in models))
+    metadata = json.loads((out / "metadata.json").read_text(encoding="utf-8"))
+    assert (metadata["training"]["measure"], metadata["training"]["bleu_tokenizer"]) == (
+        "chrf",
+        "13a",
+    )
+
+    again = seqzoo(*arguments(files, out))
+    assert again.status == 0 and again.errors.splitlines() == resumed.errors.splitlines()[-1:]
+    assert seqzoo("translate", "--preset", out / "training" / "last", "a dog").status == 0
+
+
+def test_an_interrupt_before_training_loses_nothing(seqzoo, files, tmp_path, monkeypatch):
+    said = (
+        "interrupted before training began: there was nothing to keep, and nothing is lost; give "
+        "the same command again\n"
+    )
+    made = []
+    for name in ("read_parallel", "_make_model"):
+        with monkeypatch.context() as patch:
+            patch.setattr(command, name, interrupt)
+            assert seqzoo(*arguments(files, tmp_path / "new")) == (130, "", said)
+        assert not (tmp_path / "new").exists()
+    with monkeypatch.context() as patch:  # when the folder is this run's already
+        patch.setattr(RunState, "restore", interrupt)
+        assert seqzoo(*arguments(files, tmp_path / "new")) == (130, "", said)
+    with monkeypatch.context() as patch:
+        patch.setattr(TranslationTraining, "run", lambda training, *_, **__: made.append(training))
+        seqzoo(*arguments(files, tmp_path / "new"))
+    assert made  # the same command goes as far as before
+
+
+def test_a_second_interrupt_ends_the_run_within_a_step(seqzoo, files, tmp_path, monkeypatch):
+    def run(training, *arguments, callbacks, **options):
+        callbacks[0].set_params({"steps": 3})
+        callbacks[0].on_train_begin()
+        interrupt()
+
+    monkeypatch.setattr(TranslationTraining, "run", run)
+    result = seqzoo(*arguments(files, tmp_path / "new"))
+    assert (result.status, result.output) == (130, "")
+    assert result.errors == (
+        "stopped within a step; the same command goes on from where the run was last saved\n"
+    )
+
+
+def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
+    made = []
+
+    def stop(model, *arguments, **options):
+        made.append((model, options))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(command, "TranslationTraining", stop)
+    changes = {"attention": "none", "context": "every_step", "cell": "lstm", "decoder_layers": 2}
+    flags = ("--untied", "--residual", "--separate-vocabularies", "--mixed-bfloat16")
+    flags += ("--measure", "loss", "--bleu-tokenizer", "char")
+    result = seqzoo(*arguments(files, tmp_path / "new", vocabulary_size=266, **changes), *flags)
+    assert "enough" in result.errors
+    seqzoo(*arguments(files, tmp_path / "new"), "--no-scaled-attention", "--input-feeding")
+    (plain, options), (attentive, _) = made
+    config = plain.backbone.get_config()
+    for name, value in {**changes, "attention": None, "residual": True, "dropout": 0.3}.items():
+        assert config[name] == value
+    assert not config["share_embeddings"] and not plain.tie_softmax
+    assert plain.backbone.dtype_policy.name == "mixed_bfloat16"
+    assert options["boundaries"] == (8,) and options["batch_size"] == 8
+    assert (options["measure"], options["bleu_tokenizer"]) == ("loss", "char")
+    config = attentive.backbone.get_config()
+    assert (config["attention"], config["attention_units"]) == ("general", 4)
+    assert config["input_feeding"] and not config["scaled_attention"]
+    assert not (tmp_path / "new").exists()
+
+
+def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, monkeypatch):
+    seen = {}
+
+    def stop(source, target, options):
+        seen.update(options)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(command, "_make_model", stop)
+    paths = [part for name, file in files.items() for part in (f"--{name.replace('_', '-')}", file)]
+    seqzoo("train", "translate", *paths, "--out", tmp_path / "new")
+    expected = {
+        "tokenizer": "bpe",
+        "vocabulary_size": None,
+        "separate_vocabularies": False,
+        "cell": "gru",
+        "embedding_dim": 256,
+        "encoder_units": 256,
+        "decoder_units": 512,
+        "attention": "general",
+        "attention_units": 256,
+        "scaled_attention": True,
+        "dropout": 0.3,
+        "label_smoothing": 0.1,
+        "batch_size": 64,
+        "learning_rate": 2e-3,
+        "warmup_steps": 400,
+        "epochs": 30,
+        "average": 0.999,
+        "max_length": 64,
+        "measure": "chrf",
+        "bleu_tokenizer": "13a",
+    }
+    assert {name: seen[name] for name in expected} == expected
+    assert command._boundaries(64) == (8, 12, 16, 20, 24, 32, 48, 64)
+    assert command._boundaries(10) == (8, 10)
+
+
+BAD = {
+    "missing file": ({"source": "{folder}/no"}, "no such file: {folder}/no"),
+    "folder as file": ({"valid_source": "{folder}"}, "a file is needed, but this is a folder"),
+    "unequal lengths": ({"source": "{short}"}, "{short} has 1 and"),
+    "unequal validation": ({"valid_target": "{short}"}, "{short} has 1"),
+    "not UTF-8": ({"target": "{latin}"}, "{latin}, line 1: not UTF-8"),
+    "no text": ({"source": "{empty}", "target": "{empty}"}, "{empty} is empty"),
+    "no validation text": (
+        {"valid_source": "{empty}", "valid_target": "{empty}"},
+        "{empty} must have sentences and as many translations",
+    ),
+    "out is a file": ({"out": "{short}"}, "this is a file: {short}"),
+    "out is below a file": ({"out": "{short}/x"}, "{short}"),
+    "out is full": ({"out": "{folder}"}, "{folder} is not empty and holds no training run"),
+    "vocabulary": ({"vocabulary_size": 100}, "--vocabulary-size must be above 261"),
+    "large vocabulary": ({"vocabulary_size": 90000}, "--vocabulary-size must be at most"),
+    "units": ({"decoder_units": 0}, "'--decoder-units'"),
+    "dropout": ({"dropout": 1.0}, "'--dropout'"),
+    "dropout nan": ({"dropout": "nan"}, "'--dropout'"),
+    "average": ({"average": 1.0}, "'--average'"),
+    "label smoothing": ({"label_smoothing": 1.5}, "'--label-smoothing'"),
+    "rate": ({"learning_rate": "nan"}, "'--learning-rate'"),
+    "decay": ({"weight_decay": "inf"}, "'--weight-decay'"),
+    "cell": ({"cell": "transformer"}, "'--cell'"),
+    "measure": ({"measure": "meteor"}, "'--measure'"),
+    "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "'--bleu-tokenizer'"),
+    "options that do not go together": ({"context": "every_step"}, "context"),
+    "pairs too long": (
+        {"max_length": 2},
+        "of at most 2 tokens a side (by the last of --max-length ",
+    ),
+}
+
+
+@pytest.mark.parametrize("changes, message", BAD.values(), ids=BAD)
+def test_bad_input(seqzoo, files, tmp_path, changes, message):
+    contents = {"short": b"a\n", "latin": b"caf\xe9\n", "empty": b""}
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    places = {"folder": folder, **{name: folder / name for name in contents}}
+    changes = {name: str(value).format(**places) for name, value in changes.items()}
+    out = changes.pop("out", tmp_path / "new")
+    result = seqzoo(*arguments(files, out, **changes))
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert line.startswith("seqzoo: error: ") and message.format(**places) in line
+    assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["folder", *contents])
+    assert {name: (folder / name).read_bytes() for name in contents} == contents

@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.layers import VocabularyProjection
+from keras_seqzoo.layers.large_softmax import (
+    ClassFactoredSoftmax,
+    HierarchicalSoftmax,
+    SampledSoftmax,
+)
+from keras_seqzoo.models.common.next_token_training import label_log_probabilities
+
+LAYERS = {
+    "full": VocabularyProjection,
+    "sampled": SampledSoftmax,
+    "classes": ClassFactoredSoftmax,
+    "tree": HierarchicalSoftmax,
+}
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 10, 12, 23])
+@pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+def test_chunks_change_nothing(make, count):
+    """Whatever the number of tokens is, known when the graph is made or not, compiled or not."""
+    layer = make(11)
+    layer.build((None, 3))
+    random = np.random.default_rng(count)
+    hidden = random.normal(size=(count, 3)).astype("float32")
+    labels = random.integers(0, 11, count).astype("int32")
+    scores = tf.nn.log_softmax(layer(hidden)).numpy()
+    expected = scores[np.arange(count), labels]
+
+    def run(hidden, labels):
+        return label_log_probabilities(layer, hidden, labels, chunk_size=5)
+
+    specs = [tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32)]
+    ways = {
+        "eager": run,
+        "graph": tf.function(run, input_signature=specs, autograph=False),
+        "compiled": tf.function(run, jit_compile=True, autograph=False),
+    }
+    for way in ways.values() if count else [ways["eager"], ways["graph"]]:
+        found = way(hidden, labels)
+        assert found.shape == (count,)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

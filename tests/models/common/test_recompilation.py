@@ -1,0 +1,125 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.models import (
+    FeatureTextClassifier,
+    FeedForwardLanguageModel,
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+    RecurrentTagger,
+    RecurrentTaggerBackbone,
+    RecurrentTaggerPreprocessor,
+    RecurrentTextClassifier,
+    RecurrentTextClassifierPreprocessor,
+)
+from keras_seqzoo.models.common.task import Recompilation
+from keras_seqzoo.models.word_vectors import Word2Vec
+from keras_seqzoo.tokenizers import WordTokenizer
+from tests.models import small
+
+TEXTS = ["the cat sat", "the dog sat"]
+WORDS = WordTokenizer.train(TEXTS)
+SIZES = {"vocabulary_size": WORDS.vocabulary_size(), "embedding_dim": 2, "units": 2}
+
+
+def translator():
+    return small.model(length=4), ({"encoder_text": TEXTS, "decoder_text": TEXTS},)
+
+
+def language_model():
+    preprocessor = RecurrentLanguageModelPreprocessor(WORDS, sequence_length=4)
+    return RecurrentLanguageModel(RecurrentBackbone(**SIZES), preprocessor), (TEXTS,)
+
+
+def classifier():
+    preprocessor = RecurrentTextClassifierPreprocessor(WORDS, 4, labels=["bad", "good"])
+    model = RecurrentTextClassifier(RecurrentBackbone(**SIZES), preprocessor=preprocessor)
+    return model, (TEXTS, ["bad", "good"])
+
+
+def tagger(crf=False):
+    preprocessor = RecurrentTaggerPreprocessor(WORDS, labels=["D", "N", "V"])
+    model = RecurrentTagger(RecurrentTaggerBackbone(**SIZES), preprocessor, crf=crf)
+    return model, (TEXTS, ["D N V", "D N V"])
+
+
+def crf_tagger():
+    return tagger(crf=True)
+
+
+def feed_forward():
+    model = FeedForwardLanguageModel(WORDS, order=2, embedding_dim=2, hidden_units=[2])
+    model.compile("adam", SequenceCrossentropy())
+    return model, model.examples(TEXTS)
+
+
+def features():
+    model = FeatureTextClassifier(["bad", "good"], ["cat"], ["dog"])
+    return model, (tf.constant(TEXTS), np.array([0, 1]))
+
+
+def vectors():
+    model = Word2Vec(["the", "cat"], [5, 4], dimensions=2)
+    model.compile()
+    return model, (model.batches(["the cat the cat"]),)
+
+
+MODELS = [translator, language_model, classifier, tagger, feed_forward, features, vectors]
+
+
+def count_traces(model, data, monkeypatch):
+    own, traces = model.train_step, []
+
+    def counted(batch):
+        traces.append(batch)
+        return own(batch)
+
+    monkeypatch.setattr(model, "train_step", counted)
+    model.jit_compile = False
+    model.fit(*data, verbose=0)
+    return len(traces)
+
+
+@pytest.mark.parametrize("make", [*MODELS, crf_tagger])
+def test_first_fit_traces_training_step_once(make, monkeypatch):
+    assert count_traces(*make(), monkeypatch) == 1
+
+
+@pytest.mark.parametrize("make", [features, crf_tagger])
+def test_first_fit_in_a_strategy_traces_training_step_once(make, monkeypatch):
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model, data = make()
+    assert count_traces(model, data, monkeypatch) == 1
+
+
+def test_optimizer_is_of_the_strategy_of_its_model():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        model, _ = features()
+    model.make_train_function()  # as `train_on_batch` does, outside of the scope
+    variables = [variable.value for variable in model.optimizer.variables]
+    assert len(variables) > 2
+    assert {variable.distribute_strategy for variable in variables} == {strategy}
+
+
+class Late(Recompilation, keras.Model):
+    """A model without weights until its first call."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.dense(inputs)
+
+
+def test_model_without_weights_yet_trains():
+    model = Late()
+    model.compile(keras.optimizers.SGD(1.0), "mse")
+    model.fit(np.ones([2, 3]), np.ones([2, 1]), verbose=0)
+    assert model.optimizer.iterations == 1
+    assert np.any(model.dense.bias != 0)

@@ -1,0 +1,226 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.data import stream_batches
+from keras_seqzoo.decoding import Greedy
+from keras_seqzoo.metrics import Perplexity
+from keras_seqzoo.models import (
+    CacheLanguageModel,
+    DynamicEvaluation,
+    InterpolatedLanguageModel,
+    NGramLanguageModel,
+    RunningText,
+)
+from keras_seqzoo.models.language_model.running_text import running_tokens
+from tests.models.language_model.test_recurrent import TEXT, make
+
+TOKENS_32 = [*TEXT[:3] * 2, TEXT[0]]
+
+
+def stream(model, texts):
+    sentences = model.sentence_ids(texts)
+    return sentences, *running_tokens(sentences, model.tokenizer.start_token_id)
+
+
+def step_by_step(model, texts):
+    """What the definition says: one step after the other, the state being kept."""
+    _, inputs, labels = stream(model, texts)
+    state, found = model.start(1), []
+    for token, label in zip(inputs, labels, strict=True):
+        scores, state = model.step(tf.constant([token]), state)
+        found.append(float(scores[0, label]))
+    return found
+
+
+def test_running_tokens():
+    model = make()
+    _, inputs, labels = stream(model, ["the cat", "", "a"])
+    words = np.array(model.tokenizer.get_vocabulary())
+    assert words[inputs].tolist() == ["[BOS]", "the", "cat", "[BOS]", "[BOS]", "a"]
+    assert words[labels].tolist() == ["the", "cat", "[EOS]", "[EOS]", "a", "[EOS]"]
+
+
+@pytest.mark.parametrize("length", [1, 4, 100])
+def test_a_text_is_one_sequence(length):
+    model = make(num_layers=2)
+    found = RunningText(model, length=length).token_scores(TEXT)
+    assert [len(own) for own in found] == [len(ids) for ids in model.sentence_ids(TEXT)]
+    np.testing.assert_allclose(np.concatenate(found), step_by_step(model, TEXT), rtol=1e-4)
+
+
+def test_streams():
+    """Each part of the text is read as if there were no other."""
+    model = make()
+    _, inputs, labels = stream(model, TEXT)  # 18 tokens, 3 streams of 6
+    found = np.concatenate(RunningText(model, streams=3, length=4).token_scores(TEXT))
+    for begin in (0, 6, 12):
+        part = slice(begin, begin + 6)
+        own, _ = model.read(inputs[np.newaxis, part], labels[np.newaxis, part], model.start(1))
+        np.testing.assert_allclose(found[part], own[0], rtol=1e-4)
+
+
+def test_it_is_a_language_model():
+    model = make()
+    running = RunningText(model)
+    report = running.perplexity(TEXT)
+    assert report.events == 18
+    assert report.log_probability == pytest.approx(sum(step_by_step(model, TEXT)), rel=1e-4)
+    assert running.generate(["the"], Greedy()) == model.generate(["the"], strategy=Greedy())
+    assert RunningText(model, streams=50).perplexity(["a"]).events == 2  # fewer than streams
+    assert running.token_scores([]) == []
+    ngram = NGramLanguageModel.train(TEXT, 2, tokenizer=model.tokenizer)
+    both = InterpolatedLanguageModel.tuned([ngram, running], TEXT)
+    cached = CacheLanguageModel(running, weight=0.3)
+    assert both.perplexity(TEXT).perplexity < report.perplexity
+    assert cached.perplexity(TEXT).perplexity < report.perplexity
+
+
+def test_interpolation_reads_a_text_as_the_members_do():
+    model = make()
+    both = InterpolatedLanguageModel([model, RunningText(model)])
+    own = [np.concatenate(m.token_scores(TEXT)) for m in both.models]
+    expected = np.log(np.exp(own).mean(axis=0))
+    np.testing.assert_allclose(np.concatenate(both.token_scores(TEXT)), expected, rtol=1e-5)
+
+
+def test_dynamic_evaluation_is_gradient_descent():
+    model = make()
+    before = model.get_weights()
+    rate, decay = 0.7, 0.1
+    found = DynamicEvaluation(
+        model, learning_rate=rate, decay=decay, clipnorm=0.9, length=6
+    ).token_scores(TEXT)
+    np.testing.assert_array_equal(
+        np.concatenate([w.ravel() for w in before]),
+        np.concatenate([w.ravel() for w in model.get_weights()]),
+    )
+    # The same by hand.
+    _, inputs, labels = stream(model, TEXT)
+    state, expected = model.start(1), []
+    first = [tf.convert_to_tensor(w) for w in model.trainable_variables]
+    for begin in range(0, len(labels), 6):
+        part = slice(begin, begin + 6)
+        with tf.GradientTape() as tape:
+            own, state = model.read(inputs[None, part], labels[None, part], state)
+            loss = -tf.reduce_mean(own)
+        expected.append(own[0].numpy())
+        gradients = tape.gradient(loss, [w.value for w in model.trainable_variables])
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        norm = tf.linalg.global_norm(gradients)
+        for weight, gradient, own in zip(model.trainable_variables, gradients, first, strict=True):
+            step = rate * gradient * tf.minimum(1.0, 0.9 / norm)
+            weight.assign(weight - step + decay * (own - weight))
+    np.testing.assert_allclose(
+        np.concatenate(found), np.concatenate(expected), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"tie_softmax": False}, {"dtype": "mixed_bfloat16"}])
+def test_dynamic_evaluation_learns_what_comes_again(options):
+    model = make(units=16, **options)
+    text = ["a cat on a dog"] * 30
+    static = RunningText(model).perplexity(text).perplexity
+    dynamic = DynamicEvaluation(model, learning_rate=2.0, length=7)
+    assert dynamic.perplexity(text).perplexity < 0.5 * static
+    assert dynamic.perplexity(text) == dynamic.perplexity(text)  # each begins anew
+    none = DynamicEvaluation(model, learning_rate=0.0)
+    assert none.perplexity(text).perplexity == pytest.approx(static, rel=1e-3)
+
+
+def test_wrong_arguments():
+    model = make()
+    with pytest.raises(ValueError, match="`model` must be a RecurrentLanguageModel"):
+        RunningText(NGramLanguageModel.train(TEXT, 2))
+    for name in ("streams", "length"):
+        with pytest.raises(ValueError, match=f"`{name}`"):
+            RunningText(model, **{name: 0})
+    for name in ("learning_rate", "decay", "clipnorm"):
+        with pytest.raises(ValueError, match=f"`{name}`"):
+            DynamicEvaluation(model, **{name: -1.0})
+    with pytest.raises(ValueError, match="`clipnorm`"):
+        DynamicEvaluation(model, clipnorm=0)
+
+
+# Training on streams.
+
+
+def fitted(lengths, epochs=1, streams=2, rate=0.0):
+    keras.utils.set_random_seed(0)
+    model = make()
+    model.compile(keras.optimizers.SGD(rate), streams=streams)
+    _, inputs, labels = stream(model, TOKENS_32)
+    losses = [
+        model.fit(stream_batches(inputs, labels, streams, length), epochs=epochs, verbose=0)
+        for length in lengths
+    ]
+    return model, [history.history["loss"] for history in losses]
+
+
+def test_states_go_on_from_batch_to_batch():
+    """Without learning the loss is that of streams that are never cut."""
+    _, ([whole], [halves], [quarters]) = fitted([16, 8, 4])
+    assert whole == pytest.approx(halves, rel=1e-5) and whole == pytest.approx(quarters, rel=1e-5)
+    # Rows of their own forget.
+    model = make()
+    _, inputs, labels = stream(model, TOKENS_32)
+    keras.utils.set_random_seed(0)
+    model = make()
+    model.compile(keras.optimizers.SGD(0.0))
+    history = model.fit(stream_batches(inputs, labels, 2, 4), verbose=0, shuffle=False).history
+    assert history["loss"][0] != pytest.approx(whole, rel=1e-5)
+
+
+def test_an_epoch_and_an_evaluation_begin_anew():
+    model, [[first, second]] = fitted([4], epochs=2)
+    assert first == pytest.approx(second, rel=1e-6)
+    _, inputs, labels = stream(model, TOKENS_32)
+    data = stream_batches(inputs, labels, 2, 4)
+    results = [model.evaluate(data, verbose=0) for _ in range(2)]
+    results = [r["loss"] if isinstance(r, dict) else r for r in results]
+    assert results == [pytest.approx(first, rel=1e-5)] * 2
+
+
+def test_no_gradient_flows_through_carried_states():
+    """A step of training is one on rows with these states as given."""
+    model, _ = fitted([16], rate=0.5)
+    _, inputs, labels = stream(make(), TOKENS_32)
+    batches = list(stream_batches(inputs, labels, 2, 8))
+    keras.utils.set_random_seed(0)
+    expected = make()
+    state = expected.start(2)
+    for batch_inputs, batch_labels, _ in batches:
+        with tf.GradientTape() as tape:
+            scores, state = expected.read(batch_inputs["token_ids"], batch_labels, state)
+            loss = -tf.reduce_mean(scores)
+        variables = expected.trainable_variables
+        for variable, gradient in zip(
+            variables, tape.gradient(loss, [v.value for v in variables]), strict=True
+        ):
+            variable.assign(variable - 0.5 * tf.convert_to_tensor(gradient))
+    keras.utils.set_random_seed(0)
+    model = make()
+    model.compile(keras.optimizers.SGD(0.5), streams=2)
+    model.fit(stream_batches(inputs, labels, 2, 8), verbose=0, shuffle=False)
+    for one, other in zip(model.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_streams_need_steps_without_logits():
+    model = make()
+    model.compile(streams=2, weighted_metrics=[Perplexity()])
+    _, inputs, labels = stream(model, TOKENS_32)
+    with pytest.raises(ValueError, match="`streams` need steps that make no logits"):
+        model.fit(stream_batches(inputs, labels, 2, 4), verbose=0)
+
+
+def test_streams_of_another_number_are_refused():
+    model = make()
+    model.compile(streams=3)
+    ids = np.zeros((2, 4), np.int32)
+    with pytest.raises(ValueError, match="Batches must have 3 rows"):
+        model.features({"token_ids": ids, "padding_mask": ids == 0})
+    with pytest.raises(ValueError, match="`streams`"):
+        model.compile(streams=0)
