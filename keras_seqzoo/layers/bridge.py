@@ -1,25 +1,25 @@
-"""From the final states of an encoder to the first state of a decoder."""
+"""A layer between the states of an encoder and of a decoder."""
 
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers.serialization import QuantizedParts
 
 KINDS = ("tanh", "copy")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Bridge(QuantizedParts, keras.layers.Layer):
-    """Makes the initial states of a decoder from the final states of an encoder.
+    """Map from the final states of an encoder to the initial states of a decoder.
 
-    `kind="tanh"` combines the final states of the encoder's last layer; with a bidirectional one
-    this is the combination of both directions of Neubig (2017), equation 66, for each state of
-    the decoder,
+    `kind="tanh"` projects the final states of the encoder's last layer to each state of the
+    decoder. For a bidirectional layer with the states f and b (Neubig 2017, equation 66),
 
         s_0 = tanh(W_1 f_n + W_2 b_1 + b).
 
-    `kind="copy"` gives the decoder's states the encoder's values, layer by layer (Sutskever et
-    al., 2014), and needs as many states of the same sizes, of one direction.
+    `kind="copy"` copies the states layer by layer (Sutskever et al., 2014). Encoder and decoder
+    must then have the same number of layers and the same state sizes, in one direction.
 
     Args:
         state_sizes: a list with one entry for each decoder layer, each a list of ints.
@@ -33,7 +33,7 @@ class Bridge(QuantizedParts, keras.layers.Layer):
         A list with one entry for each decoder layer, each a list of tensors `(batch, size)`.
 
     Raises:
-        ValueError: if `kind` is unknown, or if states to copy do not fit.
+        ValueError: if `kind` is unknown, or the states to copy do not match `state_sizes`.
 
     Example:
     >>> states = [{"forward": [keras.ops.ones((2, 3))], "backward": [keras.ops.ones((2, 3))]}]
@@ -42,10 +42,9 @@ class Bridge(QuantizedParts, keras.layers.Layer):
     """
 
     def __init__(self, state_sizes, kind="tanh", **kwargs):
-        # States go in and out in their own dtypes: the LSTM's memory stays float32.
+        # No autocast: the memory of an LSTM stays float32.
         super().__init__(autocast=False, **kwargs)
-        if kind not in KINDS:
-            raise ValueError(f"`kind` must be one of {', '.join(KINDS)}, got {kind!r}.")
+        check_choice("kind", kind, KINDS)
         self.state_sizes = [list(sizes) for sizes in state_sizes]
         self.kind = kind
         self.projections = []
@@ -54,7 +53,7 @@ class Bridge(QuantizedParts, keras.layers.Layer):
                 [self._projection(size, depth, index) for index, size in enumerate(sizes)]
                 for depth, sizes in enumerate(self.state_sizes)
             ]
-        # TensorFlow finds what a SavedModel needs in flat lists only. (Named to come second.)
+        # A SavedModel tracks flat lists only. The name must sort after `projections`.
         self.projections_in_a_row = [layer for layers in self.projections for layer in layers]
 
     def _projection(self, size, depth, index):
@@ -74,9 +73,8 @@ class Bridge(QuantizedParts, keras.layers.Layer):
         two_directions = any(isinstance(layer, dict) for layer in states_shape)
         if got != self.state_sizes or two_directions:
             raise ValueError(
-                'A bridge of kind "copy" needs `states` of one direction and of the sizes of the '
-                f"decoder's, one list for each layer, {self.state_sizes}, got {got}"
-                f"{' of two directions' if two_directions else ''}."
+                f'`states` must be of one direction and of the sizes {self.state_sizes} to "copy", '
+                f"got {got}{' of two directions' if two_directions else ''}."
             )
 
     def call(self, states):

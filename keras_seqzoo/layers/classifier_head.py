@@ -1,4 +1,4 @@
-"""From a sequence to the scores of classes."""
+"""A pooling and feed-forward head for classification."""
 
 import keras
 import numpy as np
@@ -9,42 +9,42 @@ from keras_seqzoo.layers import sequence_pooling
 from keras_seqzoo.layers.attention.pooling import AttentionPooling
 from keras_seqzoo.layers.k_max_pooling import KMaxPooling
 from keras_seqzoo.layers.masks import valid_steps
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
+from keras_seqzoo.layers.serialization import QuantizedParts
 
 POOLINGS = (*sequence_pooling.MODES, "attention", "k-max")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ClassifierHead(QuantizedParts, keras.layers.Layer):
-    """Pools a sequence and scores classes with a feed-forward network.
+    """Classification head: pooling and a feed-forward network.
 
         pooled = [pool_1(h_1 .. h_n); pool_2(h_1 .. h_n); ...]
         scores = U f(W pooled + b) + c
 
-    with f = ReLU, or `scores = U pooled + c` without hidden units. A sequence without a valid step
-    has the scores of the classes' prior, see `set_prior`. Scores are float32.
+    with f = ReLU, or `scores = U pooled + c` without hidden units. The scores of a sequence without
+    a valid step are a prior, see `set_prior`. Scores are float32.
 
     Args:
         num_classes: int.
-        pooling: a name, or a list of names whose vectors are joined: "last", "ends", "mean" or
-            "max", see `SequencePooling`; "attention", see `AttentionPooling`; "k-max", see
-            `KMaxPooling`. The three of Howard and Ruder 2018, "Universal language model
-            fine-tuning", section 3.3, are `["last", "max", "mean"]`.
-        k: int, how many "k-max" keeps.
-        hidden_units: int, rows of W, or `None` for no hidden layer.
-        dropout: float in [0, 1), on the pooled vector and on the hidden layer.
+        pooling: a name, or a list of names whose vectors are concatenated: "last", "ends", "mean"
+            or "max", see `SequencePooling`; "attention", see `AttentionPooling`; "k-max", see
+            `KMaxPooling`. Howard and Ruder 2018, "Universal language model fine-tuning", section
+            3.3, use `["last", "max", "mean"]`.
+        k: int, the number of values that "k-max" keeps.
+        hidden_units: int, the size of the hidden layer, or `None` for no hidden layer.
+        dropout: float in [0, 1), the dropout rate on the pooled vector and on the hidden layer.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments:
         sequence: float tensor `(batch, time, features)`.
-        mask: bool tensor `(batch, time)`, true at valid steps, or `None` where all are.
-        training: bool, whether there is dropout.
+        mask: bool tensor `(batch, time)`, true at valid steps, or `None` if all are valid.
+        training: bool, whether to apply dropout.
 
     Returns:
         A float32 tensor `(batch, num_classes)`: logits.
 
     Raises:
-        ValueError: if an argument is out of its range or unknown.
+        ValueError: if an argument is out of range or unknown.
 
     Example:
     >>> head = ClassifierHead(3, pooling=["max", "mean"], hidden_units=8)
@@ -58,7 +58,7 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
         self.pooling = pooling
         names = [pooling] if isinstance(pooling, str) else list(pooling)
         if not names:
-            raise ValueError("`pooling` needs at least one name, got none.")
+            raise ValueError("`pooling` must have at least one name, got none.")
         for name in names:
             check_choice("pooling", name, POOLINGS)
         self.k = check_integer("k", k, minimum=1)
@@ -85,7 +85,7 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
         return sequence_pooling.SequencePooling(name, dtype=self.dtype_policy, name=name)
 
     def build(self, sequence_shape):
-        """Makes the weights of pooling and network, and the prior: all classes alike."""
+        """Create the weights of the pooling and the network, and a uniform prior."""
         size = 0
         for pool in self.pools:
             pool.build(sequence_shape)
@@ -103,7 +103,7 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
         )
 
     def call(self, sequence, mask=None, training=None):
-        """Scores; see the class."""
+        """Compute the scores; see the class."""
         valid = valid_steps(mask, sequence)
         batch = tf.shape(sequence)[0]
         pooled = [pool(sequence, mask=valid) for pool in self.pools]
@@ -116,19 +116,19 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
         return tf.where(empty, prior, self.scores(features))
 
     def set_prior(self, scores):
-        """Sets the scores of an empty sequence, such as the logarithms of the classes' shares."""
+        """Set the scores of an empty sequence, such as the logarithms of the class frequencies."""
         self.prior_scores.assign(scores)
 
     def compute_mask(self, sequence, previous_mask=None):
-        """Gives no mask: the time dimension is gone."""
+        """Return no mask: the output has no time dimension."""
         return None
 
     def compute_output_shape(self, sequence_shape):
-        """Gives a score for each class."""
+        """Return the shape of the scores."""
         return (sequence_shape[0], self.num_classes)
 
     def get_config(self):
-        """Gives the constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "num_classes": self.num_classes,

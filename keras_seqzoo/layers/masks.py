@@ -4,25 +4,33 @@ import tensorflow as tf
 
 
 def valid_steps(mask, sequence, name="sequence"):
-    """Give `mask` as a bool tensor whose shape is checked against the sequence it belongs to.
+    """Return `mask` as a bool tensor, after a check of its shape against the sequence.
 
     Args:
         mask: tensor `(batch, time)`, true (or not 0) at valid steps; `None` makes all valid.
         sequence: tensor `(batch, time, ...)`.
-        name: what the error calls the sequence.
+        name: string, the name of the sequence in the error.
 
     Returns:
         A bool tensor `(batch, time)`.
 
     Raises:
-        ValueError: if the shapes cannot agree.
+        ValueError: if the shapes are not compatible.
     """
     if mask is None:
         return tf.ones(tf.shape(sequence)[:2], tf.bool)
     mask = tf.convert_to_tensor(mask)
     if not mask.shape.is_compatible_with(sequence.shape[:2]):
         raise ValueError(
-            f"`mask` needs the shape (batch, time) = {tuple(sequence.shape[:2])} of "
-            f"`{name}`, but has the shape {tuple(mask.shape)}"
+            f"`mask` must have the shape (batch, time) = {tuple(sequence.shape[:2])} of `{name}`, "
+            f"got {tuple(mask.shape)}."
         )
     return tf.cast(mask, tf.bool)
+
+
+def check_sequence_shape(shape, name="sequence"):
+    """Raise a `ValueError` unless a shape has three dimensions."""
+    if len(shape) != 3:
+        raise ValueError(
+            f"`{name}` must have the shape (batch, time, features), got {tuple(shape)}."
+        )

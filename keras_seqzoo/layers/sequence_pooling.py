@@ -1,25 +1,25 @@
-"""From a sequence to one vector."""
+"""Pooling of a sequence to one vector."""
 
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
-from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.layers.masks import check_sequence_shape, valid_steps
 
 MODES = ("last", "ends", "mean", "max")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class SequencePooling(keras.layers.Layer):
-    """Pools the valid steps of a sequence into one vector.
+    """Pooling of the valid steps of a sequence to one vector.
 
-    - "last": the vector of the last valid step, wherever padding stands;
-    - "ends": the first half of the last valid step's vector and the second half of the first
-      one's: where the outputs of a `Bidirectional` have read everything, each in its direction;
+    - "last": the last valid step;
+    - "ends": the first half of the features at the last valid step and the second half at the
+      first one, which are the final outputs of both directions of a `Bidirectional`;
     - "mean": the mean over the valid steps, computed in float32;
-    - "max": the maximum over the valid steps, feature by feature.
+    - "max": the maximum over the valid steps, for each feature.
 
-    Rows that are all padding give zeros.
+    Padding may be anywhere. The result is zeros for rows that are all padding.
 
     Args:
         mode: "last", "ends", "mean" or "max".
@@ -27,14 +27,15 @@ class SequencePooling(keras.layers.Layer):
 
     Call arguments:
         sequence: float tensor `(batch, time, features)`.
-        mask: bool tensor `(batch, time)`, true at valid steps. `None` takes the mask that Keras
-            attached to `sequence`, if there is one, or else makes all steps valid.
+        mask: bool tensor `(batch, time)`, true at valid steps. `None` uses the mask that Keras
+            attached to `sequence`; without one, all steps are valid.
 
     Returns:
         A float tensor `(batch, features)` in the compute dtype.
 
     Raises:
-        ValueError: if `mode` is none of the above, shapes do not fit, or there are no two halves.
+        ValueError: if `mode` is unknown, shapes do not match, or "ends" gets an odd number of
+            features.
 
     Example:
     >>> sequence = keras.ops.array([[[1.0], [3.0], [100.0]]])
@@ -50,14 +51,13 @@ class SequencePooling(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, sequence, mask=None):
-        """Pool; see the class."""
-        if sequence.shape.rank != 3:
-            raise ValueError(
-                "`sequence` needs the shape (batch, time, features), "
-                f"but has the shape {tuple(sequence.shape)}"
-            )
+        """Pool the sequence; see the class."""
+        check_sequence_shape(sequence.shape)
         if self.mode == "ends" and sequence.shape[2] % 2:
-            raise ValueError(f'"ends" needs an even number of features, got {sequence.shape[2]}')
+            raise ValueError(
+                '`sequence` must have an even number of features for "ends", '
+                f"got {sequence.shape[2]}."
+            )
         valid = valid_steps(mask, sequence)
         kept = valid[:, :, tf.newaxis]  # (batch, time, 1)
         if self.mode == "mean":
@@ -75,24 +75,24 @@ class SequencePooling(keras.layers.Layer):
         return tf.concat([last[:, :half], first[:, half:]], axis=1)
 
     def compute_mask(self, sequence, previous_mask=None):
-        """Give no mask: the time dimension is gone."""
+        """Return no mask: the output has no time dimension."""
         return None
 
     def compute_output_shape(self, sequence_shape):
-        """Drop the time dimension."""
+        """Return the shape without the time dimension."""
         return (sequence_shape[0], sequence_shape[2])
 
     def get_config(self):
-        """Give the constructor arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "mode": self.mode}
 
 
 def _is_last(valid):
-    """Marks the last valid step of each row, if there is one: bool `(batch, time)`."""
+    """Return a bool tensor `(batch, time)` that is true at the last valid step of each row."""
     after = tf.cumsum(tf.cast(valid, tf.int32), axis=1, exclusive=True, reverse=True)
     return valid & (after == 0)
 
 
 def _step(sequence, chosen):
-    """Gives the step that a mask marks in each row: a sum, zero where it marks none."""
+    """Return the chosen step of each row, or zeros where none is chosen."""
     return tf.reduce_sum(tf.where(chosen[:, :, tf.newaxis], sequence, 0), axis=1)

@@ -1,4 +1,4 @@
-"""Tokens that are taken for unknown ones in training."""
+"""Random replacement of tokens in training."""
 
 import keras
 import tensorflow as tf
@@ -8,26 +8,26 @@ from keras_seqzoo.checks import check_integer, check_rate
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TokenDropout(keras.layers.Layer):
-    """Replaces tokens by another, each with a probability of its own draw, in training.
+    """Replacement of random tokens by one token, such as `[UNK]`, in training.
 
-    A model that never sees the unknown token while it learns cannot tell what stands where it is.
+    A model that never reads the unknown token in training cannot learn an embedding for it.
 
     Args:
-        rate: float in [0, 1), the probability.
-        token_id: int, what they are replaced by, such as the id of `[UNK]`.
-        keep: int, ids below this one, such as those of special tokens, stay.
-        seed: int or None, the seed of the draws.
+        rate: float in [0, 1), the probability that a token is replaced.
+        token_id: int, the replacement, such as the id of `[UNK]`.
+        keep: int, ids below this one, such as special tokens, are never replaced.
+        seed: int or `None`, the random seed.
         **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
         token_ids: int32 tensor of any shape.
-        training: bool, whether tokens are replaced.
+        training: bool, whether to replace tokens.
 
     Returns:
-        int32 tensor of that shape.
+        An int32 tensor of the same shape.
 
     Raises:
-        ValueError: if `rate` is out of its range.
+        ValueError: if an argument is out of range.
 
     Example:
     >>> TokenDropout(0.5, token_id=1)(keras.ops.array([[7, 8]])).numpy().tolist()
@@ -52,10 +52,15 @@ class TokenDropout(keras.layers.Layer):
         return tf.where(replaced, tf.cast(self.token_id, token_ids.dtype), token_ids)
 
     def compute_output_spec(self, token_ids, training=False):
-        """Give the same shape and dtype."""
+        """Return the shape and dtype of the input."""
         return keras.KerasTensor(token_ids.shape, token_ids.dtype)
 
     def get_config(self):
-        """Give the constructor arguments."""
-        own = {"rate": self.rate, "token_id": self.token_id, "keep": self.keep, "seed": self.seed}
-        return {**super().get_config(), **own}
+        """Return the constructor arguments."""
+        return {
+            **super().get_config(),
+            "rate": self.rate,
+            "token_id": self.token_id,
+            "keep": self.keep,
+            "seed": self.seed,
+        }

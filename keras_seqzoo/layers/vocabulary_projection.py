@@ -1,4 +1,4 @@
-"""The output layer of a model with a vocabulary, with weights of its own."""
+"""A dense output layer over a vocabulary."""
 
 import keras
 import tensorflow as tf
@@ -6,11 +6,11 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class VocabularyProjection(keras.layers.Dense):
-    """Computes logits `h·W + b`: the matmul in the compute dtype, the bias and the logits float32.
+    """Dense output layer with a matmul in the compute dtype and float32 logits.
 
-    A `keras.layers.Dense` of dtype float32 would be exact and pay for it with a float32 matmul,
-    the largest of many models. The weights are those of `Dense`. See `TiedSoftmax` for an output
-    layer that shares the embedding.
+    `logits = h·W + b`, with a float32 bias. A `keras.layers.Dense` of dtype float32 would run its
+    matmul, the largest of many models, in float32 too. The weights are the same as in `Dense`. See
+    `TiedSoftmax` for an output layer that shares the embedding.
 
     Args:
         units: int, the size of the vocabulary.
@@ -20,7 +20,7 @@ class VocabularyProjection(keras.layers.Dense):
         hidden: float tensor `(..., features)`.
 
     Returns:
-        float32 tensor `(..., units)`.
+        A float32 tensor `(..., units)`.
 
     Example:
     >>> layer = VocabularyProjection(100, dtype="mixed_bfloat16")
@@ -29,11 +29,11 @@ class VocabularyProjection(keras.layers.Dense):
     """
 
     def build(self, input_shape):
-        """Make W, and the bias in the dtype of the variables."""
-        wanted, self.use_bias = self.use_bias, False
+        """Create W, and the bias in the variable dtype."""
+        use_bias, self.use_bias = self.use_bias, False
         super().build(input_shape)
-        self.use_bias = wanted
-        if wanted:
+        self.use_bias = use_bias
+        if use_bias:
             self.bias = self.add_weight(
                 name="bias",
                 shape=(self.units,),
@@ -51,5 +51,5 @@ class VocabularyProjection(keras.layers.Dense):
         return logits if self.activation is None else self.activation(logits)
 
     def compute_output_spec(self, hidden):
-        """Give shape and dtype of the logits."""
+        """Return the shape and dtype of the logits."""
         return keras.KerasTensor(self.compute_output_shape(hidden.shape), dtype="float32")

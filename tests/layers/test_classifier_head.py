@@ -59,7 +59,7 @@ def test_dropout_is_for_training():
     [
         ({"num_classes": 0}, "`num_classes` must be"),
         ({"pooling": "first"}, "`pooling` must be one of last"),
-        ({"pooling": []}, "`pooling` needs at least one"),
+        ({"pooling": []}, "`pooling` must have at least one"),
         ({"k": 0}, "`k` must be"),
         ({"hidden_units": 0}, "`hidden_units` must be"),
         ({"dropout": 1.0}, "`dropout` must be"),

@@ -53,5 +53,5 @@ def test_general_checks():
 def test_errors():
     with pytest.raises(ValueError, match="`k` must be an int of at least 1"):
         KMaxPooling(0)
-    with pytest.raises(ValueError, match="`sequence` needs the shape"):
+    with pytest.raises(ValueError, match="`sequence` must have the shape"):
         KMaxPooling(1)(SEQUENCE[0])

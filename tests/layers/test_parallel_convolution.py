@@ -56,7 +56,7 @@ def test_errors():
         ParallelConvolution(0)
     with pytest.raises(ValueError, match="`widths` must be"):
         ParallelConvolution(4, [0])
-    with pytest.raises(ValueError, match="`widths` needs at least one"):
+    with pytest.raises(ValueError, match="`widths` must have at least one"):
         ParallelConvolution(4, [])
-    with pytest.raises(ValueError, match="`sequence` needs the shape"):
+    with pytest.raises(ValueError, match="`sequence` must have the shape"):
         ParallelConvolution(4)(SEQUENCE[0])

@@ -93,7 +93,7 @@ def test_ends_are_the_last_states_of_both_directions(mask):
 
 
 def test_errors_name_the_argument():
-    with pytest.raises(ValueError, match='"ends" needs an even number'):
+    with pytest.raises(ValueError, match="`sequence` must have an even number"):
         SequencePooling("ends")(SEQUENCE[..., :3])
     with pytest.raises(ValueError, match="`mode`.*'median'"):
         SequencePooling("median")

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.masks import valid_steps
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
+from keras_seqzoo.layers.serialization import QuantizedParts
 from keras_seqzoo.tensors import dimension, loop_dtype
 
 

@@ -3,10 +3,10 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
 from keras_seqzoo.layers.recurrence.input_feeding import run_fed
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.stack import Stack
+from keras_seqzoo.layers.serialization import QuantizedParts
 from keras_seqzoo.tensors import loop_dtype
 
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.attention.base import masked_softmax
 from keras_seqzoo.layers.masks import valid_steps
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
+from keras_seqzoo.layers.serialization import QuantizedParts
 from keras_seqzoo.tensors import loop_dtype
 
 

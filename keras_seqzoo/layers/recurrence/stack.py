@@ -4,12 +4,12 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_rate
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
 from keras_seqzoo.layers.recurrence.bidirectional import Bidirectional
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer
 from keras_seqzoo.layers.recurrence.shared_loop import time_major
 from keras_seqzoo.layers.recurrence.time_arrays import padded
+from keras_seqzoo.layers.serialization import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

@@ -9,7 +9,7 @@ from keras_seqzoo.layers.attention.decoder import AttentionDecoder
 from keras_seqzoo.layers.bridge import KINDS, Bridge
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.recurrence.time_arrays import padded
-from keras_seqzoo.layers.shared_layers import serialize_shared
+from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.seq2seq.encoder_decoder import Decoder
 
 CONTEXTS = ("initial", "every_step")

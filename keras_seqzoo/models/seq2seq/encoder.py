@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence.stack import Stack
-from keras_seqzoo.layers.shared_layers import serialize_shared
+from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.seq2seq.encoder_decoder import Encoder
 
 

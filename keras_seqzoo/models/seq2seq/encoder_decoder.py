@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
+from keras_seqzoo.layers.serialization import QuantizedParts
 
 
 class Encoder(QuantizedParts, keras.layers.Layer):

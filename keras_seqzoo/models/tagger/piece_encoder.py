@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import LSTM, Bidirectional, ParallelConvolution, SequencePooling
-from keras_seqzoo.layers.quantized_parts import QuantizedParts
+from keras_seqzoo.layers.serialization import QuantizedParts
 
 KINDS = ("lstm", "convolution")
 

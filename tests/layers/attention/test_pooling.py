@@ -75,5 +75,5 @@ def test_errors():
         AttentionPooling(0)
     with pytest.raises(ValueError, match="`sequence` needs the shape"):
         AttentionPooling()(SEQUENCE[0])
-    with pytest.raises(ValueError, match="`mask` needs the shape"):
+    with pytest.raises(ValueError, match="`mask` must have the shape"):
         AttentionPooling()(SEQUENCE, mask=MASK[:, :4])
