@@ -86,11 +86,11 @@ def generated(generate, signature, steps):
 
 
 def length_sorted_batches(texts, batch_size):
-    """Groups texts of similar length for inference, so that little padding is computed with.
+    """Group texts of similar length for inference, so that little padding is computed.
 
     Args:
-        texts: A list of anything with a length: strings or sequences of ids.
-        batch_size: The number of texts in a batch, at most.
+        texts: a list of anything with a length: strings or sequences of ids.
+        batch_size: int, the largest number of texts in a batch.
 
     Yields:
         Integer arrays `(batch,)` of indices into `texts`, the longest texts first, so that what
@@ -98,24 +98,53 @@ def length_sorted_batches(texts, batch_size):
         the outputs back in the order of the inputs.
 
     Raises:
-        ValueError: When `batch_size` is not positive.
+        ValueError: if `batch_size` is not positive.
 
     Example:
         >>> [batch.tolist() for batch in length_sorted_batches(["a", "ccc", "bb"], 2)]
         [[1, 2], [0]]
     """
-    return sort_by_length([len(text) for text in texts], batch_size)
+    return _sort_by_length([len(text) for text in texts], batch_size)
 
 
-def sort_by_length(lengths, batch_size):
-    """Groups texts of so many tokens, integers `(texts,)`; see `length_sorted_batches`."""
+def run_by_length(function, lengths, batch_size, on_batch=None):
+    """Run a function on batches of items of similar length.
+
+    Args:
+        function: takes an integer array `(batch,)` of indices of items, and returns a result for
+            each of them.
+        lengths: integers `(items,)`.
+        batch_size: int, the largest number of items in a batch.
+        on_batch: function called with the number of items after each batch, or `None`.
+
+    Returns:
+        A list of the results, in the order of the items.
+
+    Raises:
+        ValueError: if `batch_size` is not positive.
+
+    Example:
+        >>> words = ["a", "ccc", "bb"]
+        >>> run_by_length(lambda rows: [words[row].upper() for row in rows], [1, 3, 2], 2)
+        ['A', 'CCC', 'BB']
+    """
+    results = [None] * len(lengths)
+    for rows in _sort_by_length(lengths, batch_size):
+        for row, result in zip(rows, function(rows), strict=True):
+            results[row] = result
+        if on_batch is not None:
+            on_batch(len(rows))
+    return results
+
+
+def _sort_by_length(lengths, batch_size):
     check_batch_size(batch_size)
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
     return (order[begin : begin + batch_size] for begin in range(0, len(order), batch_size))
 
 
 def check_boundaries(boundaries):
-    """Returns increasing lengths as a tuple, or raises a ValueError that says what is needed."""
+    """Return increasing lengths as a tuple, or raise `ValueError`."""
     lengths = np.asarray(boundaries)
     integers = lengths.dtype.kind in "iu" and lengths.ndim == 1 and lengths.size > 0
     if not integers or lengths[0] < 1 or np.any(np.diff(lengths) <= 0):
@@ -124,6 +153,6 @@ def check_boundaries(boundaries):
 
 
 def check_batch_size(batch_size):
-    """Raises `ValueError` where a batch size is no positive integer."""
+    """Raise `ValueError` if a batch size is not a positive integer."""
     if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}")
+        raise ValueError(f"`batch_size` must be a positive integer, got {batch_size!r}.")

@@ -1,14 +1,11 @@
 """The zoo: pretrained presets by name, where they are found, and how they are saved."""
 
 from keras_seqzoo.zoo.averaging import average_presets
-from keras_seqzoo.zoo.named_presets import NamedPresets, NamedTaskPresets
 from keras_seqzoo.zoo.names import list_presets, preset_path
 from keras_seqzoo.zoo.registration import register_presets, register_tokenizers
 from keras_seqzoo.zoo.saving import save_preset
 
 __all__ = [
-    "NamedPresets",
-    "NamedTaskPresets",
     "average_presets",
     "list_presets",
     "preset_path",

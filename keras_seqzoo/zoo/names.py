@@ -84,6 +84,18 @@ def preset_path(preset):
     )
 
 
+def preset_address(preset):
+    """Return what KerasHub's `from_preset` takes for a preset.
+
+    An unknown name is an error here, with similar names, before KerasHub looks anywhere else.
+    Addresses such as `hf://...` are left to KerasHub.
+    """
+    preset = os.fspath(preset) if isinstance(preset, os.PathLike) else preset
+    if isinstance(preset, str) and "://" in preset:
+        return preset
+    return str(preset_path(preset))
+
+
 def task_class(preset):
     """Find the class of the task that a preset holds.
 

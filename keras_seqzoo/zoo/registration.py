@@ -29,7 +29,7 @@ def register_presets():
 
     `keras_hub.models.Seq2SeqLM.from_preset(name)` and `RecurrentSeq2SeqLM.presets` then work. The
     backbones' classes must have been imported. KerasHub's registry is private: where it has moved,
-    nothing happens here, and the names work with our classes alone (see `NamedPresets`).
+    nothing happens here, and the names work with our classes alone (see `preset_address`).
     """
     try:
         from keras_hub.src.utils.preset_utils import register_presets as register

@@ -158,7 +158,7 @@ def test_longer_pairs_are_left_out_with_a_warning():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be a positive integer, got 0"),
+        ({"batch_size": 0}, "`batch_size` must be a positive integer, got 0"),
         ({"boundaries": ()}, "`boundaries` must be increasing"),
         ({"boundaries": (8, 4)}, "`boundaries` must be increasing"),
         ({"seed": -1}, "seed must be non-negative integers, got -1"),

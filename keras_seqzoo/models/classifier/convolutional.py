@@ -6,14 +6,12 @@ import keras_hub
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.parallel_convolution import ParallelConvolution
 from keras_seqzoo.layers.sequence_pooling import SequencePooling
-from keras_seqzoo.layers.shared_layers import serialize_shared
+from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
+from keras_seqzoo.models.common.backbone import SequenceBackbone
 from keras_seqzoo.models.common.backbone_parts import token_inputs
-from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
-from keras_seqzoo.models.common.task import QuantizedModel
 from keras_seqzoo.models.seq2seq.encoder_decoder import Encoder
-from keras_seqzoo.zoo.named_presets import NamedPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -88,9 +86,7 @@ class ConvolutionalEncoder(Encoder):
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class ConvolutionalBackbone(
-    LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone
-):
+class ConvolutionalBackbone(SequenceBackbone, keras_hub.models.Backbone):
     """Reads tokens with convolutions of several widths beside each other.
 
     `ConvolutionalEncoder` holds the equations.
@@ -195,7 +191,7 @@ class ConvolutionalTextClassifierPreprocessor(TextClassifierPreprocessor):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ConvolutionalTextClassifier(TextClassification):
-    """Labels texts by the words and phrases that are in them.
+    """Convolutional network that classifies texts by their words and phrases.
 
         c_t = f(W x_{t:t+w} + b),    pooled = max_t c_t,    P(label | w) = softmax(U pooled + c)
 
@@ -203,14 +199,14 @@ class ConvolutionalTextClassifier(TextClassification):
     Kim's model has 100 filters of 3, 4 and 5 words and a dropout of 0.5. Pooling may also be the
     mean, or the k largest values in their order (`pooling="k-max"`).
 
-    Word vectors to begin with are filled in, and may be frozen:
+    Initialize the embedding with word vectors, and freeze it, as follows:
 
     ```python
     vectors.fill(model.backbone.token_embedding, tokenizer)
     model.backbone.token_embedding.trainable = False
     ```
 
-    Arguments, call arguments, returns and errors: those of `TextClassification`.
+    Arguments, call arguments, returns and errors: see `TextClassification`.
 
     Example:
     ```python
@@ -229,5 +225,5 @@ class ConvolutionalTextClassifier(TextClassification):
 
     @staticmethod
     def default_pooling(backbone):
-        """Gives "max", as Kim has it."""
+        """Return "max", as in Kim (2014)."""
         return "max"

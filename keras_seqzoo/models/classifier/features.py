@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_labelled, list_of_texts
 from keras_seqzoo.models.common.labels import LabelNames, TextLabels
-from keras_seqzoo.models.common.task import QuantizedModel, Recompilation
+from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.tokenizers.lookup_tables import string_table
 from keras_seqzoo.tokenizers.words import split_words
 
@@ -25,7 +25,7 @@ PRONOUNS = ("i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class FeatureTextClassifier(QuantizedModel, Recompilation, TextLabels, keras.Model):
+class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
     """Labels texts by six counts, with a feed-forward network.
 
         h = ReLU(W x + b),    P(label | text) = softmax(U h + c)

@@ -1,4 +1,4 @@
-"""The ready recurrent text classifier."""
+"""The recurrent text classifier."""
 
 import keras
 
@@ -24,19 +24,20 @@ class RecurrentTextClassifierPreprocessor(TextClassifierPreprocessor):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentTextClassifier(TextClassification):
-    """Labels texts by what a recurrent network has read.
+    """Recurrent network that classifies texts.
 
         h_1 .. h_n = backbone(w_1 .. w_n),    P(label | w) = softmax(head(h_1 .. h_n))
 
-    Elman's network, LSTM or GRU, of any depth, in one direction or both (`RecurrentBackbone`); the
-    vectors are pooled and scored by a `ClassifierHead`. By default that is the last state, or with
-    two directions ("ends") the last of each, which have read all of the text.
+    The backbone is an Elman network, LSTM or GRU of any depth, in one direction or both
+    (`RecurrentBackbone`). A `ClassifierHead` pools and scores its vectors. The default pooling is
+    "last", the last state, or with two directions "ends", the last state of each, which has read
+    all of the text.
 
-    The backbone may begin with the weights of a language model of the same sizes, which has read
-    text without labels (Dai and Le 2015, "Semi-supervised sequence learning"): give its backbone,
-    or load its preset.
+    The backbone may start with the weights of a language model of the same sizes, trained on text
+    without labels (Dai and Le 2015, "Semi-supervised sequence learning"): pass its backbone, or
+    load its preset.
 
-    Arguments, call arguments, returns and errors: those of `TextClassification`.
+    Arguments, call arguments, returns and errors: see `TextClassification`.
 
     Example:
     ```python
@@ -57,5 +58,5 @@ class RecurrentTextClassifier(TextClassification):
 
     @staticmethod
     def default_pooling(backbone):
-        """Gives "last", or "ends" for two directions."""
+        """Return "last", or "ends" for two directions."""
         return "ends" if backbone.bidirectional else "last"

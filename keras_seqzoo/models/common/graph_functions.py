@@ -1,4 +1,4 @@
-"""Functions of a model that are traced once."""
+"""Graph functions of a model, traced once for its weights."""
 
 import operator
 import types
@@ -7,65 +7,64 @@ import keras
 import tensorflow as tf
 
 
-class TracedFunctions:
-    """Mixin, before the Keras class, of models that run functions in graph besides their call.
+def graph_function(model, key, function, *signature):
+    """Return the graph of a function of a model, traced at its first use.
 
-    Graphs read the weights that there were when they were traced. Where a model has got others
-    since, as `quantize` and `enable_lora` do, they are traced anew, those of Keras too.
+    A graph reads the weights that existed when it was traced. After weights were replaced, as
+    `quantize` and `enable_lora` do, functions are traced again.
+
+    Args:
+        model: the owner, which holds the graphs: a `keras.Model`, or an object with models among
+            its attributes.
+        key: hashable, which function of the model it is.
+        function: the Python function.
+        *signature: `tf.TensorSpec`s of its arguments. Without them there may be several graphs.
+
+    Returns:
+        A `tf.function`.
     """
+    graphs = _graphs(model)
+    if key not in graphs.functions:
+        options = {"input_signature": signature} if signature else {"reduce_retracing": True}
+        graphs.functions[key] = tf.function(function, autograph=False, **options)
+    return graphs.functions[key]
 
-    _functions = None
 
-    def _traced(self, key, function, *signature):
-        """Make or find the graph of a function; without a signature there may be several."""
-        functions = self._functions_of_weights()
-        if key not in functions.traced:
-            own = {"input_signature": signature} if signature else {"reduce_retracing": True}
-            functions.traced[key] = tf.function(function, autograph=False, **own)
-        return functions.traced[key]
+def is_outdated(model, name):
+    """Return whether weights were replaced since the last call with this name, or it is the first.
 
-    def _functions_of_weights(self):
-        weights = _weights(self)
-        if self._functions is None or not _same(self._functions.weights, weights):
-            # Not a dict: Keras would track its functions, TensorFlow save them with the model.
-            self._functions = types.SimpleNamespace(traced={}, weights=weights, made=set())
-        return self._functions
+    Args:
+        model: see `graph_function`.
+        name: string, a function that the caller traces itself.
+    """
+    current = _graphs(model).current
+    outdated = name not in current
+    current.add(name)
+    return outdated
 
-    def _is_new(self, name):
-        """Tell, once for each kind of function, whether the weights are others than before."""
-        made = self._functions_of_weights().made
-        is_new = name not in made
-        made.add(name)
-        return is_new
 
-    def make_train_function(self, force=False):
-        """Make the function that `fit` runs; see `keras.Model`."""
-        return super().make_train_function(self._is_new("train") or force)
-
-    def make_test_function(self, force=False):
-        """Make the function that `evaluate` runs; see `keras.Model`."""
-        return super().make_test_function(self._is_new("test") or force)
-
-    def make_predict_function(self, force=False):
-        """Make the function that `predict` runs; see `keras.Model`."""
-        return super().make_predict_function(self._is_new("predict") or force)
-
-    def make_generate_function(self):
-        """Make the function that `generate` runs; see `keras_hub.models.CausalLM`."""
-        if self._is_new("generate"):
-            self.generate_function = None
-        return super().make_generate_function()
+def _graphs(model):
+    weights = _weights(model)
+    graphs = getattr(model, "_graphs", None)
+    if graphs is None or not _same(graphs.weights, weights):
+        # A namespace, not a dict: Keras would track the functions, TensorFlow save them.
+        graphs = types.SimpleNamespace(functions={}, weights=weights, current=set())
+        model._graphs = graphs
+    return graphs
 
 
 def _same(weights, others):
-    """Tell whether two lists of weights, both held, are of the same variables."""
+    """Compare identities. Both lists are held, so no address is reused."""
     return len(weights) == len(others) and all(map(operator.is_, weights, others))
 
 
 def _weights(model):
-    """List the weights of a model, or of all models that it is made of."""
     if isinstance(model, keras.Model):
         return model.weights
     parts = keras.tree.flatten(list(vars(model).values()))
-    parts = [part for part in parts if isinstance(part, keras.Model | TracedFunctions)]
-    return [weight for part in parts for weight in _weights(part)]
+    return [
+        weight
+        for part in parts
+        if isinstance(part, keras.Model) or hasattr(part, "_graphs")
+        for weight in _weights(part)
+    ]

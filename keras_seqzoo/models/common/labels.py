@@ -1,6 +1,6 @@
 """Names of labels and their ids."""
 
-import collections
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -13,10 +13,10 @@ class LabelNames:
     """The labels of a task, in the order of their ids.
 
     Args:
-        names: list of strings, none of them empty or twice.
+        names: list of different strings, none of them empty.
 
     Raises:
-        ValueError: if there is no name, or one comes twice or is empty.
+        ValueError: if `names` is empty, or a name is empty or repeated.
 
     Example:
     >>> LabelNames(["bad", "good"]).ids(["good", "bad"]).numpy().tolist()
@@ -32,14 +32,14 @@ class LabelNames:
         self._table = string_table(self.names, range(len(self.names)), default=-1)
 
     def __len__(self):
-        """Gives the number of labels."""
+        """Return the number of labels."""
         return len(self.names)
 
     def ids(self, labels):
-        """Turns labels of any shape, strings or already ids, into int32 ids.
+        """Convert labels of any shape, strings or ids, to int32 ids, in graph.
 
         Raises:
-            tf.errors.InvalidArgumentError: if one is unknown.
+            tf.errors.InvalidArgumentError: if a label is unknown.
         """
         labels = tf.convert_to_tensor(labels)
         if labels.dtype != tf.string:
@@ -55,61 +55,95 @@ class LabelNames:
 
 
 def count_labels(argument, number, labels):
-    """Gives the number of labels of a model.
+    """Return the number of labels of a model.
 
     Args:
         argument: string, the name of the model's argument.
-        number: int, or `None` for as many as there are names.
-        labels: list of the names that its preprocessor has, or `None`.
-
-    Returns:
-        An int.
+        number: int, or `None` for the number of names.
+        labels: list of the names in its preprocessor, or `None`.
 
     Raises:
-        ValueError: if there is neither, or both differ.
+        ValueError: if both are missing or they differ.
     """
     if number is None and not labels:
-        raise ValueError(f"`{argument}` must be given where no preprocessor has `labels`.")
+        raise ValueError(f"`{argument}` must be an int if no preprocessor has `labels`, got None.")
     if labels and number not in (None, len(labels)):
         raise ValueError(
-            f"`{argument}` must be that of the preprocessor's `labels`, {len(labels)}, "
+            f"`{argument}` must be the number of the preprocessor's `labels`, {len(labels)}, "
             f"got {number}."
         )
     return len(labels) if number is None else number
 
 
-Classification = collections.namedtuple("Classification", ["labels", "probabilities"])
-Classification.__doc__ = """What a classifier says of one text.
+def label_indices(names, labels, argument="labels", multi_label=False):
+    """Return the ids of the labels of texts.
 
-`labels` is the list of its labels: the most probable one, or with `multi_label` all whose
-probability is at least a half. `probabilities` is a dict of the probability of every label.
-"""
+    Args:
+        names: list of the names of all labels.
+        labels: list of names; with `multi_label` list of lists of names.
+        argument: string, the argument that errors name.
+        multi_label: bool.
+
+    Returns:
+        A list of ints; with `multi_label` list of lists of ints.
+
+    Raises:
+        ItemError: a `ValueError` that names the first text with a label of the wrong kind or an
+            unknown one.
+    """
+    ids = {name: id for id, name in enumerate(names)}
+    indices = []
+    for number, label in enumerate(labels, 1):
+        if isinstance(label, str) == multi_label:
+            kind = "a list of labels" if multi_label else "one label"
+            raise ItemError(argument, "text", number, f"must have {kind}, got {label!r}.")
+        own = label if multi_label else [label]
+        unknown = [name for name in own if name not in ids]
+        if unknown:
+            problem = f"a label must be among {', '.join(names)}, got {unknown[0]!r}."
+            raise ItemError(argument, "text", number, problem)
+        own = [ids[name] for name in own]
+        indices.append(own if multi_label else own[0])
+    return indices
+
+
+class Classification(NamedTuple):
+    """The labels of one text.
+
+    Attributes:
+        labels: list of strings: the most probable label, or with `multi_label` every label whose
+            probability is at least 0.5.
+        probabilities: dict from every label to its probability.
+    """
+
+    labels: list[str]
+    probabilities: dict[str, float]
 
 
 class TextLabels:
-    """Mixin of text classifiers: labels by name.
+    """Mixin of text classifiers that returns labels by name.
 
-    A model has `label_names`, a list, `multi_label`, a bool, and `resources`, the list of the
-    tokenizers and tables that a SavedModel of it needs; it implements `predict_probabilities` and,
-    in graph, `text_probabilities`.
+    A model has `label_names`, a list, `multi_label`, a bool, and `resources`, the list of
+    tokenizers and tables that its SavedModel needs. It implements `predict_probabilities` and, in graph,
+    `text_probabilities`.
     """
 
     multi_label = False
 
     def predict_probabilities(self, texts, batch_size=32):
-        """Computes the probabilities of texts' labels, a float32 array `(texts, labels)`."""
-        raise NotImplementedError(f"{type(self).__name__} needs `predict_probabilities`.")
+        """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `predict_probabilities`.")
 
     def text_probabilities(self, texts):
-        """Computes the probabilities of labels of strings `(batch,)`, in graph."""
-        raise NotImplementedError(f"{type(self).__name__} needs `text_probabilities`.")
+        """Compute the probabilities of labels of strings `(batch,)`, in graph."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `text_probabilities`.")
 
     def classify(self, texts, batch_size=32):
-        """Labels texts.
+        """Classify texts.
 
         Args:
             texts: list of strings.
-            batch_size: int, texts worked on at a time.
+            batch_size: int, texts classified at a time.
 
         Returns:
             A list of `Classification`.
@@ -123,25 +157,25 @@ class TextLabels:
         for row in probabilities.tolist():
             best = [max(range(len(row)), key=row.__getitem__)]
             if self.multi_label:
-                best = [label for label, share in enumerate(row) if share >= 0.5]
+                best = [label for label, probability in enumerate(row) if probability >= 0.5]
             found.append(
                 Classification([names[label] for label in best], dict(zip(names, row, strict=True)))
             )
         return found
 
     def accuracy(self, texts, labels, batch_size=32):
-        """Computes the share of right labels; with `multi_label` of right decisions on labels.
+        """Compute the fraction of right labels; with `multi_label` of right decisions on labels.
 
         Args:
             texts: list of strings.
-            labels: as many labels, see `label_array`.
-            batch_size: int, texts worked on at a time.
+            labels: their labels, see `label_array`.
+            batch_size: int, texts classified at a time.
 
         Returns:
             A float.
 
         Raises:
-            ValueError: if there is no text, or not a label for each.
+            ValueError: if `texts` is empty or `labels` has another length.
         """
         texts, labels = list_of_texts(texts), list(labels)
         check_labelled(texts, labels)
@@ -151,10 +185,10 @@ class TextLabels:
         return float(np.mean(found == expected))
 
     def label_array(self, labels, argument="labels"):
-        """Turn labels into what the loss takes.
+        """Convert labels to the targets of the loss.
 
         Args:
-            labels: list of names; with `multi_label` of lists of names.
+            labels: list of names; with `multi_label` list of lists of names.
             argument: string, the argument that errors name.
 
         Returns:
@@ -163,16 +197,10 @@ class TextLabels:
         Raises:
             ValueError: if a label is unknown.
         """
-        names = self.label_names
-        for number, own in enumerate(labels, 1):
-            if isinstance(own, str) == self.multi_label:
-                need = "a list of labels" if self.multi_label else "one label"
-                raise ItemError(argument, "text", number, f"{need} is needed, got {own!r}.")
-            for label in own if self.multi_label else [own]:
-                if label not in names:
-                    need = f"a label must be among {', '.join(names)}, got {label!r}."
-                    raise ItemError(argument, "text", number, need)
+        indices = label_indices(self.label_names, labels, argument, self.multi_label)
         if not self.multi_label:
-            return np.array([names.index(label) for label in labels], np.int32)
-        rows = [[name in own for name in names] for own in labels]
-        return np.array(rows, np.float32).reshape(-1, len(names))
+            return np.array(indices, np.int32)
+        targets = np.zeros((len(indices), len(self.label_names)), np.float32)
+        for row, own in zip(targets, indices, strict=True):
+            row[own] = 1.0
+        return targets

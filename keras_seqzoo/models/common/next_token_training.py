@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
-from keras_seqzoo.models.common.task import Recompilation
+from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.overriding import defines_first
 from keras_seqzoo.tensors import dimension
 
@@ -50,7 +50,7 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
     return tf.reshape(scores.stack(), [-1])[:count]
 
 
-class NextTokenTraining(Recompilation):
+class NextTokenTraining(ReloadableModel):
     """Lets `fit` and `evaluate` of a `keras.Model` compute the loss from its features.
 
     Logits of all tokens of a batch are the largest tensors of a training step. Where nothing but

@@ -5,15 +5,13 @@ import keras_hub
 
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import Bidirectional
+from keras_seqzoo.models.common.backbone import SequenceBackbone
 from keras_seqzoo.models.common.backbone_parts import CELLS, token_embedding, token_inputs
-from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
-from keras_seqzoo.models.common.task import QuantizedModel
 from keras_seqzoo.models.seq2seq.encoder import RecurrentEncoder
-from keras_seqzoo.zoo.named_presets import NamedPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentBackbone(LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone):
+class RecurrentBackbone(SequenceBackbone, keras_hub.models.Backbone):
     """Reads tokens with a stack of recurrent layers, from left to right or in both directions.
 
     `h_t = layers(x_1 .. x_t)` with `x_t = E[w_t]`: Elman's network (Elman 1990, Finding

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
-from keras_seqzoo.data import length_sorted_batches
+from keras_seqzoo.data.length_buckets import run_by_length
 from keras_seqzoo.decoding import DecodingStrategy, Sampling, score_targets
 
 
@@ -149,16 +149,15 @@ class LanguageModel:
             A list of float32 arrays `(tokens,)`, the last being that of the end.
         """
         ids = self.sentence_ids(texts)
-        scores = [None] * len(ids)
-        for rows in length_sorted_batches(ids, batch_size):
+        lengths = np.array([len(sentence) for sentence in ids], np.int32)
+
+        def score_rows(rows):
             batch = tf.ragged.constant([ids[row] for row in rows], dtype=tf.int32)
-            found = self.token_log_probabilities(
-                batch.to_tensor(self.tokenizer.pad_token_id),
-                tf.cast(batch.row_lengths(), tf.int32),
-            )
-            for row, own in zip(rows, found.numpy(), strict=True):
-                scores[row] = own[: len(ids[row])]
-        return scores
+            batch = batch.to_tensor(self.tokenizer.pad_token_id)
+            scores = self.token_log_probabilities(batch, tf.constant(lengths[rows])).numpy()
+            return [own[: lengths[row]] for row, own in zip(rows, scores, strict=True)]
+
+        return run_by_length(score_rows, lengths, batch_size)
 
     def perplexity(self, texts, batch_size=64):
         """Measure how well the model predicts sentences.

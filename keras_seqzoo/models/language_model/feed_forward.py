@@ -5,14 +5,11 @@ import keras
 from keras_seqzoo.checks import check_integer, check_rate
 from keras_seqzoo.layers import TiedSoftmax
 from keras_seqzoo.models.common.next_token_training import NextTokenTraining
-from keras_seqzoo.models.common.task import QuantizedModel
 from keras_seqzoo.models.language_model.fixed_context import FixedContextLanguageModel
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class FeedForwardLanguageModel(
-    QuantizedModel, NextTokenTraining, FixedContextLanguageModel, keras.Model
-):
+class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, keras.Model):
     """Predicts a token from the embeddings of the n - 1 before it.
 
         x = [C(w_{t-n+1}); ... ; C(w_{t-1})]

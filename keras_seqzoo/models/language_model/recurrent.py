@@ -1,60 +1,43 @@
-"""The ready recurrent language model."""
+"""The recurrent language model."""
 
 import keras
 import keras_hub
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy, Sampling
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy
-from keras_seqzoo.models.common.generation import Generation
-from keras_seqzoo.models.common.graph_functions import TracedFunctions
-from keras_seqzoo.models.common.next_token_training import (
-    NextTokenTraining,
-    label_log_probabilities,
-)
+from keras_seqzoo.models.common.generative_task import GenerativeTask
+from keras_seqzoo.models.common.graph_functions import graph_function
+from keras_seqzoo.models.common.next_token_training import label_log_probabilities
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
-from keras_seqzoo.models.common.task import QuantizedModel, StringsOrIds
 from keras_seqzoo.models.language_model.base import LanguageModel
-from keras_seqzoo.models.language_model.preprocessor import (
-    RecurrentLanguageModelPreprocessor,
-)
-from keras_seqzoo.models.language_model.streams import StreamTraining
-from keras_seqzoo.zoo.named_presets import NamedTaskPresets
+from keras_seqzoo.models.language_model.preprocessor import RecurrentLanguageModelPreprocessor
+from keras_seqzoo.models.language_model.streams import CarriedStates
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentLanguageModel(
-    NamedTaskPresets,
-    StringsOrIds,
-    QuantizedModel,
-    StreamTraining,
-    NextTokenTraining,
-    TracedFunctions,
-    LanguageModel,
-    Generation,
-    keras_hub.models.CausalLM,
-):
-    """Predicts each token from all before it, by a recurrent network.
+class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.CausalLM):
+    """Recurrent network that predicts each token from all tokens before it.
 
         h_t, s_t = layers(E[w_t], s_{t-1}),    P(w_{t+1} | w_0 .. w_t) = softmax(W h_t + b)
 
     (Mikolov et al. 2010, Recurrent neural network based language model). With `tie_softmax` W is
     E (Press and Wolf 2017), after a projection to its size.
 
-    Sentence by sentence, each row of a batch is one that begins with `[BOS]` and the state zero:
-    `fit` takes strings. A text whose sentences belong together is better read as a stream:
-    `keras_seqzoo.data.stream_batches` cuts one into rows that run on from batch to batch, and
-    after `compile(streams=rows)` the final state of each batch is the first of the next, through
-    which no gradient flows: truncated back-propagation through time (Williams and Peng 1990). The
-    states are zero again at the start of each epoch and each evaluation. `RunningText` scores text
-    in this way.
+    `fit` on strings reads sentence by sentence: each row of a batch begins with `[BOS]` and the
+    zero state. A text whose sentences belong together is better read as a stream:
+    `keras_seqzoo.data.stream_batches` cuts it into rows that continue from batch to batch, and
+    after `compile(streams=rows)` the final state of each batch is the first state of the next. No
+    gradient flows through it: truncated back-propagation through time (Williams and Peng 1990).
+    The states are reset to zero at the start of each epoch and each evaluation. `RunningText`
+    scores text in this way.
 
     Args:
         backbone: a `RecurrentBackbone`.
-        preprocessor: a `RecurrentLanguageModelPreprocessor` or `None`, with which `fit` takes
-            tensors, and nothing takes strings.
+        preprocessor: a `RecurrentLanguageModelPreprocessor`, or `None` to work on ids alone.
         tie_softmax: bool.
         softmax: a `keras_seqzoo.layers.large_softmax.LargeSoftmax` as the output layer, for large
             vocabularies, with `tie_softmax=False`; or `None`.
@@ -81,15 +64,20 @@ class RecurrentLanguageModel(
 
     backbone_cls = RecurrentBackbone
     preprocessor_cls = RecurrentLanguageModelPreprocessor
+    streams = None
+    carried_states = None  # the `CarriedStates` of streams
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
         if backbone.bidirectional:
-            raise ValueError("`backbone` must not be bidirectional: it would see what it predicts.")
+            raise ValueError(
+                "`backbone` must have one direction, so that it does not read what it predicts, got "
+                "a bidirectional one."
+            )
         if softmax is not None:
             if not isinstance(softmax, LargeSoftmax):
                 raise ValueError(f"`softmax` must be a LargeSoftmax or None, got {softmax!r}.")
             if tie_softmax:
-                raise ValueError("`softmax` has weights of its own: it needs `tie_softmax=False`.")
+                raise ValueError("`tie_softmax` must be False with a `softmax`, got True.")
             if softmax.vocabulary_size != backbone.vocabulary_size:
                 raise ValueError(
                     f"`softmax` must have the vocabulary of the backbone, "
@@ -120,7 +108,7 @@ class RecurrentLanguageModel(
     def tokenizer(self):
         """The tokenizer of the preprocessor."""
         if self.preprocessor is None:
-            raise ValueError(f"{type(self).__name__} needs a `preprocessor` to take strings.")
+            raise ValueError("`preprocessor` must not be None for a model to take strings.")
         return self.preprocessor.tokenizer
 
     def compile(
@@ -138,13 +126,13 @@ class RecurrentLanguageModel(
         Args:
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
             loss: a loss; by default `SequenceCrossentropy()`.
-            weighted_metrics: metrics of the logits; by default none. Without any, training with
-                `SequenceCrossentropy` makes no logits, see `NextTokenTraining`.
+            weighted_metrics: metrics of the logits; by default none. Without metrics, training with
+                `SequenceCrossentropy` computes no logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `Sampling()`.
-            streams: int, the rows of each batch, which go on where those of the batch before
-                ended, or `None` for rows of their own. Goes with a `SequenceCrossentropy` and
-                without metrics.
+            streams: int, the number of rows of each batch, if they continue where the rows of the
+                batch before ended; `None` for separate rows. Streams need `SequenceCrossentropy`
+                and no metrics.
             **kwargs: see `keras_hub.models.CausalLM.compile`.
         """
         if optimizer == "auto":
@@ -153,7 +141,30 @@ class RecurrentLanguageModel(
             loss = SequenceCrossentropy()
         sampler = Sampling() if sampler == "auto" else sampler
         kwargs["weighted_metrics"] = list(weighted_metrics)
-        super().compile(optimizer, loss, sampler=sampler, streams=streams, **kwargs)
+        super().compile(optimizer, loss, sampler=sampler, **kwargs)
+        self.streams = None if streams is None else check_integer("streams", streams, minimum=1)
+        self.carried_states = None if streams is None else CarriedStates(self.start(streams))
+
+    def get_compile_config(self):
+        """Return the arguments of `compile` for a `.keras` file."""
+        config = super().get_compile_config()
+        return {**config, "streams": self.streams} if config else config
+
+    def reset_metrics(self):
+        """Start an epoch or an evaluation: reset the metrics and the states of streams."""
+        super().reset_metrics()
+        if self.carried_states is not None:
+            self.carried_states.reset()
+
+    def needs_no_logits(self, labels, sample_weight):
+        """Return whether a step on these labels computes no logits; see `NextTokenTraining`."""
+        found = super().needs_no_logits(labels, sample_weight)
+        if self.carried_states is not None and not found:
+            raise ValueError(
+                "`streams` must be None for steps that compute logits, got "
+                f"{self.streams}. Streams need a `SequenceCrossentropy` as the loss and no metrics."
+            )
+        return found
 
     def features(self, inputs, training=None):
         """Compute what the output layer reads, `(batch, length, units)`."""
@@ -161,7 +172,7 @@ class RecurrentLanguageModel(
         if carried is None:
             return self.backbone(inputs, training=training)
         carried.check(inputs["token_ids"])
-        # Without the mask: only after its end a stream has padding.
+        # No mask: a stream has padding only after its end.
         features, states = self.backbone.encoder(
             inputs["token_ids"], initial_state=carried.value(), training=training
         )
@@ -169,16 +180,16 @@ class RecurrentLanguageModel(
         return features
 
     def start(self, rows):
-        """Give the state before the beginning of sentences; see `LanguageModel`."""
+        """Return the state before the beginning of sentences; see `LanguageModel`."""
         return self.backbone.encoder.get_initial_state(rows)
 
     def step(self, tokens, state):
-        """Read one token a row and give the distribution of the next; see `LanguageModel`."""
+        """Read one token a row and return the next distribution; see `LanguageModel`."""
         features, state = self.backbone.encoder.step(tokens, state)
         return tf.nn.log_softmax(self.output_layer(features)), state
 
     def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token after those before it; see `LanguageModel`."""
+        """Compute log P of each token after the tokens before it; see `LanguageModel`."""
         batch = tf.shape(token_ids)[0]
         begin = tf.fill([batch, 1], self.tokenizer.start_token_id)
         inputs = tf.concat([begin, token_ids[:, :-1]], axis=1)
@@ -186,13 +197,13 @@ class RecurrentLanguageModel(
         return self.read(inputs, token_ids, self.start(batch), mask)[0]
 
     def read(self, token_ids, labels, state, mask=None):
-        """Read parts of texts, and score what follows each token.
+        """Read parts of texts and score the label of each token.
 
         Args:
             token_ids: int32 tensor `(rows, length)`.
-            labels: int32 tensor `(rows, length)`, the token after each.
+            labels: int32 tensor `(rows, length)`, the token after each token.
             state: what `start` or the last `read` or `step` returned.
-            mask: boolean tensor `(rows, length)`, `False` at padding, or `None` without any.
+            mask: boolean tensor `(rows, length)`, `False` at padding, or `None` without padding.
 
         Returns:
             A tuple of log P of the labels, float32 `(rows, length)`, 0 at padding, and the state
@@ -200,8 +211,8 @@ class RecurrentLanguageModel(
         """
         if mask is None:
             mask = tf.ones_like(token_ids, tf.bool)
-        # In a graph of its own: loops over time are slow where each step is called from Python.
-        return self._traced("read", self._read)(token_ids, labels, state, mask)
+        # A graph: loops over time are slow if each step is called from Python.
+        return graph_function(self, "read", self._read)(token_ids, labels, state, mask)
 
     def _read(self, token_ids, labels, state, mask):
         features, state = self.backbone.encoder(token_ids, mask=mask, initial_state=state)
@@ -220,44 +231,47 @@ class RecurrentLanguageModel(
         *,
         strategy=None,
     ):
-        """Go on with the beginnings of sentences.
+        """Continue the beginnings of sentences.
 
         Args:
-            inputs: a string or a list of strings (of a blank one the sentence is made up from its
-                beginning), or without a preprocessor what the backbone takes.
-            max_length: int, the most tokens, those of the prompt and `[BOS]` counted; by default
-                the `sequence_length` of the preprocessor.
+            inputs: a string or a list of strings (a blank one starts a new sentence). Without a
+                preprocessor, the inputs of the backbone.
+            max_length: int, the largest number of tokens, including the prompt and `[BOS]`; by
+                default the `sequence_length` of the preprocessor.
             stop_token_ids: see `keras_hub.models.CausalLM.generate`.
             strip_prompt: bool, whether to leave out the prompt.
-            strategy: a `DecodingStrategy` for this call, in place of the sampler of `compile`.
-                Inputs, `max_length` and result are then those of `LanguageModel.generate`, and the
-                two arguments before this one may not be given.
+            strategy: a `DecodingStrategy` for this call, instead of the sampler of `compile`.
+                Inputs, `max_length` and result are then as in `LanguageModel.generate`, and the
+                two arguments before this one must not be given.
 
         Returns:
             A string or a list of strings; with `strategy` a list of lists of strings.
 
         Raises:
-            ValueError: if arguments do not go together.
+            ValueError: if arguments contradict each other.
         """
         if isinstance(max_length, DecodingStrategy):
             raise ValueError(
-                "`max_length` must be an int or None, got a DecodingStrategy: `strategy` is given "
-                "by its name."
+                "`max_length` must be an int or None, got a DecodingStrategy, which is the keyword "
+                "argument `strategy`."
             )
         if strategy is not None:
             if stop_token_ids != "auto" or strip_prompt:
-                raise ValueError("`stop_token_ids` and `strip_prompt` do not go with `strategy`.")
+                raise ValueError(
+                    "`stop_token_ids` and `strip_prompt` must not be given with `strategy`, got "
+                    f"{stop_token_ids!r} and {strip_prompt!r}."
+                )
             limits = {} if max_length is None else {"max_length": max_length}
             return LanguageModel.generate(self, inputs, strategy, **limits)
-        return Generation.generate(self, inputs, max_length, stop_token_ids, strip_prompt)
+        return GenerativeTask.generate(self, inputs, max_length, stop_token_ids, strip_prompt)
 
     def generate_step(self, inputs, stop_token_ids=None):
-        """Generate for one batch of tensors: what `generate` runs.
+        """Generate for one batch of tensors; `generate` runs it.
 
         Args:
             inputs: what the preprocessor's `generate_preprocess` returned.
-            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end (not
-                with our strategies).
+            stop_token_ids: list of ids that end a sequence, or `None` to fill the whole length
+                (not with a `DecodingStrategy`).
 
         Returns:
             A dict of `token_ids` and `padding_mask`, `(batch, length)`.
@@ -265,10 +279,10 @@ class RecurrentLanguageModel(
         ids, mask = inputs["token_ids"], inputs["padding_mask"]
         state = self.start(tf.shape(ids)[0])
         if self.has_strategy:
-            found = self.generate_by_strategy(self.step, state, ids, mask, stop_token_ids)
+            found = self.generate_with_strategy(self.step, state, ids, mask, stop_token_ids)
         else:
             read = self.backbone.encoder.step
-            found = self.generate_by_sampler(read, state, ids, mask, stop_token_ids)
+            found = self.generate_with_sampler(read, state, ids, mask, stop_token_ids)
         return {"token_ids": found[0], "padding_mask": found[1]}
 
     def get_config(self):
@@ -280,7 +294,7 @@ class RecurrentLanguageModel(
 
     @classmethod
     def from_config(cls, config):
-        """Make the model from its configuration."""
+        """Create the model from its configuration."""
         config = dict(config)
         if isinstance(config.get("softmax"), dict):
             config["softmax"] = keras.saving.deserialize_keras_object(config["softmax"])

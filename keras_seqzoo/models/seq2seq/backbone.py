@@ -6,22 +6,18 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
+from keras_seqzoo.models.common.backbone import SequenceBackbone
 from keras_seqzoo.models.common.backbone_parts import CELLS, token_embedding, token_inputs
-from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
-from keras_seqzoo.models.common.task import QuantizedModel
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder import RecurrentEncoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
-from keras_seqzoo.zoo.named_presets import NamedPresets
 
 DIRECTIONS = ("forward", "reversed", "bidirectional")
 ATTENTIONS = ("dot", "general", "concat", "bahdanau")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentEncoderDecoderBackbone(
-    LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone
-):
+class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbone):
     """A recurrent encoder and a recurrent decoder, with or without attention.
 
     The encoder reads the source forward, reversed (Sutskever et al., 2014) or in both directions;

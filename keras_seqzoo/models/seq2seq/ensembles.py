@@ -1,4 +1,4 @@
-"""Several models as one: ensembles, and a language model beside a translation model."""
+"""Translation by several models: ensembles, and shallow fusion with a language model."""
 
 import math
 
@@ -12,23 +12,24 @@ MEANS = ("probabilities", "log_probabilities")
 
 
 class Ensemble(TextTranslation):
-    """Translates by the mean of several models' distributions.
+    """Translation by the mean of several models' distributions.
 
-    `mean="probabilities"`: `P(y) = Σ_m w_m P_m(y)`, what is likely to any of them;
-    `mean="log_probabilities"`: `P(y) ∝ Π_m P_m(y)^{w_m}`, what is unlikely to none (Neubig 2017,
-    Neural machine translation and sequence-to-sequence models, on ensembling). The models may be of
-    any kind and size. Attention weights are the mean of the models', if all have some.
+    `mean="probabilities"`: `P(y) = Σ_m w_m P_m(y)`, high if any model gives a high probability;
+    `mean="log_probabilities"`: `P(y) ∝ Π_m P_m(y)^{w_m}`, low if any model gives a low one (Neubig
+    2017, Neural machine translation and sequence-to-sequence models, on ensembling). The models may
+    be of any kind and size. Attention weights are the mean of the models' weights, if all models
+    have attention.
 
     Args:
         models: list of models with the methods of `EncoderDecoder`, such as `RecurrentSeq2SeqLM`,
             whose preprocessors have the same vocabularies. The first one's preprocessor is used.
-        weights: list of numbers above 0, one for each model, or `None` for equal ones. They are
+        weights: list of numbers above 0, one for each model, or `None` for equal weights. They are
             divided by their sum.
         mean: `"probabilities"` or `"log_probabilities"`.
 
     Raises:
-        ValueError: if there is no model, one has no preprocessor or another vocabulary, or
-            `weights` or `mean` does not fit.
+        ValueError: if `models` is empty, a model has no preprocessor or another vocabulary, or
+            `weights` or `mean` is invalid.
 
     Example:
     ```python
@@ -36,8 +37,6 @@ class Ensemble(TextTranslation):
     both.translate(["Two dogs run through the snow."])
     ```
     """
-
-    sampler = None
 
     def __init__(self, models, weights=None, mean="probabilities"):
         self.models = list(models)
@@ -62,7 +61,7 @@ class Ensemble(TextTranslation):
         return [model.start(encoder_token_ids, encoder_padding_mask) for model in self.models]
 
     def for_search(self, state):
-        """Divide the states of all models; see `EncoderDecoder.for_search`."""
+        """Split the states of all models; see `EncoderDecoder.for_search`."""
         steps, states, memories = zip(
             *(model.for_search(own) for model, own in zip(self.models, state, strict=True)),
             strict=True,
@@ -76,7 +75,7 @@ class Ensemble(TextTranslation):
         return step, list(states), list(memories)
 
     def step(self, tokens, state):
-        """Read one token a row and give the mean distribution of the next."""
+        """Read one token a row and return the mean distribution of the next."""
         return self._mean(
             model.step(tokens, own) for model, own in zip(self.models, state, strict=True)
         )
@@ -109,24 +108,22 @@ class Ensemble(TextTranslation):
 
 
 class ShallowFusion(TextTranslation):
-    """Adds a language model's opinion to a translation model's.
+    """Translation by the scores of a translation model and a language model.
 
     `score(y_t) = log P_TM(y_t | y_<t, x) + weight · log P_LM(y_t | y_<t)` (Gulcehre et al. 2015, On
-    using monolingual corpora in neural machine translation): not a distribution. What
+    using monolingual corpora in neural machine translation). This is not a distribution; what
     hypotheses and `score` call log probabilities are sums of it.
 
     Args:
         model: a model with the methods of `EncoderDecoder` and a preprocessor, such as
             `RecurrentSeq2SeqLM`.
-        language_model: an object with `start(rows)`, which gives a state, and `step(tokens,
+        language_model: an object with `start(rows)`, which returns a state, and `step(tokens,
             state)` over the target vocabulary of `model`.
         weight: float, at least 0.
 
     Raises:
         ValueError: if `weight` is below 0, or in a search if the vocabularies differ in size.
     """
-
-    sampler = None
 
     def __init__(self, model, language_model, weight=0.2):
         self.model = model
@@ -147,7 +144,7 @@ class ShallowFusion(TextTranslation):
         }
 
     def for_search(self, state):
-        """Divide the translation model's state; see `EncoderDecoder.for_search`."""
+        """Split the translation model's state; see `EncoderDecoder.for_search`."""
         inner, own, memory = self.model.for_search(state["model"])
 
         def step(tokens, state, memory):
@@ -156,7 +153,7 @@ class ShallowFusion(TextTranslation):
         return step, {**state, "model": own}, memory
 
     def step(self, tokens, state):
-        """Read one token a row and give the sum of both models' log probabilities."""
+        """Read one token a row and return the sum of both models' log probabilities."""
         return self._fuse(self.model.step(tokens, state["model"]), tokens, state)
 
     def _fuse(self, stepped, tokens, state):
@@ -168,7 +165,7 @@ class ShallowFusion(TextTranslation):
                 f"tokens, got {other.shape[-1]}."
             )
         fused = own
-        if self.weight:  # 0 times the -inf of what cannot come would be no number
+        if self.weight:  # 0 times -inf, of an impossible token, would be NaN
             fused += self.weight * tf.cast(other, tf.float32)
         return fused, {"model": own_state, "language_model": other_state}
 
@@ -180,7 +177,7 @@ class ShallowFusion(TextTranslation):
 def _check_vocabularies(models):
     for index, model in enumerate(models):
         if getattr(model, "preprocessor", None) is None:
-            raise ValueError(f"`models` must have preprocessors, number {index + 1} has none.")
+            raise ValueError(f"`models` must have preprocessors, got none in number {index + 1}.")
     for side, name in (("encoder_tokenizer", "source"), ("tokenizer", "target")):
         check_same_vocabulary(
             [getattr(model.preprocessor, side) for model in models],

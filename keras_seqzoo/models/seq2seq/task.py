@@ -1,4 +1,4 @@
-"""The ready translation model."""
+"""The recurrent translation model."""
 
 import keras
 import keras_hub
@@ -6,40 +6,28 @@ import tensorflow as tf
 
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
-from keras_seqzoo.models.common.generation import Generation
-from keras_seqzoo.models.common.next_token_training import NextTokenTraining
-from keras_seqzoo.models.common.task import QuantizedModel, StringsOrIds
-from keras_seqzoo.models.seq2seq.backbone import (
-    RecurrentEncoderDecoderBackbone,
-)
+from keras_seqzoo.models.common.generative_task import GenerativeTask
+from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.text_translation import TextTranslation, default_search
-from keras_seqzoo.zoo.named_presets import NamedTaskPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentSeq2SeqLM(
-    NamedTaskPresets,
-    StringsOrIds,
-    QuantizedModel,
-    TextTranslation,
-    NextTokenTraining,
-    Generation,
-    keras_hub.models.Seq2SeqLM,
-    EncoderDecoder,
+    TextTranslation, GenerativeTask, keras_hub.models.Seq2SeqLM, EncoderDecoder
 ):
     """Recurrent encoder-decoder that is trained on strings and translates strings.
 
     A `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary. With a
-    preprocessor, `fit` takes `{"encoder_text": ..., "decoder_text": ...}` or batches of ids, as
-    `keras_seqzoo.data.translation_batches` makes them, and `generate` and `translate` take source
-    strings; without one they take what the backbone takes.
+    preprocessor, `fit` takes `{"encoder_text": ..., "decoder_text": ...}` or batches of ids from
+    `keras_seqzoo.data.translation_batches`, and `generate` and `translate` take source strings.
+    Without a preprocessor, `fit` and `generate` take the inputs of the backbone.
 
     Args:
         backbone: a `RecurrentEncoderDecoderBackbone`.
         preprocessor: a `RecurrentSeq2SeqLMPreprocessor` or `None`.
-        tie_softmax: bool, whether the output projection is the target embedding, transposed
+        tie_softmax: bool, whether the output projection is the transposed target embedding
             (Press and Wolf, 2017).
 
     Call arguments:
@@ -107,8 +95,8 @@ class RecurrentSeq2SeqLM(
         Args:
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
             loss: a loss; by default `SequenceCrossentropy(label_smoothing=0.1)`.
-            weighted_metrics: metrics of the logits; by default none. Without any, training with
-                `SequenceCrossentropy` makes no logits, see `NextTokenTraining`.
+            weighted_metrics: metrics of the logits; by default none. Without metrics, training with
+                `SequenceCrossentropy` computes no logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `BeamSearch(width=5, max_source_ratio=3.0)`.
             **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
@@ -122,15 +110,15 @@ class RecurrentSeq2SeqLM(
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
 
     def generate_step(self, inputs, stop_token_ids=None):
-        """Generate for one batch of tensors: what `generate` runs.
+        """Generate for one batch of tensors; `generate` runs it.
 
-        Sources that are all padding, as `generate_preprocess` makes of blank ones, give nothing but
-        their prompt.
+        For a source that is all padding, which `generate_preprocess` makes from a blank string, the
+        result is the prompt alone.
 
         Args:
             inputs: what the preprocessor's `generate_preprocess` returned.
-            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end (not
-                with our strategies).
+            stop_token_ids: list of ids that end a sequence, or `None` to fill the whole length
+                (not with a `DecodingStrategy`).
 
         Returns:
             A dict of `decoder_token_ids` and `decoder_padding_mask`, `(batch, length)`.
@@ -143,9 +131,9 @@ class RecurrentSeq2SeqLM(
             options = {"source_lengths": lengths, "memory": memory}
             if self.sampler.needs_alignment:
                 options["alignment"] = self.alignment
-            found = self.generate_by_strategy(step, state, ids, mask, stop_token_ids, **options)
+            found = self.generate_with_strategy(step, state, ids, mask, stop_token_ids, **options)
         else:
-            found = self.generate_by_sampler(self.decoder.step, state, ids, mask, stop_token_ids)
+            found = self.generate_with_sampler(self.decoder.step, state, ids, mask, stop_token_ids)
         has_source = tf.reduce_any(tf.cast(inputs["encoder_padding_mask"], tf.bool), axis=-1)
         written = tf.where(has_source[:, tf.newaxis], found[1], tf.cast(mask, tf.bool))
         return {"decoder_token_ids": found[0], "decoder_padding_mask": written}

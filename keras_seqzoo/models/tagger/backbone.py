@@ -6,17 +6,15 @@ import keras_hub
 from keras_seqzoo.checks import check_choice, check_integer, check_rate
 from keras_seqzoo.layers import Bidirectional, Stack
 from keras_seqzoo.layers.token_dropout import TokenDropout
+from keras_seqzoo.models.common.backbone import SequenceBackbone
 from keras_seqzoo.models.common.backbone_parts import CELLS, token_inputs
-from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
-from keras_seqzoo.models.common.task import QuantizedModel
 from keras_seqzoo.models.tagger.piece_encoder import KINDS, PieceEncoder
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
-from keras_seqzoo.zoo.named_presets import NamedPresets
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentTaggerBackbone(
-    LowRankAdaptation, QuantizedModel, NamedPresets, keras_hub.models.Backbone
+    SequenceBackbone, keras_hub.models.Backbone
 ):
     """Reads the words of a sentence in both directions, each by itself and by its pieces.
 

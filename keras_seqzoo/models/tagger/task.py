@@ -1,4 +1,6 @@
-"""The ready recurrent tagger."""
+"""The recurrent tagger."""
+
+from typing import NamedTuple
 
 import keras
 import keras_hub
@@ -6,48 +8,50 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
-from keras_seqzoo.data.length_buckets import sort_by_length
+from keras_seqzoo.data.length_buckets import run_by_length
 from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
 from keras_seqzoo.layers.crf.iob2 import is_iob2
 from keras_seqzoo.metrics import tag_accuracy
-from keras_seqzoo.models.common.graph_functions import TracedFunctions
+from keras_seqzoo.models.common.graph_functions import graph_function
 from keras_seqzoo.models.common.labels import count_labels
-from keras_seqzoo.models.common.task import QuantizedModel, Recompilation, StringsOrIds
+from keras_seqzoo.models.common.task import SequenceTask
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
-from keras_seqzoo.models.tagger.preprocessor import (
-    RecurrentTaggerPreprocessor,
-    sentence_weights,
-)
-from keras_seqzoo.zoo.named_presets import NamedTaskPresets
+from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor, sentence_weights
+
+
+class Tagging(NamedTuple):
+    """The tags of one sentence.
+
+    Attributes:
+        tags: list of strings, one for each word.
+        probabilities: list of floats, the probability of each tag by itself. With a CRF it is the
+            sum over all tag sequences with this tag.
+    """
+
+    tags: list[str]
+    probabilities: list[float]
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentTagger(
-    NamedTaskPresets,
-    StringsOrIds,
-    QuantizedModel,
-    TracedFunctions,
-    Recompilation,
-    keras_hub.models.Task,
-):
-    """Gives each word of a sentence a tag.
+class RecurrentTagger(SequenceTask, keras_hub.models.Task):
+    """Recurrent network that assigns a tag to each word of a sentence.
 
         P(y_t | w) = softmax(W h_t + b),    or with `crf`    P(y | w) = CRF(W h_1 + b .. W h_n + b)
 
-    with h from a `RecurrentTaggerBackbone`: word by word, or whole sequences of tags with a
-    `ConditionalRandomField`. Where the tags mark entities as `B-type` and `I-type`, sequences that
-    IOB2 does not allow have no probability there; nothing can be learned from such sequences.
+    with h from a `RecurrentTaggerBackbone`: tags word by word, or with a `ConditionalRandomField`
+    whole sequences of tags. If the tags mark entities as `B-type` and `I-type`, the CRF gives
+    sequences that IOB2 does not allow the probability 0, so it cannot learn from them.
 
     Args:
         backbone: a `RecurrentTaggerBackbone`.
-        preprocessor: a `RecurrentTaggerPreprocessor`, or `None`, with which `fit` takes tensors.
-        num_labels: int, or `None` for as many as the preprocessor has.
-        crf: bool.
-        allowed: which tags may follow each other, for the CRF: a bool array as
-            `ConditionalRandomField` takes it, or `None` where every tag may follow any other.
-            `"auto"` allows what IOB2 does if the preprocessor has a label `B-type` for each label
-            `I-type`, and all if not. Give `None` for tags in the older IOB1, where an entity may
-            begin with `I-type`.
+        preprocessor: a `RecurrentTaggerPreprocessor`, or `None` to work on ids alone.
+        num_labels: int, or `None` for the number of labels of the preprocessor.
+        crf: bool, whether to use a conditional random field.
+        allowed: which tags may follow each other in the CRF: a bool array as in
+            `ConditionalRandomField`, or `None` if every tag may follow any other. `"auto"` follows
+            IOB2 if the preprocessor has a label `B-type` for each label `I-type`, and allows
+            everything if not. Pass `None` for tags in the older IOB1, where an entity may begin
+            with `I-type`.
 
     Call arguments:
         inputs: see `RecurrentTaggerBackbone`.
@@ -56,9 +60,9 @@ class RecurrentTagger(
         Scores, float32 `(batch, words, num_labels)`: logits, or the potentials of the CRF.
 
     Raises:
-        ValueError: if `num_labels` is missing, or the preprocessor has other labels; if one of
-            backbone and preprocessor has pieces of words and the other has not; if `allowed` is
-            given without a CRF.
+        ValueError: if `num_labels` is missing or differs from the preprocessor's labels; if only
+            one of backbone and preprocessor has pieces of words; if `allowed` is given without
+            a CRF.
 
     Example:
     ```python
@@ -83,7 +87,7 @@ class RecurrentTagger(
         if isinstance(allowed, str) and allowed == "auto":
             allowed = iob2_transitions(labels) if crf and is_iob2(labels or ()) else None
         if allowed is not None and not crf:
-            raise ValueError("`allowed` needs `crf`: without it tags are given one by one.")
+            raise ValueError("`allowed` must be None or 'auto' without a `crf`, got transitions.")
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -105,41 +109,41 @@ class RecurrentTagger(
         self.crf = crf
 
     def compile(self, optimizer="auto", loss=None, **kwargs):
-        """Configures training.
+        """Configure training.
 
         Args:
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
-            loss: `None`: the loss is the tagger's own, see `compute_loss`.
+            loss: must be `None`: the loss is that of `compute_loss`.
             **kwargs: see `keras.Model.compile`.
         """
         if loss is not None:
-            raise ValueError(f"`loss` must be None, the tagger has its own, got {loss!r}.")
+            raise ValueError(f"`loss` must be None, since the tagger has its own, got {loss!r}.")
         if optimizer == "auto":
             optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
         super().compile(optimizer, None, **kwargs)
 
     def fit(self, *args, class_weight=None, **kwargs):
-        """Trains; see `keras.Model.fit`.
+        """Train the model; see `keras.Model.fit`.
 
         Args:
             *args: words and tags, see `RecurrentTaggerPreprocessor`.
-            class_weight: `None`: tags cannot be weighed, sentences can, by `sample_weight`.
+            class_weight: must be `None`. Sentences are weighted by `sample_weight`.
             **kwargs: see `keras.Model.fit`.
         """
         if class_weight is not None:
             raise ValueError(
-                f"`class_weight` must be None, got {class_weight!r}: a sentence has no class. "
-                "`sample_weight` (batch,) weighs sentences."
+                f"`class_weight` must be None, got {class_weight!r}. A sentence has no class; "
+                "`sample_weight` (batch,) weights sentences."
             )
         return super().fit(*args, **kwargs)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Computes `-log P(y | w)` of a word, in the mean over the words of the batch.
+        """Compute the mean of `-log P(y | w)` over the words of the batch.
 
         Args:
             x: not used.
             y: int32 `(batch, words)`, ids of tags, -1 at padding.
-            y_pred: what the model gave.
+            y_pred: the output of the model.
             sample_weight: float `(batch,)` or `(batch, 1)`, weights of sentences, or `None`.
             training: not used.
         """
@@ -158,16 +162,18 @@ class RecurrentTagger(
         return tf.add_n([loss, *self.losses]) if self.losses else loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Updates the metrics: with a CRF they get the tags of the best sequence, as ones."""
+        """Update the metrics. With a CRF they see the best tag sequence, one-hot."""
         if self.crf and len(self.metrics) > 1:  # more than the loss
             ids, _ = self.field.best_labels(y_pred, x["padding_mask"])
             y_pred = tf.one_hot(ids, self.num_labels)
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def best_ids(self, inputs):
-        """Finds the best tags in graph: ids, int32 `(batch, words)`, and their probabilities.
+        """Find the best tags, in graph.
 
-        The probability is that of each tag by itself, over all sequences.
+        Returns:
+            A tuple of ids, int32 `(batch, words)`, and probabilities, float32 of the same shape,
+            see `Tagging`.
         """
         scores = self(inputs, training=False)
         if self.crf:
@@ -179,50 +185,62 @@ class RecurrentTagger(
             probabilities = tf.nn.softmax(scores)
         return ids, tf.gather(probabilities, ids, batch_dims=2)
 
-    def tag(self, sentences, batch_size=64, return_probabilities=False):
-        """Tags sentences.
+    def tag(self, sentences, batch_size=64):
+        """Tag sentences.
 
         Args:
-            sentences: list or tensor of strings, or list of lists of words, or ragged tensor.
-            batch_size: int, sentences worked on at a time.
-            return_probabilities: bool, whether to give the probability of each tag too.
+            sentences: list or tensor of strings, list of lists of words, or ragged tensor of words.
+            batch_size: int, sentences tagged at a time.
 
         Returns:
-            A list with a list of tags for each sentence; with probabilities a tuple of it and a
-            list of lists of floats.
+            A list with a list of tags for each sentence.
 
         Raises:
             ValueError: if the model has no preprocessor, or `sentences` is a string.
         """
+        return [tagging.tags for tagging in self.predict_tags(sentences, batch_size)]
+
+    def predict_tags(self, sentences, batch_size=64):
+        """Tag sentences, with the probability of each tag.
+
+        Args:
+            sentences: see `tag`.
+            batch_size: int, sentences tagged at a time.
+
+        Returns:
+            A list of `Tagging`, one for each sentence.
+
+        Raises:
+            ValueError: see `tag`.
+        """
         if self.preprocessor is None:
-            raise ValueError(f"{type(self).__name__} needs a `preprocessor` to take words.")
+            raise ValueError("`preprocessor` must not be None for a model to take words.")
         if isinstance(sentences, tf.RaggedTensor):
             sentences = sentences.to_list()
         sentences = list_of_texts(sentences, "sentences")
-        tags, shares = [[] for _ in sentences], [[] for _ in sentences]
         if not sentences:
-            return (tags, shares) if return_probabilities else tags
+            return []
         if np.ndim(sentences[0]):
             sentences = tf.ragged.constant(sentences, tf.string, ragged_rank=1)
         words = self.preprocessor.words_of(sentences)
-        run = self._traced("best_ids", self.best_ids)
-        names = self.preprocessor.labels
         lengths = words.row_lengths().numpy()
-        for batch in sort_by_length(lengths, batch_size):
-            inputs = self.preprocessor.inputs_of(tf.gather(words, batch))
-            ids, probabilities = (part.numpy() for part in run(inputs))
-            for row, sentence in enumerate(batch):
-                length = lengths[sentence]
-                tags[sentence] = [names[id] for id in ids[row, :length]]
-                shares[sentence] = probabilities[row, :length].tolist()
-        return (tags, shares) if return_probabilities else tags
+        run = graph_function(self, "best_ids", self.best_ids)
+        names = self.preprocessor.labels
+
+        def tag_rows(rows):
+            ids, probabilities = run(self.preprocessor.inputs_of(tf.gather(words, rows)))
+            for row, own, certain in zip(rows, ids.numpy(), probabilities.numpy(), strict=True):
+                length = lengths[row]
+                yield Tagging([names[id] for id in own[:length]], certain[:length].tolist())
+
+        return run_by_length(tag_rows, lengths, batch_size)
 
     def accuracy(self, sentences, tags, batch_size=64):
-        """Computes the share of words whose tag is right; sentences and tags are lists of lists."""
+        """Compute the fraction of words with the right tag; both arguments are lists of lists."""
         return tag_accuracy(tags, self.tag(sentences, batch_size))
 
     def get_config(self):
-        """Returns every constructor argument."""
+        """Return every constructor argument."""
         return {
             **super().get_config(),
             "num_labels": self.num_labels,
@@ -232,11 +250,11 @@ class RecurrentTagger(
 
 
 def _check_pieces(backbone, preprocessor):
-    """Refuses a backbone and a preprocessor of which only one knows pieces of words."""
+    """Check that both or neither of backbone and preprocessor use pieces of words."""
     number = backbone.piece_vocabulary_size
     if (number is None) != (preprocessor.piece_tokenizer is None):
         raise ValueError(
-            "`backbone` and `preprocessor` must both have pieces of words, or neither: got "
+            "`backbone` and `preprocessor` must both have pieces of words, or neither, got "
             f"`piece_vocabulary_size` {number} and `piece_tokenizer` "
             f"{preprocessor.piece_tokenizer!r}."
         )

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.layers.large_softmax.hierarchical import huffman_paths, huffman_tree
-from keras_seqzoo.models.common.task import Recompilation
+from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.windows import keep_probabilities, neighbours, windows
@@ -22,7 +22,7 @@ FIRST = len(SPECIAL_TOKENS)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class Word2Vec(Recompilation, keras.Model):
+class Word2Vec(ReloadableModel, keras.Model):
     """Word2vec (Mikolov et al., 2013): vectors that predict which words stand near each other.
 
     In a text of words w_1 … w_N with vectors v_w and output vectors u_w, the skip-gram model

@@ -131,5 +131,5 @@ def test_errors():
     for texts, labels in ((["great", "dull"], ["good"]), ([], [])):
         with pytest.raises(ValueError, match="`texts` and `labels` must be as many, and one at"):
             make().accuracy(texts, labels)
-    with pytest.raises(ValueError, match="`labels`, text 1: one label is needed"):
+    with pytest.raises(ValueError, match="`labels`, text 1: must have one label"):
         make().accuracy(["great"], [["good"]])

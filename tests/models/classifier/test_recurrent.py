@@ -67,7 +67,7 @@ def test_empty_texts_are_classified_by_the_prior():
     np.testing.assert_allclose(model.predict_probabilities(["", "  ", "film"])[:2, 1], 0.8)
     assert model.classify([""])[0].labels == ["yes"]
     assert model.classify([]) == []
-    with pytest.raises(ValueError, match="`shares` must be 2 probabilities above 0"):
+    with pytest.raises(ValueError, match="`probabilities` must be 2 numbers above 0"):
         model.set_prior([0.0, 1.0])
 
 
@@ -190,7 +190,7 @@ def test_one_string_is_no_batch():
 def test_errors():
     with pytest.raises(ValueError, match="`num_classes` must be given"):
         make(labels=None)
-    with pytest.raises(ValueError, match="`num_classes` must be that of the preprocessor's"):
+    with pytest.raises(ValueError, match="`num_classes` must be the number of the preprocessor's"):
         make(num_classes=3)
     with pytest.raises(ValueError, match="`pooling` must be one of last"):
         make(pooling="first")
@@ -204,5 +204,5 @@ def test_errors():
     with pytest.raises(ValueError, match="`texts` must be a list"):
         model.classify("film")
     model.preprocessor = None
-    with pytest.raises(ValueError, match="needs a `preprocessor`"):
+    with pytest.raises(ValueError, match="`preprocessor` must not be None"):
         model.classify(TEXTS)

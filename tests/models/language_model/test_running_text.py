@@ -212,7 +212,7 @@ def test_streams_need_steps_without_logits():
     model = make()
     model.compile(streams=2, weighted_metrics=[Perplexity()])
     _, inputs, labels = stream(model, TOKENS_32)
-    with pytest.raises(ValueError, match="`streams` need steps that make no logits"):
+    with pytest.raises(ValueError, match="`streams` must be None for steps that compute logits"):
         model.fit(stream_batches(inputs, labels, 2, 4), verbose=0)
 
 
@@ -220,7 +220,7 @@ def test_streams_of_another_number_are_refused():
     model = make()
     model.compile(streams=3)
     ids = np.zeros((2, 4), np.int32)
-    with pytest.raises(ValueError, match="Batches must have 3 rows"):
+    with pytest.raises(ValueError, match="`token_ids` must have 3 rows"):
         model.features({"token_ids": ids, "padding_mask": ids == 0})
     with pytest.raises(ValueError, match="`streams`"):
         model.compile(streams=0)

@@ -44,17 +44,17 @@ def test_the_default_search_and_alignments():
     ("options", "message"),
     [
         ({"phrases": [["a"]]}, "`phrases` must be one list for each of the 2 `texts`, got 1"),
-        ({"phrases": ["a", []]}, "`phrases` must be lists of strings, number 1 is 'a'"),
-        ({"phrases": [None, []]}, "`phrases` must be lists of strings, number 1 is None"),
+        ({"phrases": ["a", []]}, "`phrases` must be lists of strings, got 'a' as number 1"),
+        ({"phrases": [None, []]}, "`phrases` must be lists of strings, got None as number 1"),
         ({"phrases": [[], ["a"]], "max_length": 0}, "cannot be met"),
-        ({"phrases": [[], [3]]}, r"`phrases` must be lists of strings, number 2 is \[3\]"),
+        ({"phrases": [[], [3]]}, r"`phrases` must be lists of strings, got \[3\] as number 2"),
         (
             {"phrases": [[], []], "strategy": BeamSearch(3)},
-            "need each other: got a BeamSearch and some `phrases`",
+            "got a BeamSearch and some `phrases`",
         ),
         (
             {"strategy": LexicallyConstrainedBeamSearch(3)},
-            "need each other: got a LexicallyConstrainedBeamSearch and no `phrases`",
+            "got a LexicallyConstrainedBeamSearch and no `phrases`",
         ),
         (
             {"phrases": [[], ["she paints a door in blue"]], "max_length": 3},

@@ -189,7 +189,7 @@ def test_normalization_may_make_a_text_too_long():
     subject = RecurrentSeq2SeqLM(
         backbone(**sizes), RecurrentSeq2SeqLMPreprocessor(tokens, **packing)
     )
-    with pytest.raises(ValueError, match="the limit of 16 source tokens: it has 19"):
+    with pytest.raises(ValueError, match="at most 16 source tokens each, got 19"):
         subject.translate(["\ufdfa"], truncate=False)  # three bytes, by NFKC 18 letters
 
 
@@ -199,7 +199,7 @@ def test_translate_any_text():
     assert len(long) == 10_000
     [[cut]] = subject.translate([long], Greedy())
     assert len(cut.source_tokens) == 16 and cut.source_tokens[-1] == "[EOS]"
-    with pytest.raises(ValueError, match="`texts` is longer than the limit of 16"):
+    with pytest.raises(ValueError, match="`texts` must have at most 16 source tokens each"):
         subject.translate(["a", long], truncate=False)
     assert len(subject.translate(["a", "é"], Greedy(), truncate=False)) == 2
     assert subject.translate([]) == []
@@ -214,7 +214,9 @@ def test_translate_needs():
         shared_model().translate(["no rain"], max_length=-1)
     with pytest.raises(ValueError, match="`preprocessor`"):
         RecurrentSeq2SeqLM(backbone()).translate(["no rain"])
-    with pytest.raises(ValueError, match="`alignments=True`"):
+    with pytest.raises(
+        ValueError, match="`alignments` must be False for a model without attention"
+    ):
         model(attention=None).translate(["no rain"], alignments=True)
 
 

@@ -73,24 +73,24 @@ def test_kinds(pieces, options, tmp_path):
     keras.utils.set_random_seed(0)
     model = trained(make(pieces, **options))
     assert [" ".join(tags) for tags in model.tag(SENTENCES)] == TAGS
-    expected = model.tag(WORDS, return_probabilities=True)
+    expected = model.predict_tags(WORDS)
     save_preset(model, tmp_path / "new", dtype="float32")
     loaded = RecurrentTagger.from_preset(str(tmp_path / "new"))
     assert loaded.crf == model.crf and loaded.preprocessor.labels == LABELS
-    tags, probabilities = loaded.tag(WORDS, return_probabilities=True)
-    assert tags == expected[0]
-    for one, other in zip(probabilities, expected[1], strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert_same_tags(loaded.predict_tags(WORDS), expected)
+
+
+def assert_same_tags(found, expected):
+    assert [tagging.tags for tagging in found] == [tagging.tags for tagging in expected]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-5)
 
 
 def test_batches_and_order_change_nothing():
     model = ready()
-    tags, probabilities = model.tag(WORDS, return_probabilities=True)
+    expected = model.predict_tags(WORDS)
     for size in (1, 2):
-        again, same = model.tag(WORDS[::-1], size, return_probabilities=True)
-        assert again == tags[::-1]
-        for one, other in zip(same, probabilities[::-1], strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-5)
+        assert_same_tags(model.predict_tags(WORDS[::-1], size), expected[::-1])
     assert model.tag([]) == [] and model.tag(["", "dogs"])[0] == []
     assert model.accuracy(WORDS, [tags.split() for tags in TAGS]) == 1.0
 
@@ -170,13 +170,13 @@ def test_mixed_precision():
 @pytest.mark.usefixtures("garbage_stays")
 def test_quantized_weights_are_used():
     model = make(units=32)  # a trained one is so sure that its probabilities may stay the same
-    _, before = model.tag(WORDS, return_probabilities=True)
+    before = model.predict_tags(WORDS)[0]
     model.quantize("int8")
-    _, after = model.tag(WORDS, return_probabilities=True)
+    after = model.predict_tags(WORDS)[0]
     inputs = model.preprocessor.inputs_of(model.preprocessor.words_of(SENTENCES[:1]))
     expected = model.best_ids(inputs)[1].numpy()[0]
-    np.testing.assert_allclose(after[0], expected, atol=1e-5)
-    assert after != before
+    np.testing.assert_allclose(after.probabilities, expected, atol=1e-5)
+    assert after.probabilities != before.probabilities
 
 
 @pytest.mark.slow
@@ -266,9 +266,9 @@ def test_errors():
         model.preprocessor("the dog")
     with pytest.raises(ValueError, match="`loss` must be None"):
         model.compile(loss="mse")
-    with pytest.raises(ValueError, match="`num_labels` must be that of the preprocessor's"):
+    with pytest.raises(ValueError, match="`num_labels` must be the number of the preprocessor's"):
         RecurrentTagger(model.backbone, model.preprocessor, num_labels=3)
-    with pytest.raises(ValueError, match="`num_labels` must be given"):
+    with pytest.raises(ValueError, match="`num_labels` must be an int if no preprocessor"):
         RecurrentTagger(model.backbone)
     with pytest.raises(ValueError, match="`piece_tokenizer` must be made with `config_file`"):
         RecurrentTaggerPreprocessor(WordTokenizer(["a"]), CharacterTokenizer("a"), LABELS)
@@ -286,11 +286,11 @@ def test_errors():
             make(**options)
     with pytest.raises(ValueError, match="`backbone` and `preprocessor` must both have pieces"):
         RecurrentTagger(model.backbone, make("none").preprocessor)
-    with pytest.raises(ValueError, match="`allowed` needs `crf`"):
+    with pytest.raises(ValueError, match="`allowed` must be None or 'auto' without a `crf`"):
         RecurrentTagger(model.backbone, model.preprocessor, crf=False, allowed=np.ones((5, 5)))
     pieces = CharacterTokenizer("a", config_file="piece_tokenizer.json", add_bos=True)
     with pytest.raises(ValueError, match="`piece_tokenizer` must have no `add_bos`"):
         RecurrentTaggerPreprocessor(WordTokenizer(["a"]), pieces, LABELS)
     model.preprocessor = None
-    with pytest.raises(ValueError, match="needs a `preprocessor`"):
+    with pytest.raises(ValueError, match="`preprocessor` must not be None"):
         model.tag(["the dog"])

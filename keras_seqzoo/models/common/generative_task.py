@@ -1,4 +1,4 @@
-"""What `generate` of KerasHub's tasks runs: our strategies, or KerasHub's samplers."""
+"""Base class of the tasks that generate token sequences."""
 
 import keras
 import numpy as np
@@ -6,46 +6,56 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.decoding.end_tokens import check_end_tokens
+from keras_seqzoo.models.common.graph_functions import is_outdated
+from keras_seqzoo.models.common.next_token_training import NextTokenTraining
+from keras_seqzoo.models.common.task import SequenceTask
 from keras_seqzoo.tensors import dimension
 
 
-class Generation:
-    """Mixin for KerasHub's `CausalLM` and `Seq2SeqLM`: `compile` takes samplers of either kind.
+class GenerativeTask(SequenceTask, NextTokenTraining):
+    """Mixin, before KerasHub's `CausalLM` or `Seq2SeqLM`, that samples with either kind of sampler.
 
-    That is a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
-    `keras_hub.samplers`. The task's `generate_step` goes on with token sequences, int32
-    `(batch, length)` with a boolean mask that is `True` at the start token and the prompt, by one
-    of the two methods.
+    `compile(sampler=...)` takes a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance
+    of `keras_hub.samplers`. The task implements `generate_step`, which continues token sequences,
+    int32 `(batch, length)` with a boolean mask that is `True` at the start token and the prompt, by
+    `generate_with_strategy` or `generate_with_sampler`.
     """
 
     sampler = None  # until `compile`
 
     def compile(self, *args, sampler, **kwargs):
         """Configure training and generation; see the task."""
-        super().compile(*args, sampler="greedy" if self._is_own(sampler) else sampler, **kwargs)
-        if self._is_own(sampler):
+        is_strategy = isinstance(sampler, DecodingStrategy)
+        super().compile(*args, sampler="greedy" if is_strategy else sampler, **kwargs)
+        if is_strategy:
             self.sampler = sampler
 
     @property
     def has_strategy(self):
-        """Whether the sampler is one of our strategies."""
-        return self._is_own(self.sampler)
+        """Whether the sampler is a `DecodingStrategy`."""
+        return isinstance(self.sampler, DecodingStrategy)
 
     def get_compile_config(self):
-        """Return the arguments of `compile` for a `.keras` file, the sampler among them."""
+        """Return the arguments of `compile` for a `.keras` file, including the sampler."""
         config = super().get_compile_config()
         if config:
             config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
         return config
 
+    def make_generate_function(self):
+        """Create the function that `generate` runs; see `keras_hub.models.CausalLM`."""
+        if is_outdated(self, "generate"):
+            self.generate_function = None
+        return super().make_generate_function()
+
     def generate(self, inputs, *args, **kwargs):
-        """Generate; see `keras_hub.models.CausalLM.generate`. Of an empty list it gives another."""
+        """Generate; see `keras_hub.models.CausalLM.generate`. An empty list gives an empty list."""
         if isinstance(inputs, (list, tuple, np.ndarray)) and len(inputs) == 0:
             return []
         return super().generate(inputs, *args, **kwargs)
 
-    def generate_by_strategy(self, step, state, ids, mask, stop_token_ids, **options):
-        """Let a strategy go on with token sequences.
+    def generate_with_strategy(self, step, state, ids, mask, stop_token_ids, **options):
+        """Continue token sequences with a `DecodingStrategy`.
 
         Args:
             step: a step function, see `DecodingStrategy`.
@@ -59,7 +69,7 @@ class Generation:
             A tuple of ids and mask of the best sequences, `(batch, length)`.
 
         Raises:
-            ValueError: if there is no id to stop at.
+            ValueError: if `stop_token_ids` is empty.
         """
         check_end_tokens(stop_token_ids, "stop_token_ids")
         ids = tf.cast(ids, tf.int32)
@@ -76,16 +86,16 @@ class Generation:
         ids = tf.concat([ids[:, :1], hypotheses.tokens[:, 0]], axis=-1)
         return ids, tf.sequence_mask(hypotheses.lengths[:, 0] + 1, tf.shape(ids)[1])
 
-    def generate_by_sampler(self, read, state, ids, mask, stop_token_ids):
-        """Let a sampler of KerasHub go on with token sequences.
+    def generate_with_sampler(self, read, state, ids, mask, stop_token_ids):
+        """Continue token sequences with a sampler of KerasHub.
 
         Args:
-            read: function `(tokens, state) -> (features, state)` of one token a row; what it gives
-                becomes logits by `output_layer`.
+            read: function `(tokens, state) -> (features, state)` that reads one token a row; the
+                `output_layer` turns features into logits.
             state: the state before the start token.
             ids: int32 tensor `(batch, length)`.
             mask: boolean tensor `(batch, length)`.
-            stop_token_ids: list of ids that end a sequence, or `None` to go on to the end.
+            stop_token_ids: list of ids that end a sequence, or `None` to fill all of `length`.
 
         Returns:
             A tuple of ids and mask of the sequences, `(batch, length)`.
@@ -118,7 +128,3 @@ class Generation:
         stops = tf.reduce_any(ids[..., tf.newaxis] == tf.constant(stop_token_ids), axis=-1)
         stops = tf.cast(stops & ~mask, tf.int32)
         return ids, tf.cumsum(stops, axis=-1, exclusive=True) == 0
-
-    @staticmethod
-    def _is_own(sampler):
-        return isinstance(sampler, DecodingStrategy)

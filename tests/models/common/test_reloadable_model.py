@@ -16,7 +16,7 @@ from keras_seqzoo.models import (
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
-from keras_seqzoo.models.common.task import Recompilation
+from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.models.word_vectors import Word2Vec
 from keras_seqzoo.tokenizers import WordTokenizer
 from tests.models import small
@@ -106,7 +106,7 @@ def test_optimizer_is_of_the_strategy_of_its_model():
     assert {variable.distribute_strategy for variable in variables} == {strategy}
 
 
-class Late(Recompilation, keras.Model):
+class Late(ReloadableModel, keras.Model):
     """A model without weights until its first call."""
 
     def __init__(self):

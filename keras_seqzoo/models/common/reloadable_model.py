@@ -1,0 +1,88 @@
+"""Models that can be quantized, adapted, saved, loaded and compiled again."""
+
+import keras
+
+from keras_seqzoo.models.common.graph_functions import is_outdated
+from keras_seqzoo.models.common.low_rank_adaptation import begin_updates_anew
+
+
+class ReloadableModel:
+    """Mixin, before the Keras class, that keeps a model whole when it is saved and changed.
+
+    - The configuration records how each layer was quantized. (A task leaves the layers of its
+      backbone to the backbone.) A model made from it is quantized in the same way before it gets
+      its weights. Low-rank updates are not recorded: files hold the sums of weights and updates.
+    - A loaded model is compiled as the saved one was. Keras itself gives up, with a warning, where
+      a class overrides `compile`.
+    - The optimizer's variables are created before the first training step. Created within it, they
+      would have the step traced twice.
+    - Functions are traced again after `quantize` or `enable_lora` replaced weights.
+    """
+
+    def get_config(self):
+        """Return the constructor arguments and how layers are quantized."""
+        config = super().get_config()
+        if "dtype" in config:  # KerasHub's backbones give a map of policies if layers are quantized
+            config["dtype"] = keras.dtype_policies.serialize(self.dtype_policy)
+        backbone = getattr(self, "backbone", None)
+        inner = set() if backbone is None else {id(layer) for layer in backbone._flatten_layers()}
+        quantized = {
+            layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
+            for layer in self._flatten_layers()
+            if layer.quantization_mode is not None and id(layer) not in inner
+        }
+        return {**config, "quantization": quantized} if quantized else config
+
+    @classmethod
+    def from_config(cls, config):
+        """Create the model from its configuration.
+
+        Raises:
+            ValueError: if a path in `quantization` does not belong to a layer.
+        """
+        config = dict(config)
+        quantized = config.pop("quantization", {})
+        model = super().from_config(config)
+        layers = {layer.path: layer for layer in model._flatten_layers()}
+        unknown = sorted(set(quantized) - set(layers))
+        if unknown:
+            raise ValueError(
+                f"`quantization` must have paths of layers of '{model.name}', "
+                f"got {', '.join(unknown)}."
+            )
+        for path, quantization in quantized.items():
+            quantization = keras.saving.deserialize_keras_object(quantization)
+            layers[path].quantize(config=quantization, type_check=False)
+        return model
+
+    def load_weights(self, filepath, skip_mismatch=False, **kwargs):
+        """Load weights from a file; see `keras.Model.load_weights`.
+
+        Low-rank updates start again: Keras loads the sums and makes both matrices of an update
+        zero, and from there neither would learn.
+        """
+        super().load_weights(filepath, skip_mismatch, **kwargs)
+        begin_updates_anew(self)
+
+    def compile_from_config(self, config):
+        """Compile a loaded model as the saved one; see `keras.Model.compile_from_config`."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        self._build_optimizer()
+
+    def make_train_function(self, force=False):
+        """Create the function that `fit` runs; see `keras.Model.make_train_function`."""
+        self._build_optimizer()
+        return super().make_train_function(is_outdated(self, "train") or force)
+
+    def make_test_function(self, force=False):
+        """Create the function that `evaluate` runs; see `keras.Model.make_test_function`."""
+        return super().make_test_function(is_outdated(self, "test") or force)
+
+    def make_predict_function(self, force=False):
+        """Create the function that `predict` runs; see `keras.Model.make_predict_function`."""
+        return super().make_predict_function(is_outdated(self, "predict") or force)
+
+    def _build_optimizer(self):
+        if self.built and self.optimizer is not None and not self.optimizer.built:
+            with self.distribute_strategy.scope():
+                self.optimizer.build(self.trainable_variables)
