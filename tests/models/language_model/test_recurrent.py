@@ -251,7 +251,7 @@ def test_large_softmax(softmax, tmp_path):
 
 
 def test_a_softmax_that_does_not_fit():
-    with pytest.raises(ValueError, match="`tie_softmax=False`"):
+    with pytest.raises(ValueError, match="`tie_softmax` must be False with a `softmax`"):
         make(softmax=SampledSoftmax(11))
     with pytest.raises(ValueError, match="11 tokens, got 9"):
         make(tie_softmax=False, softmax=SampledSoftmax(9))
