@@ -124,8 +124,8 @@ class TextLabels:
     """Mixin of text classifiers that returns labels by name.
 
     A model has `label_names`, a list, `multi_label`, a bool, and `resources`, the list of
-    tokenizers and tables that its SavedModel needs. It implements `predict_probabilities` and, in graph,
-    `text_probabilities`.
+    tokenizers and tables that its SavedModel needs. It implements `predict_probabilities` and,
+    in graph, `text_probabilities`.
     """
 
     multi_label = False

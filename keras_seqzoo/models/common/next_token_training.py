@@ -12,14 +12,14 @@ from keras_seqzoo.tensors import dimension
 
 
 def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
-    """Computes log P of tokens, for some of them at a time.
+    """Compute log P of tokens, a chunk of tokens at a time.
 
     Args:
-        output_layer: a `LargeSoftmax`, or a function from inputs `(some, ...)` to logits
-            `(some, V)`.
+        output_layer: a `LargeSoftmax`, or a function from inputs `(chunk, ...)` to logits
+            `(chunk, V)`.
         inputs: tensor `(tokens, ...)`.
         labels: int32 tensor `(tokens,)`.
-        chunk_size: int, the most tokens whose logits exist at a time.
+        chunk_size: int, the largest number of tokens whose logits exist at a time.
 
     Returns:
         float32 tensor `(tokens,)`.
@@ -29,7 +29,7 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
     size = min(chunk_size, count) if isinstance(count, int) else chunk_size
     size = max(size, 1)
     chunks = (count + size - 1) // size
-    # Full up to the last, so that all have one shape, which XLA needs.
+    # The last chunk is padded: XLA needs one shape for all.
     missing = chunks * size - count
     labels = tf.reshape(tf.pad(labels, [[0, missing]]), [-1, size])
     inputs = tf.pad(inputs, [[0, missing]] + [[0, 0]] * (inputs.shape.rank - 1))
@@ -51,29 +51,28 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
 
 
 class NextTokenTraining(ReloadableModel):
-    """Lets `fit` and `evaluate` of a `keras.Model` compute the loss from its features.
+    """Mixin, before the Keras class, that trains without the logits of a whole batch.
 
-    Logits of all tokens of a batch are the largest tensors of a training step. Where nothing but
-    the loss needs them, this mixin's steps use `keras_seqzoo.losses.linear_crossentropy`, which
-    makes the loss and the gradients a chunk of valid tokens at a time. Losses, logs and updates
-    are those of Keras' own steps up to rounding. It does so if
+    Logits of all tokens of a batch are the largest tensors of a training step. If only the loss
+    needs them, the steps of this mixin use `keras_seqzoo.losses.linear_crossentropy`, which
+    computes the loss and the gradients a chunk of valid tokens at a time. Losses, logs and updates
+    equal those of Keras' own steps up to rounding. The conditions are:
 
-    - the loss is a `SequenceCrossentropy` with its default reduction and no loss weights;
-    - there are no metrics besides the loss: models of KerasHub have one by default, and
-      `compile(weighted_metrics=[])` removes it;
-    - the output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
-      without activation; or a `LargeSoftmax` and the loss is without label smoothing: training
-      then takes the cheap loss of this layer, and evaluation the exact one;
-    - labels are one tensor, and sample weights have its shape.
+    - The loss is a `SequenceCrossentropy` with its default reduction and without loss weights.
+    - There are no metrics in addition to the loss. Models of KerasHub have one by default;
+      `compile(weighted_metrics=[])` removes it.
+    - The output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
+      without activation. Or it is a `LargeSoftmax` and the loss has no label smoothing: training
+      then uses the cheap loss of this layer, and evaluation the exact one.
+    - Labels are one tensor, and sample weights have its shape.
 
-    In any other case, as where `compute_loss`, `compute_metrics` or `call` (below the class that
-    has `features`) is overridden or a strategy has several replicas, the steps are Keras' own.
-    A layer that adds losses must be called once in `features`: Keras clears them at each call
-    that is not inside another.
+    In any other case the steps are Keras' own, also if a subclass overrides `compute_loss`,
+    `compute_metrics` or `call` without `features`, or a strategy has several replicas. A layer that
+    adds losses must be called once in `features`: Keras clears losses at each outermost call.
 
-    The mixin stands before `keras.Model` or its subclass among the bases. The model has an
-    attribute `output_layer`, the last layer, and a method `features(inputs, training)` that
-    returns what this layer reads, a float tensor `(..., features)`.
+    The model has an attribute `output_layer`, the last layer, and a method
+    `features(inputs, training)` that returns the input of this layer, a float tensor
+    `(..., features)`.
 
     Example:
     >>> class Bigrams(NextTokenTraining, keras.Model):
@@ -97,11 +96,11 @@ class NextTokenTraining(ReloadableModel):
     def compile(self, *args, **kwargs):
         """Configure the model; see `keras.Model.compile`."""
         super().compile(*args, **kwargs)
-        # Of empty lists of metrics Keras makes a metric of nothing that wants logits yet.
+        # From empty lists of metrics Keras makes an empty metric that still asks for logits.
         made = self._compile_metrics
         if made is not None and not (made._user_metrics or made._user_weighted_metrics):
             self._compile_metrics = None
-        # The third argument and all after it are loss weights and metrics.
+        # The third positional argument and the following ones are loss weights and metrics.
         self._has_plain_loss = len(args) < 3 and kwargs.get("loss_weights") is None
 
     def train_step(self, data):
@@ -128,7 +127,7 @@ class NextTokenTraining(ReloadableModel):
         return self.get_metrics_result()
 
     def needs_no_logits(self, labels, sample_weight):
-        """Tell whether a step on these labels makes no logits; see the class."""
+        """Return whether a step on these labels computes no logits; see the class."""
         return (
             tf.is_tensor(labels)
             and (sample_weight is None or _same_shape(sample_weight, labels))
@@ -181,13 +180,13 @@ class NextTokenTraining(ReloadableModel):
 
 
 def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):
-    """The mean loss of the valid tokens: the layer's own in training, else the exact one."""
+    """Return the mean loss of valid tokens: in training the layer's own, else the exact one."""
     hidden = tf.reshape(hidden, [-1, hidden.shape[-1]])
     labels = tf.cast(tf.reshape(labels, [-1]), tf.int32)
     weight = tf.ones(tf.shape(labels))
     if sample_weight is not None:
         weight = tf.reshape(_to_float(sample_weight), [-1])
-        # Padding gets the label of a valid token: its own may be one that a layer never draws.
+        # Padding gets the label of a valid token: its own may be one that the layer never samples.
         labels = tf.where(weight != 0, labels, labels[tf.argmax(weight != 0)])
     if training:
         losses = layer.training_losses(hidden, labels)
@@ -220,7 +219,7 @@ def _is_linear(layer):
 
 
 def _linear(layer, hidden):
-    """Features, kernel, bias and whether the kernel is to be transposed."""
+    """Return features, kernel, bias and whether to transpose the kernel."""
     if isinstance(layer, TiedSoftmax):
         return layer.linear(hidden)
     bias = layer.bias if layer.use_bias else None
