@@ -107,7 +107,7 @@ class TiedSoftmax(QuantizedParts, keras.layers.Layer):
         return features, _embedding_matrix(self.embedding), bias, True
 
     def compute_output_shape(self, hidden_shape):
-        """Replace the features by the vocabulary."""
+        """Return the shape with the vocabulary in place of the features."""
         return (*hidden_shape[:-1], self.embedding.input_dim)
 
     def compute_output_spec(self, hidden):

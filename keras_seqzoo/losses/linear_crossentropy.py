@@ -1,9 +1,10 @@
-"""Cross-entropy of a projection to a vocabulary, without the logits of all tokens."""
+"""Cross-entropy of a projection to a vocabulary, computed in chunks of tokens."""
 
 import functools
 
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer, check_rate
 from keras_seqzoo.tensors import loop_dtype
 
 
@@ -18,7 +19,7 @@ def linear_crossentropy(
     gradient=True,
     chunk_size=320,
 ):
-    """Compute `SequenceCrossentropy` of `features·kernel + bias`, some tokens at a time.
+    """Compute `SequenceCrossentropy` of `features·kernel + bias`, in chunks of tokens.
 
     With logits z = x·W + b of a token's features x, its label y and p = softmax(z) over the V
     tokens of the vocabulary, loss and gradient are
@@ -29,12 +30,11 @@ def linear_crossentropy(
     ∂L/∂x = ∂L/∂z·Wᵀ      ∂L/∂W = Σ xᵀ·∂L/∂z      ∂L/∂b = Σ ∂L/∂z
     ```
 
-    As ∂L/∂z needs nothing of the backward pass but a factor, it is made together with the loss,
-    and its logits are dropped: of the `(tokens, V)` numbers, which are most of a training step's
-    memory, only `(chunk_size, V)` exist at a time, and the backward pass scales what is there.
-    Tokens of weight zero are left out beforehand and cost nothing. Three matmuls for each chunk
-    are the whole arithmetic. The idea, not the code, is that of the fused linear cross-entropy
-    in Hsu et al. 2024, "Liger Kernel: efficient Triton kernels for LLM training", section 3.2.
+    The gradients are computed together with the loss, since the backward pass only scales them. So
+    only `(chunk_size, V)` of the `(tokens, V)` logits, which are most of a training step's memory,
+    exist at a time. Each chunk takes three matmuls; tokens of weight zero are skipped. The idea is
+    the fused linear cross-entropy of Hsu et al. 2024, "Liger Kernel: efficient Triton kernels for
+    LLM training", section 3.2.
 
     The matmuls run in the dtype of `features`; losses, softmax and the sums over chunks are
     float32, or float64 for float64 features. Labels, weights and ε are constants: gradients
@@ -44,24 +44,24 @@ def linear_crossentropy(
         features: x, a float tensor `(..., D)`.
         kernel: W, a float tensor or variable `(D, V)`.
         labels: y, an int tensor `(...)`. Where the weight is not zero, all must be in [0, V);
-            what an id outside gives is as unspecified as for `tf.gather`.
+            the result for other ids is unspecified, as in `tf.gather`.
         bias: b, a float tensor or variable `(V,)`, or `None`.
-        sample_weight: w, a float or bool tensor `(...)`, or `None` for ones. Whatever stands in
-            `features` at weight zero, be it NaN, reaches neither loss nor gradients.
+        sample_weight: w, a float or bool tensor `(...)`, or `None` for ones. `features` of weight
+            zero, even NaN, affect neither loss nor gradients.
         label_smoothing: ε, at least 0 and less than 1.
-        transpose_kernel: whether `kernel` is `(V, D)`, as the matrix of an embedding is.
-        gradient: whether to make the gradients along with the loss. The loss alone, for
+        transpose_kernel: bool, whether `kernel` is `(V, D)`, as the matrix of an embedding is.
+        gradient: bool, whether to compute the gradients with the loss. The loss alone, for
             evaluation, takes one matmul in place of three and is a constant to a gradient tape.
-        chunk_size: most tokens to project at a time, at least 1. A larger one means fewer passes
-            over the gradient of the kernel, a smaller one less memory and less padding of the
-            last chunk.
+        chunk_size: int, the number of tokens to project at a time. Larger chunks mean fewer passes
+            over the gradient of the kernel; smaller ones less memory and less padding of the last
+            chunk.
 
     Returns:
-        L, a float32 scalar (float64 for float64 features); 0 where all weights are zero.
+        L, a float32 scalar (float64 for float64 features); 0 if all weights are zero.
 
     Raises:
-        ValueError: if `label_smoothing` or `chunk_size` is out of range, or shapes do not fit.
-        NotImplementedError: where its gradient is differentiated.
+        ValueError: if `label_smoothing` or `chunk_size` is out of range, or shapes do not match.
+        NotImplementedError: if the gradient is differentiated.
 
     Example:
     >>> embedding = tf.eye(4, 3)
@@ -73,7 +73,8 @@ def linear_crossentropy(
     >>> tape.gradient(loss, features).numpy().round(3).tolist()[1]
     [0.125, 0.125, 0.125]
     """
-    _check_options(label_smoothing, chunk_size)
+    check_rate("label_smoothing", label_smoothing)
+    check_integer("chunk_size", chunk_size, minimum=1)
     features, kernel = (tf.convert_to_tensor(x) for x in (features, kernel))
     labels = tf.cast(tf.convert_to_tensor(labels), tf.int32)
     if bias is not None:
@@ -100,33 +101,26 @@ def linear_crossentropy(
     return _differentiable(lambda *inputs: batches(*inputs).loss_and_gradients(), inputs)
 
 
-def _check_options(label_smoothing, chunk_size):
-    if not 0 <= label_smoothing < 1:
-        raise ValueError(f"`label_smoothing` needs to be in [0, 1), but is {label_smoothing}")
-    if chunk_size < 1:
-        raise ValueError(f"`chunk_size` needs to be at least 1, but is {chunk_size}")
-
-
 def _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kernel):
     depth, size = reversed(kernel.shape) if transpose_kernel else kernel.shape
     if features.shape[-1] is None or depth != features.shape[-1]:
         order = "(V, D)" if transpose_kernel else "(D, V)"
         raise ValueError(
-            f"`kernel` needs the shape {order} for `features` of the shape (..., D), but the "
-            f"shapes are {tuple(kernel.shape)} and {tuple(features.shape)}"
+            f"`kernel` must have the shape {order} for `features` of the shape (..., D), got the "
+            f"shapes {tuple(kernel.shape)} and {tuple(features.shape)}."
         )
     for name, value in (("labels", labels), ("sample_weight", sample_weight)):
         if not value.shape.is_compatible_with(features.shape[:-1]):
             raise ValueError(
-                f"`{name}` needs the shape {tuple(features.shape[:-1])}, that of `features` "
-                f"without its last dimension, but has the shape {tuple(value.shape)}"
+                f"`{name}` must have the shape {tuple(features.shape[:-1])} of `features` without "
+                f"the last dimension, got {tuple(value.shape)}."
             )
     if bias is not None and not bias.shape.is_compatible_with([size]):
-        raise ValueError(f"`bias` needs the shape ({size},), but has {tuple(bias.shape)}")
+        raise ValueError(f"`bias` must have the shape ({size},), got {tuple(bias.shape)}.")
 
 
 def _differentiable(function, inputs):
-    """Call a function that returns a scalar and its gradients by all inputs."""
+    """Call `function`, differentiable by the scale and the gradients that it also returns."""
 
     @tf.custom_gradient
     def run(*inputs):
@@ -151,7 +145,7 @@ def _differentiable(function, inputs):
 
 def _refuse(*upstream):
     raise NotImplementedError(
-        "linear_crossentropy has no second derivatives; take SequenceCrossentropy of the logits"
+        "linear_crossentropy has no second derivatives; use SequenceCrossentropy of the logits"
     )
 
 
@@ -172,7 +166,7 @@ class _Batches:
     ):
         self.features = features
         self.labels = labels
-        # At most 1, so that neither they nor their gradients leave the range of float16.
+        # At most 1, so that weights and gradients stay in the range of float16.
         self.weight = tf.math.divide_no_nan(sample_weight, tf.reduce_max(tf.abs(sample_weight)))
         self.kernel = tf.cast(kernel, features.dtype)
         size = tf.shape(kernel)[0 if transpose_kernel else 1]
@@ -190,7 +184,7 @@ class _Batches:
         valid = self.weight != 0
         before = tf.cumsum(tf.cast(valid, tf.int32), exclusive=True)
         self.count = tf.reduce_sum(tf.cast(valid, tf.int32))
-        # Where each token goes: the valid ones first, in order.
+        # The new index of each token: valid tokens first, in order.
         self.places = tf.where(valid, before, self.count + tf.range(count) - before)
         order = tf.scatter_nd(
             self.places[:, tf.newaxis], tf.range(count), [self.chunks * self.size]
@@ -198,7 +192,7 @@ class _Batches:
         self.order = tf.reshape(order, [-1, self.size])
 
     def loss(self):
-        """The loss alone."""
+        """Return the loss alone."""
 
         def add_chunk(chunk, loss):
             _, logits, labels, weight = self._project(chunk)
@@ -208,7 +202,7 @@ class _Batches:
         return tf.math.divide_no_nan(loss, tf.reduce_sum(self.weight))
 
     def loss_and_gradients(self):
-        """The loss, and its gradients up to a factor that is the second result."""
+        """Return the loss, a scale, and the gradients to multiply with the scale."""
         dtype = self.weight.dtype
 
         def add_chunk(chunk, loss, d_features, d_kernel, d_bias):
@@ -240,7 +234,7 @@ class _Batches:
                 tf.zeros(tf.shape(self.bias), dtype),
             ],
         )
-        # Chunks without valid tokens were not written and read as zeros.
+        # Chunks without valid tokens were not written, and are read as zeros.
         d_features = tf.gather(tf.reshape(d_features.stack(), [-1, depth]), self.places)
         gradients = [d_features, d_kernel, d_bias] if self.has_bias else [d_features, d_kernel]
         scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
@@ -255,10 +249,10 @@ class _Batches:
         )[1:]
 
     def _project(self, chunk):
-        """Features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`."""
+        """Return features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`."""
         tokens = tf.gather(self.order, chunk)
         valid = chunk * self.size + tf.range(self.size) < self.count
-        # Rows past the last valid token are made zero, as NaN times zero is not.
+        # Zero the rows past the last valid token: NaN times a weight of zero is NaN.
         features = tf.gather(self.features, tokens)
         features = tf.where(valid[:, tf.newaxis], features, tf.zeros([], features.dtype))
         labels = tf.where(valid, tf.gather(self.labels, tokens), 0)
@@ -267,8 +261,8 @@ class _Batches:
         return features, logits, labels, weight
 
 
-# What is between the matmuls reads and writes much and computes little: XLA fuses it, while the
-# matmuls themselves are faster outside of XLA on a CPU.
+# XLA fuses the operations between the matmuls, which are bound by memory; the matmuls themselves
+# are faster without XLA on a CPU.
 
 
 @tf.function(jit_compile=True, autograph=False)
@@ -284,7 +278,7 @@ def _loss_and_gradients(logits, bias, labels, weight, label_smoothing):
     weight = weight[:, tf.newaxis]
     size = tf.shape(logits)[1]
     uniform = label_smoothing / tf.cast(size, weight.dtype)
-    # The target by comparison, which fuses; a scatter would be one more pass.
+    # A comparison is fused; a scatter would take another pass.
     is_target = tf.range(size) == labels[:, tf.newaxis]
     target = tf.where(is_target, weight * (1.0 - label_smoothing + uniform), weight * uniform)
     d_logits = exponentials * (weight / total) - target

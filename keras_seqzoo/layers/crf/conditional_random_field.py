@@ -8,14 +8,14 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.crf import linear_chain
 from keras_seqzoo.layers.masks import valid_steps
 
-FORBIDDEN = -1e4  # its exponent is 0 in float32, and a sum with it keeps three decimals
+FORBIDDEN = -1e4  # exp of it is 0 in float32, and sums with it keep three decimals
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ConditionalRandomField(keras.layers.Layer):
-    """Scores the label sequences of a sentence as wholes.
+    """Linear-chain conditional random field over the label sequences of a sentence.
 
-    For scores x_t[y] of the labels at each step, such as a dense layer gives,
+    For scores x_t[y] of the labels at each step, for example from a dense layer,
 
         score(y) = first[y_1] + Σ_t x_t[y_t] + Σ_t A[y_{t-1}, y_t] + last[y_n]
         P(y)     = exp(score(y)) / Σ_y' exp(score(y'))
@@ -23,30 +23,30 @@ class ConditionalRandomField(keras.layers.Layer):
     (Lafferty, McCallum and Pereira 2001, "Conditional random fields"; over a recurrent network
     Lample et al. 2016, "Neural architectures for named entity recognition", section 2.2). The
     layer learns A, first and last. It adds first and last to the scores of the first and the last
-    valid step; what comes out, the potentials, goes with A into the loss, the best labels and the
-    marginals, which are methods. All is computed in float32.
+    valid step and returns the sums, the potentials. The methods `loss`, `best_labels` and
+    `marginals` take the potentials. Everything is computed in float32.
 
-    Padding may stand anywhere: it is skipped.
+    Padding may be anywhere and is skipped.
 
     Args:
         num_labels: int, the number of labels.
-        allowed: bool array `(num_labels + 1, num_labels + 1)`, or `None` where every label may
-            follow any other. `allowed[i, j]` tells whether label j may follow label i; the last
-            row is for the first label of a sentence, the last column for the last one, their corner
-            for nothing. See `keras_seqzoo.layers.iob2_transitions`. Other sequences have the
-            probability 0 where an allowed one exists.
+        allowed: bool array `(num_labels + 1, num_labels + 1)`, or `None` if any label may follow
+            any other. `allowed[i, j]` says whether label j may follow label i; the last row is for
+            the first label of a sentence, the last column for the last label, and their corner is
+            unused. See `keras_seqzoo.layers.iob2_transitions`. A sequence that is not allowed has
+            probability 0, unless no sequence is allowed.
         **kwargs: arguments of `keras.layers.Layer`, such as `name`.
 
     Call arguments:
         scores: float tensor `(batch, time, num_labels)`.
-        mask: bool tensor `(batch, time)`, true at valid steps. `None` takes the mask that Keras
-            attached to `scores`, if there is one, or else makes all steps valid.
+        mask: bool tensor `(batch, time)`, true at valid steps. `None` uses the mask that Keras
+            attached to `scores`; without one, all steps are valid.
 
     Returns:
         The potentials, float32 `(batch, time, num_labels)`.
 
     Raises:
-        ValueError: if `allowed` has another shape, or the scores have.
+        ValueError: if `allowed` or `scores` have another shape.
 
     Example:
     >>> crf = ConditionalRandomField(3)
@@ -55,12 +55,11 @@ class ConditionalRandomField(keras.layers.Layer):
     >>> labels.shape, crf.loss(labels, potentials).shape, crf.marginals(potentials).shape
     (TensorShape([2, 5]), TensorShape([2]), TensorShape([2, 5, 3]))
 
-    In a model of one's own the layer comes last, with `loss=crf.loss`. What the mask of the layer
-    said is padding is then skipped, in functional, sequential and subclassed models, eager or
-    compiled, under every dtype policy: the mask is an attribute of the potentials, a float32
-    tensor. Another layer or a cast after it gives another tensor, without the mask. Labels of -1
-    at padding are always skipped. A file of the model is loaded with `compile=False`, since the
-    loss is the layer's:
+    In a custom model the layer comes last, with `loss=crf.loss`. The loss finds the mask of the
+    layer's call as an attribute of the potentials, in functional, sequential and subclassed models,
+    eager or compiled, under every dtype policy. Another layer or a cast after this one returns
+    another tensor, without the mask. Labels of -1 at padding are always skipped. Load a saved model
+    with `compile=False`, since the loss is a method of the layer:
 
     ```python
     hidden = LSTM(8, return_sequences=True)(keras.layers.Embedding(99, 8, mask_zero=True)(ids))
@@ -70,7 +69,7 @@ class ConditionalRandomField(keras.layers.Layer):
     found, _ = crf.best_labels(model(sentences))
     ```
 
-    What `model.predict` returns is an array and knows no mask: give it, `mask=sentences != 0`.
+    `model.predict` returns an array, which has no mask: pass `mask=sentences != 0`.
     """
 
     def __init__(self, num_labels, allowed=None, **kwargs):
@@ -80,20 +79,20 @@ class ConditionalRandomField(keras.layers.Layer):
             allowed = np.asarray(allowed, bool)
             if allowed.shape != (num_labels + 1, num_labels + 1):
                 raise ValueError(
-                    f"`allowed` needs the shape {(num_labels + 1, num_labels + 1)}, but has the "
-                    f"shape {allowed.shape}"
+                    f"`allowed` must have the shape {(num_labels + 1, num_labels + 1)}, "
+                    f"got {allowed.shape}."
                 )
             allowed = allowed.tolist()
         self.allowed = allowed
         self.supports_masking = True
 
     def build(self, scores_shape):
-        """Makes A, first and last, all zero."""
+        """Create A, first and last, all zero."""
         labels = self.num_labels
         if scores_shape[-1] != labels:
             raise ValueError(
-                f"`scores` needs {labels} labels in its last dimension, but has the shape "
-                f"{tuple(scores_shape)}"
+                f"`scores` must have {labels} labels in the last dimension, got the shape "
+                f"{tuple(scores_shape)}."
             )
 
         def zeros(name, shape):
@@ -109,11 +108,11 @@ class ConditionalRandomField(keras.layers.Layer):
 
     @property
     def transitions(self):
-        """A, with what is not allowed, float32 `(num_labels, num_labels)`."""
+        """A, with a penalty where not allowed, float32 `(num_labels, num_labels)`."""
         return tf.cast(self.transition_weights, tf.float32) + self._penalties[:-1, :-1]
 
     def call(self, scores, mask=None):
-        """Gives the potentials; see the class."""
+        """Compute the potentials; see the class."""
         valid = tf.cast(valid_steps(mask, scores, "scores"), tf.float32)[..., tf.newaxis]
         first = tf.cast(self.first_weights, tf.float32) + self._penalties[-1, :-1]
         last = tf.cast(self.last_weights, tf.float32) + self._penalties[:-1, -1]
@@ -127,12 +126,12 @@ class ConditionalRandomField(keras.layers.Layer):
         """Return `-log P(labels)` of each sentence.
 
         Args:
-            labels: integers `(batch, time)`; where they are negative is padding, too.
-            potentials: what the layer gave, with the same padding.
-            mask: bool tensor `(batch, time)`, or `None` for the one that the layer was called with.
+            labels: integers `(batch, time)`; negative labels count as padding too.
+            potentials: the output of the layer, with the same padding.
+            mask: bool tensor `(batch, time)`, or `None` for the mask of the layer's call.
 
         Returns:
-            float32 `(batch,)`; a sentence without a label has 0.
+            float32 `(batch,)`, 0 for a sentence without labels.
         """
         labels = tf.cast(labels, tf.int32)
         valid = self._valid(mask, potentials) & (labels >= 0)
@@ -141,11 +140,11 @@ class ConditionalRandomField(keras.layers.Layer):
         return linear_chain.log_partition(scores, lengths, self.transitions) - path
 
     def best_labels(self, potentials, mask=None):
-        """Find the label sequence with the highest probability (Viterbi's algorithm).
+        """Return the label sequence with the highest probability (Viterbi's algorithm).
 
         Args:
-            potentials: what the layer gave.
-            mask: bool tensor `(batch, time)`, or `None` for the one that the layer was called with.
+            potentials: the output of the layer.
+            mask: bool tensor `(batch, time)`, or `None` for the mask of the layer's call.
 
         Returns:
             A tuple: labels, int32 `(batch, time)`, 0 at padding, and their `log P`, `(batch,)`.
@@ -159,8 +158,8 @@ class ConditionalRandomField(keras.layers.Layer):
         """Return the probability of each label at each step, over all label sequences.
 
         Args:
-            potentials: what the layer gave.
-            mask: bool tensor `(batch, time)`, or `None` for the one that the layer was called with.
+            potentials: the output of the layer.
+            mask: bool tensor `(batch, time)`, or `None` for the mask of the layer's call.
 
         Returns:
             float32 `(batch, time, num_labels)`, zero at padding.
@@ -174,22 +173,18 @@ class ConditionalRandomField(keras.layers.Layer):
         return linear_chain.pack(valid, tf.cast(potentials, tf.float32))
 
     def _valid(self, mask, potentials):
-        """Return the mask given, or else that of the layer's call."""
         mask = getattr(potentials, "crf_mask", None) if mask is None else mask
         return valid_steps(mask, potentials, "potentials")
 
     def compute_mask(self, scores, previous_mask=None):
-        """Return no mask: Keras would weight the losses of sentences by it, step by step.
-
-        The methods find it as an attribute of the potentials instead.
-        """
+        """Return no mask: Keras would multiply it, step by step, with one loss per sentence."""
         return None
 
     def compute_output_shape(self, scores_shape):
-        """Gives the shape of the scores."""
+        """Return the shape of the scores."""
         return tuple(scores_shape)
 
     def get_config(self):
-        """Gives the constructor arguments."""
+        """Return the constructor arguments."""
         own = {"num_labels": self.num_labels, "allowed": self.allowed}
         return {**super().get_config(), **own}

@@ -1,6 +1,6 @@
-"""The IOB2 scheme: which tags of entities may follow each other.
+"""The IOB2 scheme of entity tags.
 
-An entity begins with `B-type` and goes on with `I-type` (Tjong Kim Sang and Veenstra 1999,
+An entity begins with `B-type` and continues with `I-type` (Tjong Kim Sang and Veenstra 1999,
 "Representing text chunks"); all other tags are outside.
 """
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def is_iob2(labels):
-    """Tells whether labels can mark entities with IOB2: each `I-type` among them has its `B-type`.
+    """Return whether labels follow IOB2: there is an `I-type`, and each has its `B-type`.
 
     Example:
     >>> is_iob2(["O", "B-x", "I-x"]), is_iob2(["O", "I-x"]), is_iob2(["NOUN", "VERB"])
@@ -19,13 +19,14 @@ def is_iob2(labels):
 
 
 def iob2_transitions(labels):
-    """Tells which labels may follow each other where entities are marked with IOB2.
+    """Return which labels may follow each other in IOB2.
 
     Args:
         labels: list of strings, such as `["O", "B-person", "I-person"]`.
 
     Returns:
-        A bool array `(len(labels) + 1, len(labels) + 1)` for `ConditionalRandomField`.
+        A bool array `(len(labels) + 1, len(labels) + 1)`, the argument `allowed` of
+        `ConditionalRandomField`.
 
     Example:
     >>> iob2_transitions(["O", "B-x", "I-x"]).astype(int)

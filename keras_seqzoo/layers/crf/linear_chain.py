@@ -1,10 +1,9 @@
 """Sums and maxima over all label sequences of a linear chain.
 
-A chain of length n scores the labels y with `Σ_t x_t[y_t] + Σ_t A[y_{t-1}, y_t]`. Everywhere here
-`scores`, x, is float32 `(batch, time, labels)`, of which `lengths`, int32 `(batch,)`, says how
-many steps count, from the first; `transitions`, A, is `(labels, labels)`, from row to column. The
-algorithms are those of Rabiner 1989, "A tutorial on hidden Markov models", sections III A and B,
-in logarithms.
+The score of labels y is `Σ_t x_t[y_t] + Σ_t A[y_{t-1}, y_t]`. In this module `scores`, x, is
+float32 `(batch, time, labels)`; `lengths`, int32 `(batch,)`, is the number of valid steps, which
+come first; `transitions`, A, is `(labels, labels)`, from row to column. The algorithms are from
+Rabiner 1989, "A tutorial on hidden Markov models", sections III A and B, in logarithms.
 """
 
 import tensorflow as tf
@@ -19,15 +18,15 @@ from keras_seqzoo.tensors import dimension
 
 
 def pack(mask, *tensors):
-    """Moves valid steps to the front, in their order.
+    """Move valid steps to the front, in their order.
 
     Args:
         mask: bool tensor `(batch, time)`.
         *tensors: tensors `(batch, time, ...)`.
 
     Returns:
-        A tuple `(order, lengths, tensors)`: `order`, int32 `(batch, time)`, tells from where each
-        step came, `lengths` int32 `(batch,)`.
+        A tuple `(order, lengths, tensors)`: `order`, int32 `(batch, time)`, the original index of
+        each step, and `lengths`, int32 `(batch,)`.
     """
     order = tf.argsort(tf.cast(~mask, tf.int32), axis=1, stable=True)
     lengths = tf.reduce_sum(tf.cast(mask, tf.int32), axis=1)
@@ -35,17 +34,17 @@ def pack(mask, *tensors):
 
 
 def unpack(order, tensor):
-    """Moves the steps of `(batch, time, ...)` back to where `pack` took them from."""
+    """Move the steps of `(batch, time, ...)` back to their places before `pack`."""
     return tf.gather(tensor, tf.argsort(order, axis=1), batch_dims=1)
 
 
 def valid(lengths, time):
-    """Gives the mask `(batch, time)` of packed steps."""
+    """Return the mask `(batch, time)` of packed steps."""
     return tf.range(time) < lengths[:, tf.newaxis]
 
 
 def path_scores(scores, labels, lengths, transitions):
-    """Scores label sequences, int32 `(batch, time)`: float `(batch,)`."""
+    """Return the scores `(batch,)` of label sequences, int32 `(batch, time)`."""
     time = tf.shape(scores)[1]
     kept = tf.cast(valid(lengths, time), scores.dtype)
     own = tf.gather(scores, labels, batch_dims=2)  # (batch, time)
@@ -55,10 +54,10 @@ def path_scores(scores, labels, lengths, transitions):
 
 
 def log_partition(scores, lengths, transitions):
-    """Gives `log Σ_y exp(score of y)`, `(batch,)`, 0 for a chain of length 0.
+    """Return `log Σ_y exp(score of y)`, `(batch,)`, 0 for a chain of length 0.
 
-    Its derivatives by scores and transitions are the expected numbers of labels and of pairs of
-    labels, so that the gradient takes one loop forward and one back, of small steps.
+    Its derivatives with respect to scores and transitions are the expected counts of labels and of
+    label pairs. So the gradient takes only one loop forward and one backward.
     """
 
     @tf.custom_gradient
@@ -78,15 +77,15 @@ def log_partition(scores, lengths, transitions):
 
 
 def marginals(scores, lengths, transitions):
-    """Gives the probability of each label at each step, `(batch, time, labels)`, else zero."""
+    """Return the probability of each label, `(batch, time, labels)`, zero beyond the length."""
     _, ahead = _sums_before(scores, lengths, transitions)
     return _expectations(scores, lengths, transitions, ahead)[0]
 
 
 def best_path(scores, lengths, transitions):
-    """Finds the label sequence with the highest score (Viterbi 1967).
+    """Return the label sequence with the highest score (Viterbi 1967).
 
-    Of equally good ones it takes that with the lower label at the last step where they differ.
+    Of equal sequences, the one with the lower label at the last step where they differ wins.
 
     Returns:
         A tuple of the labels, int32 `(batch, time)`, 0 beyond the length, and their scores
@@ -110,15 +109,15 @@ def best_path(scores, lengths, transitions):
 
 
 def _time_major(scores, lengths):
-    """Gives the scores `(time, batch, labels)` and which steps count `(time, batch, 1)`."""
+    """Return the scores `(time, batch, labels)` and the mask `(time, batch, 1)`."""
     kept = valid(lengths, tf.shape(scores)[1])
     return tf.transpose(scores, (1, 0, 2)), tf.transpose(kept)[..., tf.newaxis]
 
 
 def _sums_before(scores, lengths, transitions):
-    """Gives the logarithm of the sum over all beginnings that end in a label at a step.
+    """Return the forward log sums: over all prefixes that end in a label at a step.
 
-    Those of the last step that counts, `(batch, labels)`, and of all, `(time, batch, labels)`.
+    At the last valid step, `(batch, labels)`, and at all steps, `(time, batch, labels)`.
     """
 
     def forward(time, ahead, step, keep):
@@ -130,7 +129,7 @@ def _sums_before(scores, lengths, transitions):
 
 
 def _sums_after(scores, lengths, transitions):
-    """Gives the logarithm of the sum over all that may follow a label: `(time, batch, labels)`."""
+    """Return the backward log sums, over all continuations of a label `(time, batch, labels)`."""
 
     def back(time, after, step, keep):
         shorter = tf.reduce_logsumexp(transitions + (step + after)[:, tf.newaxis], axis=2)
@@ -140,10 +139,10 @@ def _sums_after(scores, lengths, transitions):
 
 
 def _expectations(scores, lengths, transitions, ahead):
-    """Gives the probabilities of labels, `(batch, time, labels)`, and of the pairs of labels.
+    """Return the probabilities of labels, `(batch, time, labels)`, and of label pairs.
 
-    Pairs are those at a step and the next, `(time - 1, batch, from, to)`. At each step they are
-    made to sum to 1, which long chains would miss by their rounding.
+    A pair is at a step and the next, `(time - 1, batch, from, to)`. The probabilities are
+    normalized at each step, because in long chains rounding errors add up.
     """
     after = _sums_after(scores, lengths, transitions)
     steps, kept = _time_major(scores, lengths)
@@ -160,9 +159,9 @@ def _no_labels(scores):
 
 
 def _loop(step, carry, inputs, reverse=False, dtype=None):
-    """Runs `step(time, carry, *inputs at time) -> (carry, output)`; the last carry, all outputs.
+    """Run `step(time, carry, *inputs[time]) -> (carry, output)`; return the last carry and outputs.
 
-    An output has the shape of the carry, and its dtype if none is given.
+    An output has the shape of the carry, and its dtype unless `dtype` is given.
     """
     length = dimension(inputs[0], 0)
     arrays = [read_array(tensor) for tensor in inputs]

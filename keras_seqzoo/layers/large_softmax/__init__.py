@@ -1,4 +1,4 @@
-"""Output layers for large vocabularies: cheap in training, exact in evaluation."""
+"""Output layers for large vocabularies: fast in training, exact in evaluation."""
 
 from keras_seqzoo.layers.large_softmax.base import LargeSoftmax
 from keras_seqzoo.layers.large_softmax.class_factored import ClassFactoredSoftmax, frequency_classes

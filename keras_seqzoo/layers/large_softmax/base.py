@@ -1,4 +1,4 @@
-"""What output layers for large vocabularies have in common."""
+"""The base class of output layers for large vocabularies."""
 
 import keras
 import tensorflow as tf
@@ -7,11 +7,11 @@ from keras_seqzoo.checks import check_integer
 
 
 class LargeSoftmax(keras.layers.Layer):
-    """Base of output layers whose training loss costs less than a softmax over the vocabulary.
+    """Output layer with a training loss that costs less than a softmax over the vocabulary.
 
-    Called, a layer gives log P of all tokens, as evaluation and search need it. `fit` of a model
-    with `NextTokenTraining` calls `training_losses` in place of that, and `evaluate` calls
-    `label_log_probabilities`.
+    The call returns log P of all tokens, for evaluation and search. `fit` of a model with
+    `NextTokenTraining` calls `training_losses` instead, and `evaluate` calls
+    `label_log_probabilities`. A subclass defines `training_losses` and `log_probabilities`.
 
     Args:
         vocabulary_size: int, V.
@@ -21,8 +21,7 @@ class LargeSoftmax(keras.layers.Layer):
         hidden: float tensor `(..., features)`.
 
     Returns:
-        Log probabilities, a float32 tensor `(..., V)`. They are logits too: a loss "from logits"
-        takes them as they are.
+        Log probabilities, a float32 tensor `(..., V)`, which are valid logits for a loss.
     """
 
     def __init__(self, vocabulary_size, **kwargs):
@@ -31,7 +30,7 @@ class LargeSoftmax(keras.layers.Layer):
         self.supports_masking = True
 
     def training_losses(self, hidden, labels):
-        """Compute the losses of tokens that training takes.
+        """Compute the training losses of tokens.
 
         Args:
             hidden: float tensor `(tokens, features)`.
@@ -43,7 +42,7 @@ class LargeSoftmax(keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must implement `training_losses`.")
 
     def label_log_probabilities(self, hidden, labels):
-        """Compute log P of the given tokens under the whole, normalised distribution.
+        """Compute log P of the given tokens under the normalized distribution.
 
         Args:
             hidden: float tensor `(tokens, features)`.
@@ -64,29 +63,29 @@ class LargeSoftmax(keras.layers.Layer):
         return scores
 
     def log_probabilities(self, hidden):
-        """Compute log P of all tokens: from `(tokens, features)`, float32 `(tokens, V)`."""
+        """Compute log P of all tokens, float32 `(tokens, V)`, from `(tokens, features)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `log_probabilities`.")
 
     def add_rows(self, rows, features, name):
-        """Make a matrix of weights `(rows, features)`."""
+        """Create a matrix of weights `(rows, features)`."""
         return self.add_weight(
             shape=(rows, features),
             initializer=keras.initializers.RandomNormal(stddev=features**-0.5),
             name=name,
         )
 
-    def ready(self, tensor):
-        """Read a weight or an input in the compute dtype."""
+    def to_compute_dtype(self, tensor):
+        """Cast a weight or an input to the compute dtype."""
         return tf.cast(tensor, self.compute_dtype)
 
     def compute_output_shape(self, hidden_shape):
-        """Replace the features by the vocabulary."""
+        """Return the shape with the vocabulary in place of the features."""
         return (*hidden_shape[:-1], self.vocabulary_size)
 
     def compute_output_spec(self, hidden):
-        """Give shape and dtype of the log probabilities."""
+        """Return the shape and dtype of the log probabilities."""
         return keras.KerasTensor(self.compute_output_shape(hidden.shape), dtype="float32")
 
     def get_config(self):
-        """Give the constructor arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "vocabulary_size": self.vocabulary_size}

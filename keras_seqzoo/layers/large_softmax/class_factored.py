@@ -1,4 +1,4 @@
-"""A softmax over classes, and one over the tokens of the right class."""
+"""A softmax over classes and a softmax over the tokens of a class."""
 
 import keras
 import numpy as np
@@ -8,15 +8,15 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.large_softmax.base import LargeSoftmax
 from keras_seqzoo.tensors import dimension
 
-GROUP = 8  # tokens of a class that are computed together
+GROUP = 8  # tokens of one class that are computed together
 
 
 def frequency_classes(counts, classes=None):
-    """Divides a vocabulary by frequency into classes of one size.
+    """Divide a vocabulary by frequency into classes of equal size.
 
     Args:
-        counts: array `(V,)`, how often each token comes.
-        classes: int, how many; by default √V, with which classes and the tokens of one cost alike.
+        counts: array `(V,)`, the count of each token.
+        classes: int, the number of classes; by default √V, which minimizes the cost.
 
     Returns:
         int32 array `(V,)`, the class of each token id, 0 for the most frequent ones.
@@ -29,28 +29,27 @@ def frequency_classes(counts, classes=None):
     classes = round(len(counts) ** 0.5) if classes is None else classes
     check_integer("classes", classes, minimum=1)
     size = -(-len(counts) // classes)
-    found = np.empty(len(counts), np.int32)
-    found[np.argsort(-counts, kind="stable")] = np.arange(len(counts)) // size
-    return found
+    class_ids = np.empty(len(counts), np.int32)
+    class_ids[np.argsort(-counts, kind="stable")] = np.arange(len(counts)) // size
+    return class_ids
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ClassFactoredSoftmax(LargeSoftmax):
-    """A softmax in two steps: the class of a token, then the token within its class.
+    """Two-level softmax: over classes, then over the tokens of a class.
 
         P(w | h) = softmax(C h + d)_{c(w)} · softmax(E_{c(w)} h + b_{c(w)})_w
 
     (Goodman 2001, Classes for fast maximum entropy training; Mikolov et al. 2011). Training and the
-    log probability of a given token compute the classes and the tokens of one class: with classes
-    of √V tokens, 2√V numbers in place of V. The probabilities are exact. Weights of a class are
-    padded to the size of the largest: classes should have about one size, as those of
-    `frequency_classes` do.
+    log probability of a given token compute only the classes and the tokens of one class: with
+    classes of √V tokens, 2√V scores in place of V. The probabilities are exact. The weights of each
+    class are padded to the size of the largest, so classes should be of similar size, as from
+    `frequency_classes`.
 
     Args:
         vocabulary_size: int, V.
-        classes: int array `(V,)`, the class of each token id, from 0 on; by default of one size and
-            in the order of the ids, which suits ids that go from the most frequent token to the
-            rarest.
+        classes: int array `(V,)`, the class of each token id, from 0 on; by default classes of
+            equal size in the order of the ids, which fits ids sorted by frequency.
         **kwargs: arguments of `keras.layers.Layer`.
 
     Raises:
@@ -76,17 +75,20 @@ class ClassFactoredSoftmax(LargeSoftmax):
             )
         sizes = np.bincount(self.classes) if self.classes.min() >= 0 else np.zeros(1)
         if not sizes.all():
-            raise ValueError("`classes` must be numbers from 0 on of which none is left out.")
+            raise ValueError(
+                "`classes` must be all ints from 0 to the highest class, "
+                f"got {np.unique(self.classes).tolist()}."
+            )
         self.sizes = sizes
-        # Where a token stands within its class, and where in the padded classes side by side.
+        # The index of each token in its class, and in the concatenated padded classes.
         order = np.argsort(self.classes, kind="stable")
-        begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        self._places = np.empty(self.vocabulary_size, np.int32)
-        self._places[order] = np.arange(self.vocabulary_size) - begins[self.classes[order]]
-        self._cells = self.classes * int(sizes.max()) + self._places
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self._in_class = np.empty(self.vocabulary_size, np.int32)
+        self._in_class[order] = np.arange(self.vocabulary_size) - starts[self.classes[order]]
+        self._in_padded = self.classes * int(sizes.max()) + self._in_class
 
     def build(self, hidden_shape):
-        """Make the weights of the classes, and of the tokens of each class."""
+        """Create the weights of the classes, and of the tokens of each class."""
         features, widest = hidden_shape[-1], int(self.sizes.max())
         self.class_kernel = self.add_rows(len(self.sizes), features, "class_kernel")
         self.class_bias = self.add_weight(
@@ -102,75 +104,76 @@ class ClassFactoredSoftmax(LargeSoftmax):
         )
 
     def training_losses(self, hidden, labels):
-        """Compute -log P of the labels, which is exact; see `LargeSoftmax`."""
+        """Compute the exact -log P of the labels; see `LargeSoftmax`."""
         return -self.label_log_probabilities(hidden, labels)
 
     def label_log_probabilities(self, hidden, labels):
-        """Compute log P of the given tokens by their classes alone; see `LargeSoftmax`."""
-        hidden, labels = self.ready(hidden), tf.convert_to_tensor(labels)
+        """Compute log P of the given tokens from their classes alone; see `LargeSoftmax`."""
+        hidden, labels = self.to_compute_dtype(hidden), tf.convert_to_tensor(labels)
         classes = tf.gather(self.classes, labels)
-        of_class = tf.gather(self._class_scores(hidden), classes, batch_dims=1)
-        # Tokens of a class go in groups: one matmul of a group reads the weights of its class once.
+        class_scores = tf.gather(self._class_scores(hidden), classes, batch_dims=1)
+        # Group the tokens of a class: one matmul for a group reads the weights of its class once.
         order = tf.argsort(classes, stable=True)
-        count, number = dimension(labels, 0), len(self.sizes)
+        count, num_classes = dimension(labels, 0), len(self.sizes)
         # Each class may have one group that is not full.
-        fewer = min(count, number) if isinstance(count, int) else tf.minimum(count, number)
-        most = count // GROUP + fewer
-        groups, slots, owners = _groups(tf.gather(classes, order), number, most)
-        cells = tf.scatter_nd((groups * GROUP + slots)[:, tf.newaxis], order + 1, [most * GROUP])
-        padded = tf.gather(tf.pad(hidden, [[1, 0], [0, 0]]), cells)  # zero where there is no token
+        known = isinstance(count, int)
+        partial = min(count, num_classes) if known else tf.minimum(count, num_classes)
+        num_groups = count // GROUP + partial
+        groups, slots, owners = _group_tokens(tf.gather(classes, order), num_classes, num_groups)
+        slot_index = (groups * GROUP + slots)[:, tf.newaxis]
+        tokens = tf.scatter_nd(slot_index, order + 1, [num_groups * GROUP])
+        padded = tf.gather(tf.pad(hidden, [[1, 0], [0, 0]]), tokens)  # zeros in empty slots
         padded = tf.reshape(padded, [-1, GROUP, hidden.shape[-1]])
-        kernel = self.ready(tf.gather(self.kernel, owners))  # (groups, size, features)
+        kernel = self.to_compute_dtype(tf.gather(self.kernel, owners))  # (groups, size, features)
         scores = tf.cast(tf.matmul(padded, kernel, transpose_b=True), tf.float32)
-        scores = self._normalise(scores + tf.gather(self.bias, owners)[:, tf.newaxis], owners)
-        own = tf.gather(tf.gather(self._places, labels), order)
-        scores = tf.gather_nd(scores, tf.stack([groups, slots, own], axis=1))
-        return of_class + tf.scatter_nd(order[:, tf.newaxis], scores, [count])
+        scores = self._normalize(scores + tf.gather(self.bias, owners)[:, tf.newaxis], owners)
+        in_class = tf.gather(tf.gather(self._in_class, labels), order)
+        scores = tf.gather_nd(scores, tf.stack([groups, slots, in_class], axis=1))
+        return class_scores + tf.scatter_nd(order[:, tf.newaxis], scores, [count])
 
     def log_probabilities(self, hidden):
-        """Compute log P of all tokens, class by class side by side."""
-        hidden = self.ready(hidden)
-        flat = tf.reshape(self.ready(self.kernel), [-1, hidden.shape[-1]])
+        """Compute log P of all tokens, with the padded classes side by side."""
+        hidden = self.to_compute_dtype(hidden)
+        flat = tf.reshape(self.to_compute_dtype(self.kernel), [-1, hidden.shape[-1]])
         scores = tf.cast(tf.matmul(hidden, flat, transpose_b=True), tf.float32)
         scores = tf.reshape(scores, [-1, len(self.sizes), int(self.sizes.max())])
         owners = tf.range(len(self.sizes))
-        # (tokens, classes, size), the classes first for `_normalise`.
+        # (tokens, classes, size), the classes first for `_normalize`.
         scores = tf.transpose(scores + tf.convert_to_tensor(self.bias), (1, 0, 2))
-        scores = tf.transpose(self._normalise(scores, owners), (1, 0, 2))
+        scores = tf.transpose(self._normalize(scores, owners), (1, 0, 2))
         scores += self._class_scores(hidden)[:, :, tf.newaxis]
         scores = tf.reshape(scores, [tf.shape(hidden)[0], -1])
-        return tf.gather(scores, self._cells, axis=1)
+        return tf.gather(scores, self._in_padded, axis=1)
 
     def _class_scores(self, hidden):
-        scores = tf.matmul(hidden, self.ready(self.class_kernel), transpose_b=True)
-        return tf.nn.log_softmax(
-            tf.cast(scores, tf.float32) + tf.convert_to_tensor(self.class_bias)
-        )
+        kernel = self.to_compute_dtype(self.class_kernel)
+        scores = tf.cast(tf.matmul(hidden, kernel, transpose_b=True), tf.float32)
+        return tf.nn.log_softmax(scores + tf.convert_to_tensor(self.class_bias))
 
-    def _normalise(self, scores, owners):
-        """Makes log probabilities of scores `(groups, tokens, size)`, padding left out."""
+    def _normalize(self, scores, owners):
+        """Compute log probabilities of scores `(groups, tokens, size)`, without padding."""
         sizes = tf.gather(tf.constant(self.sizes, tf.int32), owners)
         valid = tf.sequence_mask(sizes, int(self.sizes.max()))[:, tf.newaxis]
         return tf.nn.log_softmax(tf.where(valid, scores, -1e9))
 
     def get_config(self):
-        """Give the constructor arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "classes": self.classes.tolist()}
 
 
-def _groups(classes, number, most):
-    """Divides sorted classes of tokens, of which there are `number`, into groups of one class.
+def _group_tokens(classes, num_classes, num_groups):
+    """Divide tokens, sorted by class, into groups of one class each.
 
     Returns:
-        A tuple of int32 tensors: the group of each token and its place there `(tokens,)`, and the
-        class of each of `most` groups.
+        A tuple of int32 tensors: the group of each token and its slot there `(tokens,)`, and the
+        class of each group `(num_groups,)`.
     """
-    tokens = tf.math.unsorted_segment_sum(tf.ones_like(classes), classes, number)
+    tokens = tf.math.unsorted_segment_sum(tf.ones_like(classes), classes, num_classes)
     groups = (tokens + GROUP - 1) // GROUP  # of each class
     first_token = tf.cumsum(tokens, exclusive=True)
     first_group = tf.cumsum(groups, exclusive=True)
     within = tf.range(dimension(classes, 0)) - tf.gather(first_token, classes)
-    # Groups past the last have any class: no token is in them.
-    owners = tf.searchsorted(tf.cumsum(groups), tf.range(most), side="right")
-    owners = tf.minimum(owners, number - 1)
+    # Groups past the last have no tokens, and any class.
+    owners = tf.searchsorted(tf.cumsum(groups), tf.range(num_groups), side="right")
+    owners = tf.minimum(owners, num_classes - 1)
     return tf.gather(first_group, classes) + within // GROUP, within % GROUP, owners

@@ -1,4 +1,4 @@
-"""A softmax made of decisions down a binary tree."""
+"""A softmax as a sequence of binary decisions in a tree."""
 
 import heapq
 
@@ -11,20 +11,20 @@ from keras_seqzoo.layers.large_softmax.base import LargeSoftmax
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class HierarchicalSoftmax(LargeSoftmax):
-    """The probability of a token as that of the turns to it in a Huffman tree.
+    """Hierarchical softmax over a Huffman tree.
 
         P(w | h) = Π_{n on the path to w} σ(± (v_n·h + b_n)),
 
-    plus where the path turns left at node n, minus where right (Morin and Bengio 2005, Hierarchical
-    probabilistic neural network language model; with Huffman's tree Mikolov et al. 2013). A
-    frequent token has a short path: on average about as many turns as the tokens have bits of
-    entropy. Training and the log probability of a given token compute its path alone. The
+    with plus where the path turns left at node n, and minus where it turns right (Morin and Bengio
+    2005, Hierarchical probabilistic neural network language model; with a Huffman tree Mikolov et
+    al. 2013). Frequent tokens have short paths: the mean length is about the entropy of the tokens
+    in bits. Training and the log probability of a given token compute its path alone. The
     probabilities are exact and sum to 1.
 
     Args:
         vocabulary_size: int, V.
-        counts: float array `(V,)`, how often each token comes, which makes the tree; by default
-            1 / (id + 1), Zipf's law for ids that go from the most frequent token to the rarest.
+        counts: float array `(V,)`, the counts of the tokens, from which the tree is built; by
+            default 1 / (id + 1), Zipf's law for ids sorted by frequency.
         **kwargs: arguments of `keras.layers.Layer`.
 
     Raises:
@@ -45,70 +45,67 @@ class HierarchicalSoftmax(LargeSoftmax):
         if used.shape != (self.vocabulary_size,) or (used < 0).any():
             raise ValueError(
                 f"`counts` must be {self.vocabulary_size} numbers of at least 0, got an array of "
-                f"shape {used.shape}."
+                f"shape {used.shape} and minimum {used.min(initial=0):g}."
             )
         parents, is_right = huffman_tree(used)
         self._nodes, self._turns, self.lengths = huffman_paths(
             parents, is_right, self.vocabulary_size
         )
-        self._levels = _levels(parents, is_right, self.vocabulary_size)
+        self._levels = _list_levels(parents, is_right, self.vocabulary_size)
 
     def build(self, hidden_shape):
-        """Make the weights of the inner nodes."""
+        """Create the weights of the inner nodes."""
         self.kernel = self.add_rows(self.vocabulary_size - 1, hidden_shape[-1], "kernel")
         self.bias = self.add_weight(
             shape=(self.vocabulary_size - 1,), initializer="zeros", autocast=False, name="bias"
         )
 
     def training_losses(self, hidden, labels):
-        """Compute -log P of the labels, which is exact; see `LargeSoftmax`."""
+        """Compute the exact -log P of the labels; see `LargeSoftmax`."""
         return -self.label_log_probabilities(hidden, labels)
 
     def label_log_probabilities(self, hidden, labels):
-        """Compute log P of the given tokens by their paths; see `LargeSoftmax`."""
+        """Compute log P of the given tokens from their paths; see `LargeSoftmax`."""
         nodes = tf.gather(self._nodes, labels)  # (tokens, longest path)
         turns = tf.gather(self._turns, labels)  # 1 left, -1 right, 0 after the end
-        rows = self.ready(tf.gather(self.kernel, nodes))
-        scores = tf.cast(tf.linalg.matvec(rows, self.ready(hidden)), tf.float32)
+        rows = self.to_compute_dtype(tf.gather(self.kernel, nodes))
+        scores = tf.cast(tf.linalg.matvec(rows, self.to_compute_dtype(hidden)), tf.float32)
         scores += tf.gather(self.bias, nodes)
         return tf.reduce_sum(tf.where(turns == 0, 0.0, tf.math.log_sigmoid(turns * scores)), axis=1)
 
     def log_probabilities(self, hidden):
-        """Compute log P of all tokens, from the root down, level by level."""
-        scores = tf.matmul(self.ready(hidden), self.ready(self.kernel), transpose_b=True)
-        scores = tf.cast(scores, tf.float32) + tf.convert_to_tensor(self.bias)
+        """Compute log P of all tokens, level by level from the root."""
+        hidden, kernel = self.to_compute_dtype(hidden), self.to_compute_dtype(self.kernel)
+        scores = tf.cast(tf.matmul(hidden, kernel, transpose_b=True), tf.float32)
+        scores += tf.convert_to_tensor(self.bias)
         left, right = tf.math.log_sigmoid(scores), tf.math.log_sigmoid(-scores)
-        both = tf.concat([left, right], axis=1)  # what each turn adds, `(tokens, 2 (V - 1))`
-        reached = tf.zeros([tf.shape(hidden)[0], 1])  # the root
-        leaves = []
+        turn_scores = tf.concat([left, right], axis=1)  # (tokens, 2 (V - 1))
+        inner_scores = tf.zeros([tf.shape(hidden)[0], 1])  # of the root
+        leaf_scores = []
         for parents, turns, leaf, inner in self._levels:
-            found = tf.gather(reached, parents, axis=1) + tf.gather(both, turns, axis=1)
-            leaves.append(tf.gather(found, leaf, axis=1))
-            reached = tf.gather(found, inner, axis=1)
-        return tf.gather(tf.concat(leaves, axis=1), self._leaf_order, axis=1)
-
-    @property
-    def _leaf_order(self):
-        depth_first = np.argsort(self.lengths, kind="stable")  # leaves come by their depth
-        order = np.empty_like(depth_first)
-        order[depth_first] = np.arange(len(depth_first))
-        return order
+            level = tf.gather(inner_scores, parents, axis=1)
+            level += tf.gather(turn_scores, turns, axis=1)
+            leaf_scores.append(tf.gather(level, leaf, axis=1))
+            inner_scores = tf.gather(level, inner, axis=1)
+        # Leaves are sorted by depth and id.
+        order = np.argsort(np.argsort(self.lengths, kind="stable"))
+        return tf.gather(tf.concat(leaf_scores, axis=1), order, axis=1)
 
     def get_config(self):
-        """Give the constructor arguments."""
+        """Return the constructor arguments."""
         counts = None if self.counts is None else self.counts.tolist()
         return {**super().get_config(), "counts": counts}
 
 
 def huffman_tree(counts):
-    """Builds Huffman's tree: the two rarest nodes become one, until one is left.
+    """Build a Huffman tree: merge the two rarest nodes until one is left.
 
     Args:
         counts: float array `(V,)`.
 
     Returns:
-        A tuple of `parents`, int32 `(2 V - 1,)`, and `is_right`, bool `(2 V - 1,)`. The first V
-        nodes are the tokens, the last is the root, whose parent is -1.
+        A tuple: `parents`, int32 `(2 V - 1,)`, and `is_right`, bool `(2 V - 1,)`. The first V
+        nodes are the tokens; the last node is the root, with the parent -1.
     """
     size = len(counts)
     heap = [(float(count), node) for node, count in enumerate(counts)]
@@ -116,15 +113,15 @@ def huffman_tree(counts):
     parents = np.full(2 * size - 1, -1, np.int32)
     is_right = np.zeros(2 * size - 1, bool)
     for node in range(size, 2 * size - 1):
-        (one, rarer), (other, commoner) = heapq.heappop(heap), heapq.heappop(heap)
-        parents[[rarer, commoner]] = node
-        is_right[rarer] = True
-        heapq.heappush(heap, (one + other, node))
+        (right_count, right), (left_count, left) = heapq.heappop(heap), heapq.heappop(heap)
+        parents[[right, left]] = node
+        is_right[right] = True
+        heapq.heappush(heap, (right_count + left_count, node))
     return parents, is_right
 
 
 def huffman_paths(parents, is_right, size):
-    """Lists the inner nodes on the way to each token.
+    """Return the path of inner nodes from the root to each token.
 
     Args:
         parents: int32 `(2 V - 1,)`, see `huffman_tree`.
@@ -132,8 +129,8 @@ def huffman_paths(parents, is_right, size):
         size: int, V.
 
     Returns:
-        A tuple of `nodes`, int32 `(V, longest)`, numbered from 0; `turns`, float32 of that shape, 1
-        for left, -1 for right, 0 after the end; and `lengths`, int32 `(V,)`.
+        A tuple: `nodes`, int32 `(V, longest)`, numbered from 0; `turns`, float32 of the same shape,
+        1 for left, -1 for right, 0 after the end; and `lengths`, int32 `(V,)`.
     """
     depths = _depths(parents)
     lengths = depths[:size]
@@ -143,11 +140,11 @@ def huffman_paths(parents, is_right, size):
     tokens = np.arange(size)
     while len(tokens):
         above = parents[at]
-        place = depths[above]
-        nodes[tokens, place] = above - size
-        turns[tokens, place] = np.where(is_right[at], -1.0, 1.0)
-        going_on = place > 0
-        at, tokens = above[going_on], tokens[going_on]
+        step = depths[above]
+        nodes[tokens, step] = above - size
+        turns[tokens, step] = np.where(is_right[at], -1.0, 1.0)
+        below_root = step > 0
+        at, tokens = above[below_root], tokens[below_root]
     return nodes, turns, lengths
 
 
@@ -158,22 +155,23 @@ def _depths(parents):
     return depths
 
 
-def _levels(parents, is_right, size):
-    """For each level, from below the root: where its nodes hang, and which of them are tokens.
+def _list_levels(parents, is_right, size):
+    """List the levels of the tree below the root.
 
     Returns:
-        A list of tuples of index arrays: the place of each node's parent among the inner nodes of
-        the level above, its turn among all (V - 1 to the left, then V - 1 to the right), and the
-        places of the tokens (by their ids) and of the inner nodes among the nodes of the level.
+        A list of tuples of index arrays: the index of each node's parent among the inner nodes of
+        the level above, its turn among all turns (V - 1 to the left, then V - 1 to the right), and
+        the indices of the tokens (sorted by id) and of the inner nodes among the nodes of the
+        level.
     """
     depths = _depths(parents)
-    place = np.zeros(len(parents), np.int32)
+    index = np.zeros(len(parents), np.int32)
     levels = []
     for depth in range(1, depths.max() + 1):
         nodes = np.flatnonzero(depths == depth)
         above = parents[nodes]
         turns = above - size + np.where(is_right[nodes], size - 1, 0)
         leaf, inner = np.flatnonzero(nodes < size), np.flatnonzero(nodes >= size)
-        levels.append((place[above], turns, leaf, inner))
-        place[nodes[inner]] = np.arange(len(inner))
+        levels.append((index[above], turns, leaf, inner))
+        index[nodes[inner]] = np.arange(len(inner))
     return levels

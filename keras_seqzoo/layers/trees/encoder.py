@@ -1,4 +1,4 @@
-"""Recursive networks over batches of trees."""
+"""A layer that encodes batches of trees."""
 
 import keras
 import tensorflow as tf
@@ -21,49 +21,49 @@ TREE_ARRAYS = ("words", "rows", "parents", "siblings", "levels", "inner", "place
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TreeEncoder(keras.layers.Layer):
-    """Encodes trees over sentences, from the leaves up to the roots.
+    """Recursive network over the trees of sentences, from the leaves to the roots.
 
-    The state of a node comes from its word, if it has one, and from the states of its children:
+    The state of a node is computed from its word, if it has one, and the states of its children:
 
-    - "child-sum": a Child-Sum Tree-LSTM, for any trees, as of dependencies
+    - "child-sum": a Child-Sum Tree-LSTM, for trees of any shape such as dependency trees
       (`ChildSumTreeLSTMCell`);
-    - "binary": a binary Tree-LSTM, for parses of at most two children a node
+    - "binary": a binary Tree-LSTM, for parses with at most two children per node
       (`BinaryTreeLSTMCell`);
-    - "recursive": a recursive neural network, for such parses too (`RecursiveCell`).
+    - "recursive": a recursive neural network, for the same parses (`RecursiveCell`).
 
-    The trees of a batch may have any shapes. All nodes of one depth are computed at once, in as
-    many steps as the deepest tree has levels; leaves, and the words' part of all nodes, before.
-    Trees change in shape from batch to batch, so XLA does not compile the layer.
+    The trees of a batch may have any shapes. The leaves, and the words' part of all nodes, are
+    computed first, then all nodes of one depth at once, with one step per level. Trees change in
+    shape from batch to batch, so XLA does not compile the layer.
 
     Args:
-        units: int, size U of a node's state.
+        units: int, the size U of a node's state.
         cell: "child-sum", "binary" or "recursive".
-        return_roots: bool, whether to return the states of the roots or else those of all nodes.
-        kernel_initializer: initializer of the weights of the word.
-        recurrent_initializer: initializer of the weights of the children.
-        bias_initializer: initializer of the bias.
-        kernel_regularizer: regularizer of the weights of the word, or None.
-        recurrent_regularizer: regularizer of the weights of the children, or None.
-        unit_forget_bias: bool, whether the bias of forget gates starts at 1, so that a new network
-            remembers. Of no effect for "recursive".
+        return_roots: bool, whether to return the states of the roots, or of all nodes.
+        kernel_initializer: initializer of W, the weights of the word.
+        recurrent_initializer: initializer of U, the weights of the children.
+        bias_initializer: initializer of b.
+        kernel_regularizer: regularizer of W, or `None`.
+        recurrent_regularizer: regularizer of U, or `None`.
+        unit_forget_bias: bool, whether the bias of the forget gates is initialized to 1. Has no
+            effect on "recursive".
         **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
         embedded: float tensor `(batch, time, features)`, the words of the sentences. Padding may
             be anything: no node reads it.
-        tree: dictionary of int32 tensors, what `keras_seqzoo.data.tree_batch` gives for as many
-            trees.
+        tree: dictionary of int32 tensors, from `keras_seqzoo.data.tree_batch` for `batch` trees.
 
     Returns:
         Tensor `(batch, U)` in the compute dtype, zeros for a tree without nodes. Without
-        `return_roots`, tensor `(nodes, U)`: the nodes of all trees one after the other, each
-        tree's in its own order.
+        `return_roots`, tensor `(nodes, U)`: the nodes of all trees one after the other, each tree
+        in the order of its nodes.
 
     Raises:
-        TypeError: if `tree` is no such dictionary.
-        ValueError: if `units` or `cell` is out of range, or `embedded` has not three dimensions.
+        TypeError: if `tree` is not a dictionary with these tensors.
+        ValueError: if `units` or `cell` is out of range, or `embedded` does not have three
+            dimensions.
         tf.errors.InvalidArgumentError: if a node has more than two children and the cell takes
-            two (`tree_batch(trees, max_children=2)` says which).
+            two. `tree_batch(trees, max_children=2)` names the node.
 
     Example:
     >>> from keras_seqzoo.data import read_bracketed_trees, tree_batch
@@ -104,25 +104,26 @@ class TreeEncoder(keras.layers.Layer):
 
     @property
     def units(self):
-        """Size of a node's state."""
+        """The size of a node's state."""
         return self.cell.units
 
     def build(self, embedded_shape, tree_shape=None):
         """Build the cell for words of shape `(batch, time, features)`."""
         if len(embedded_shape) != 3 or embedded_shape[-1] is None:
             raise ValueError(
-                "`embedded` needs the shape (batch, time, features) with known features, "
-                f"but has the shape {tuple(embedded_shape)}"
+                "`embedded` must have the shape (batch, time, features) with known features, "
+                f"got {tuple(embedded_shape)}."
             )
         if not self.cell.built:
             self.cell.build(embedded_shape)
 
     def call(self, embedded, tree):
-        """Encode; see the class."""
+        """Encode the trees; see the class."""
         tree = _check_tree(tree)
         if self.cell.arity is not None:
             message = (
-                f"`tree` needs at most {self.cell.arity} children a node for {self.cell_name!r}"
+                f"`tree` must have at most {self.cell.arity} children per node for "
+                f"{self.cell_name!r}, got more."
             )
             tf.debugging.assert_less(tree["siblings"], self.cell.arity, message)
         outputs, states = self._run(embedded, tree)
@@ -133,27 +134,27 @@ class TreeEncoder(keras.layers.Layer):
         return tf.cast(encoded, self.compute_dtype)
 
     def _run(self, embedded, tree):
-        """Computes all leaves, then the other nodes from the deepest level to the roots."""
+        """Compute all leaves, then the other nodes from the deepest level to the roots."""
         levels, inner = tree["levels"], tree["inner"]
         ends = tf.cumsum(levels)
         # Inner nodes come first in each level.
         is_inner = tf.range(ends[-1]) < tf.repeat(ends - levels + inner, levels)
         projected = self._project(embedded, tree, is_inner, self.cell.gates)
         leaves = self._project(embedded, tree, ~is_inner, self.cell.leaf_gates)
-        leaves = self.cell.leaves(leaves)
-        # Each level reads its own block and the states of the level before, and nothing else: time
-        # and memory, also of the gradient, are linear in the nodes, with any number of levels.
+        leaves = self.cell.compute_leaves(leaves)
+        # Each level reads only its own block and the states of the level before, so that time and
+        # memory, also of the gradient, are linear in the number of nodes.
         projected = _blocks(projected, inner)
         leaves = [_blocks(state, levels - inner) for state in leaves]
         count, dtype = tf.shape(levels)[0], leaves[0].dtype
         outputs = tf.TensorArray(dtype, count, element_shape=(None, self.units), infer_shape=False)
         bounds = tf.concat([[0, 0], ends], 0)
-        constants = self.cell.constants()
+        weights = self.cell.recurrent_weights()
 
         def body(level, outputs, states):
             children = slice(bounds[level], bounds[level + 1])
             edges = Edges(tree["parents"][children], tree["siblings"][children], inner[level])
-            states = self.cell.advance(projected.read(level), states, edges, constants)
+            states = self.cell.advance(projected.read(level), states, edges, weights)
             states = [
                 tf.concat([state, leaf.read(level)], 0)
                 for state, leaf in zip(states, leaves, strict=True)
@@ -176,7 +177,7 @@ class TreeEncoder(keras.layers.Layer):
         return outputs, states
 
     def _project(self, embedded, tree, chosen, gates):
-        """Computes the words' part of the chosen nodes, in the order of levels."""
+        """Compute the words' part of the chosen nodes, in the order of levels."""
         places = tf.stack([tree["rows"], tree["words"]], axis=1)  # (nodes, 2)
         places = tf.boolean_mask(places, chosen)
         nodes = tf.where(places[:, 1] >= 0)  # (words, 1)
@@ -184,16 +185,16 @@ class TreeEncoder(keras.layers.Layer):
         return self.cell.project(words, nodes, tf.shape(places, nodes.dtype)[0], gates)
 
     def compute_mask(self, embedded, previous_mask=None):
-        """Give no mask: the time dimension is gone."""
+        """Return no mask: the output has no time dimension."""
         return None
 
     def compute_output_shape(self, embedded_shape, tree_shape):
-        """Give the shape of the roots' states or of all nodes'."""
+        """Return the shape of the states of the roots, or of all nodes."""
         count = embedded_shape[0] if self.return_roots else tree_shape["places"][0]
         return (count, self.units)
 
     def get_config(self):
-        """Give all constructor arguments."""
+        """Return the constructor arguments."""
         layer_only = ("name", "trainable", "dtype")
         cell = {k: v for k, v in self.cell.get_config().items() if k not in layer_only}
         return {
@@ -205,19 +206,19 @@ class TreeEncoder(keras.layers.Layer):
 
 
 def _check_tree(tree):
-    """Gives the arrays of a batch as int32 tensors of their own."""
+    """Return copies of the arrays of a batch, as int32 tensors."""
     missing = [name for name in TREE_ARRAYS if not (isinstance(tree, dict) and name in tree)]
     if missing:
         raise TypeError(
-            f"`tree` needs to be the dictionary that `tree_batch` gives, but lacks {missing}"
+            f"`tree` must be a dictionary from `tree_batch`, got one without {missing}."
         )
-    # Copies: of arrays that a generator gave to `tf.data`, TensorFlow takes the memory itself and
-    # may compute in it.
+    # Copy them: TensorFlow uses the memory of arrays from a generator of `tf.data` directly, and
+    # may write to it.
     return {name: tf.raw_ops.DeepCopy(x=tf.cast(tree[name], tf.int32)) for name in TREE_ARRAYS}
 
 
 def _blocks(values, sizes):
-    """Cuts `(nodes, size)` into the blocks of the levels."""
+    """Split `(nodes, size)` into the blocks of the levels."""
     element_shape = (None, values.shape[1])
     blocks = tf.TensorArray(
         values.dtype, tf.shape(sizes)[0], element_shape=element_shape, infer_shape=False

@@ -291,11 +291,11 @@ def test_bfloat16_around_it_rounds_nothing():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match=r"`allowed` needs the shape \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"`allowed` must have the shape \(4, 4\)"):
         ConditionalRandomField(3, np.ones((3, 3)))
     with pytest.raises(ValueError, match="`num_labels` must be an int of at least 1"):
         ConditionalRandomField(0)
-    with pytest.raises(ValueError, match="`scores` needs 3 labels"):
+    with pytest.raises(ValueError, match="`scores` must have 3 labels"):
         ConditionalRandomField(3)(np.zeros((1, 2, 4), "float32"))
-    with pytest.raises(ValueError, match="`mask` needs the shape"):
+    with pytest.raises(ValueError, match="`mask` must have the shape"):
         make()(SCORES, mask=np.ones((5, 3), bool))

@@ -315,14 +315,14 @@ def test_errors_name_the_argument():
         TreeEncoder(2, "ternary")
     with pytest.raises(ValueError, match=r"`embedded` .*\(4, 2\)"):
         TreeEncoder(2)(WORDS[:, 0], BATCH)
-    with pytest.raises(TypeError, match=r"`tree` .* lacks \['levels'\]"):
+    with pytest.raises(TypeError, match=r"`tree` .* without \['levels'\]"):
         TreeEncoder(2)(WORDS, {name: x for name, x in BATCH.items() if name != "levels"})
 
 
 @pytest.mark.parametrize("cell", ["binary", "recursive"])
 def test_more_than_two_children_are_refused(cell):
     batch = tree_batch([dependency_tree([4, 4, 4, 0])])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="`tree` needs at most 2 children"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="`tree` must have at most 2 children"):
         make_layer(cell)(WORDS[:1], batch)
 
 
