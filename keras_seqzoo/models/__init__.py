@@ -25,7 +25,6 @@ from keras_seqzoo.models.language_model.preprocessor import (
 )
 from keras_seqzoo.models.language_model.recurrent import RecurrentLanguageModel
 from keras_seqzoo.models.language_model.running_text import RunningText
-from keras_seqzoo.models.seq2seq.alignment import WordAlignment, word_alignment
 from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
@@ -42,8 +41,12 @@ from keras_seqzoo.models.seq2seq.lexicon import Lexicon
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.rescoring import rescore
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
-from keras_seqzoo.models.seq2seq.translation import Translation
-from keras_seqzoo.models.seq2seq.unknown_words import replace_unknown_words
+from keras_seqzoo.models.seq2seq.translation import (
+    Translation,
+    WordAlignment,
+    replace_unknown_words,
+    word_alignment,
+)
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor
 from keras_seqzoo.models.tagger.task import RecurrentTagger

@@ -1,7 +1,6 @@
 """The convolutional text classifier: encoder, backbone and task."""
 
 import keras
-import keras_hub
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.parallel_convolution import ParallelConvolution
@@ -9,8 +8,7 @@ from keras_seqzoo.layers.sequence_pooling import SequencePooling
 from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
-from keras_seqzoo.models.common.backbone import SequenceBackbone
-from keras_seqzoo.models.common.backbone_parts import token_inputs
+from keras_seqzoo.models.common.backbone import SequenceBackbone, token_inputs
 from keras_seqzoo.models.seq2seq.encoder_decoder import Encoder
 
 
@@ -86,7 +84,7 @@ class ConvolutionalEncoder(Encoder):
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class ConvolutionalBackbone(SequenceBackbone, keras_hub.models.Backbone):
+class ConvolutionalBackbone(SequenceBackbone):
     """Reads tokens with convolutions of several widths beside each other.
 
     `ConvolutionalEncoder` holds the equations.
@@ -156,24 +154,14 @@ class ConvolutionalBackbone(SequenceBackbone, keras_hub.models.Backbone):
         # === Config ===
         self.encoder = encoder
         self.token_embedding = encoder.embedding
-        self.vocabulary_size = vocabulary_size
-        self.embedding_dim = embedding_dim
-        self.filters = filters
-        self.widths = list(widths)
-        self.activation = activation
-        self.dropout = dropout
-
-    def get_config(self):
-        """Return every constructor argument."""
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "embedding_dim": self.embedding_dim,
-            "filters": self.filters,
-            "widths": self.widths,
-            "activation": self.activation,
-            "dropout": self.dropout,
-        }
+        self._set_arguments(
+            vocabulary_size=vocabulary_size,
+            embedding_dim=embedding_dim,
+            filters=filters,
+            widths=list(widths),
+            activation=activation,
+            dropout=dropout,
+        )
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

@@ -1,4 +1,4 @@
-"""A small network over counts that are made by hand: the baseline of text classifiers."""
+"""Text classifier on hand-crafted features, a baseline."""
 
 import collections
 import math
@@ -13,35 +13,31 @@ from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.tokenizers.lookup_tables import string_table
 from keras_seqzoo.tokenizers.words import split_words
 
-FEATURES = (
-    "words of the positive lexicon",
-    "words of the negative lexicon",
-    'whether "no" is in it',
-    "pronouns of the first and second person",
-    'whether "!" is in it',
-    "logarithm of the number of words",
-)
+NUM_FEATURES = 6
 PRONOUNS = ("i", "me", "my", "mine", "we", "us", "our", "ours", "you", "your", "yours")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
-    """Labels texts by six counts, with a feed-forward network.
+    """Feed-forward network that classifies texts by six features.
 
         h = ReLU(W x + b),    P(label | text) = softmax(U h + c)
 
-    x has, in this order, the number of words of a positive and of a negative lexicon, whether "no"
-    is in the text, the number of pronouns of the first and second person, whether there is an
+    The features x are the numbers of words from a positive and from a negative lexicon, whether
+    the text contains "no", the number of first and second person pronouns, whether it contains an
     exclamation mark, and the natural logarithm of the number of words, or 0 without words (Jurafsky
     and Martin, Speech and Language Processing, 3rd edition, sections 5.2 and 7.4). Without hidden
     units it is their logistic regression. Words are lower-cased and split around punctuation.
 
+    `fit`, `evaluate` and `predict` take texts as a list, an array or a tensor of strings, or a
+    `tf.data.Dataset` of batches, and labels as names or as ids; see `label_array`.
+
     Args:
         labels: list of strings, the names of the labels.
-        positive: list of strings, words in lower case, or none.
-        negative: list of strings, or none.
-        hidden_units: int, rows of W, or 0 for none.
-        **kwargs: `name`.
+        positive: list of strings, words in lower case; may be empty.
+        negative: list of strings, words in lower case; may be empty.
+        hidden_units: int, rows of W, or 0 for no hidden layer.
+        **kwargs: arguments of `keras.Model`, such as `name`.
 
     Call arguments:
         texts: string tensor `(batch,)`.
@@ -49,11 +45,8 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
     Returns:
         Logits, float32 `(batch, labels)`.
 
-    `fit`, `evaluate` and `predict` take texts as a list, an array or a tensor of strings, or a
-    `tf.data.Dataset` of batches of them; and labels as names or as ids, see `label_array`.
-
     Raises:
-        ValueError: if there are fewer than two labels, or an argument is out of its range.
+        ValueError: if there are fewer than two labels, or an argument is out of range.
 
     Example:
     >>> model = FeatureTextClassifier(["bad", "good"], ["great"], ["dull", "weak"])
@@ -70,43 +63,44 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
             raise ValueError(f"`labels` must be two or more different names, got {labels!r}.")
         self.positive, self.negative = list(positive), list(negative)
         self.hidden_units = check_integer("hidden_units", hidden_units, minimum=0)
-        self.supports_jit = False  # XLA knows no strings
+        self.supports_jit = False  # XLA does not support strings
         lists = self.positive, self.negative, PRONOUNS
         self.resources = [string_table(words, [1] * len(words), default=0) for words in lists]
         self.hidden = None
         if hidden_units:
             self.hidden = keras.layers.Dense(hidden_units, "relu", dtype="float32", name="hidden")
-            self.hidden.build((None, len(FEATURES)))
+            self.hidden.build((None, NUM_FEATURES))
         self.scores = keras.layers.Dense(len(self.label_names), dtype="float32", name="scores")
-        self.scores.build((None, hidden_units or len(FEATURES)))
+        self.scores.build((None, hidden_units or NUM_FEATURES))
         self.built = True
         self.compile()
 
     @classmethod
     def for_texts(cls, texts, labels, words=100, minimum_count=10, **kwargs):
-        """Makes an untrained classifier of two labels, whose lexicons it finds in the texts.
+        """Create an untrained classifier of two labels with lexicons from labelled texts.
 
-        The lexicon of a label are the words whose share in its texts is the largest beside that in
-        the other's, log((c_1 + 1) / (n_1 + V)) - log((c_2 + 1) / (n_2 + V)), and larger than it.
-        The first label by the alphabet is the negative one.
+        The lexicon of a label consists of the words with the largest positive log-ratio of their
+        probabilities in its texts and in the other's,
+        log((c_1 + 1) / (n_1 + V)) - log((c_2 + 1) / (n_2 + V)). The label that comes first
+        alphabetically is the negative one.
 
         Args:
             texts: list of strings.
-            labels: list of names, as many.
-            words: int, the most words of each lexicon.
-            minimum_count: int, how often a word must come.
+            labels: list of strings, the label of each text.
+            words: int, the largest number of words of each lexicon.
+            minimum_count: int, how often a word must occur.
             **kwargs: other arguments of the constructor.
 
         Returns:
             A `FeatureTextClassifier`.
 
         Raises:
-            ValueError: if there are not as many labels as texts, or not two different ones.
+            ValueError: if `texts` and `labels` differ in length, or there are not two labels.
         """
         check_labelled(texts, labels)
         names = sorted(set(labels))
         if len(names) != 2:
-            raise ValueError(f"`labels` must be two, got {', '.join(names) or 'none'}.")
+            raise ValueError(f"`labels` must have two names, got {', '.join(names)}.")
         counts = {name: collections.Counter() for name in names}
         for name in names:
             own = [text for text, label in zip(texts, labels, strict=True) if label == name]
@@ -127,27 +121,27 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         return cls(names, more[:words], fewer[:words], **kwargs)
 
     def features(self, texts):
-        """Counts, in graph: float32 `(batch, 6)`, see the class."""
+        """Compute the features, float32 `(batch, 6)`, in graph; see the class."""
         words = _words(texts)
 
-        def number(found):
-            rows = words.with_values(tf.cast(found, tf.float32))
+        def count(matches):
+            rows = words.with_values(tf.cast(matches, tf.float32))
             return tf.reduce_sum(rows, axis=1)
 
-        lexicons = [number(table.lookup(words.values)) for table in self.resources]
-        has_no = tf.minimum(number(tf.equal(words.values, "no")), 1.0)
-        marked = tf.cast(tf.strings.regex_full_match(texts, r"(?s).*!.*"), tf.float32)
+        lexicons = [count(table.lookup(words.values)) for table in self.resources]
+        has_no = tf.minimum(count(tf.equal(words.values, "no")), 1.0)
+        has_mark = tf.cast(tf.strings.regex_full_match(texts, r"(?s).*!.*"), tf.float32)
         length = tf.math.log(tf.maximum(tf.cast(words.row_lengths(), tf.float32), 1.0))
         positive, negative, pronouns = lexicons
-        return tf.stack([positive, negative, has_no, pronouns, marked, length], axis=1)
+        return tf.stack([positive, negative, has_no, pronouns, has_mark, length], axis=1)
 
     def call(self, texts):
-        """Scores labels; see the class."""
+        """Compute the logits of the labels."""
         features = self.features(texts)
         return self.scores(features if self.hidden is None else self.hidden(features))
 
     def compile(self, optimizer="auto", loss="auto", metrics="auto", **kwargs):
-        """Configures training: by default Adam with rate 0.01, cross-entropy and accuracy."""
+        """Configure training: by default Adam with rate 0.01, cross-entropy and accuracy."""
         if optimizer == "auto":
             optimizer = keras.optimizers.Adam(0.01)
         if loss == "auto":
@@ -158,7 +152,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         super().compile(optimizer, loss, metrics=metrics, **kwargs)
 
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
-        """Train on texts and labels, see the class; the rest is that of `keras.Model.fit`."""
+        """Train on texts and labels; see the class and `keras.Model.fit`."""
         if isinstance(validation_data, (tuple, list)):
             validation_data = tuple(_as_array(part) for part in validation_data)
         return super().fit(
@@ -166,11 +160,11 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         )
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
-        """Evaluate on texts and labels; the rest is that of `keras.Model.evaluate`."""
+        """Evaluate on texts and labels; see the class and `keras.Model.evaluate`."""
         return super().evaluate(_as_array(x), _as_array(y), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
-        """Score the labels of texts; the rest is that of `keras.Model.predict`."""
+        """Compute the logits of texts; see the class and `keras.Model.predict`."""
         return super().predict(_as_array(x), *args, **kwargs)
 
     def train_step(self, data):
@@ -182,17 +176,16 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         return super().test_step(self._with_ids(data))
 
     def _with_ids(self, data):
-        """Turn the names of labels in a batch into their ids."""
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         y = self._labels.ids(y) if tf.is_tensor(y) and y.dtype == tf.string else y
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def text_probabilities(self, texts):
-        """Computes the probabilities of labels of strings `(batch,)`, in graph."""
+        """Compute the probabilities of labels of strings `(batch,)`, in graph."""
         return tf.nn.softmax(self(texts))
 
     def predict_probabilities(self, texts, batch_size=1024):
-        """Computes the probabilities of texts' labels, a float32 array `(texts, labels)`."""
+        """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""
         texts = list_of_texts(texts)
         parts = [
             self.text_probabilities(tf.constant(texts[begin : begin + batch_size])).numpy()
@@ -201,7 +194,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         return np.concatenate([np.zeros((0, len(self.label_names)), np.float32), *parts])
 
     def get_config(self):
-        """Returns the constructor's arguments."""
+        """Return every constructor argument."""
         return {
             **super().get_config(),
             "labels": self.label_names,
@@ -212,10 +205,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
 
 
 def _as_array(values):
-    """Turn a list or an array of strings into a tensor, one of numbers into an array.
-
-    All else stays as it is.
-    """
+    """Convert a list or array of strings to a tensor, of numbers to an array; else do nothing."""
     if isinstance(values, (list, tuple, np.ndarray)):
         values = np.asarray(values)
         return tf.constant(values, tf.string) if values.dtype.kind in "OSU" else values

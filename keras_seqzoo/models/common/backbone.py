@@ -1,14 +1,48 @@
-"""Base class of the zoo's backbones."""
+"""Base class and building blocks of the zoo's backbones."""
 
+import keras
+import keras_hub
+
+from keras_seqzoo.layers import GRU, LSTM, Elman
 from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.zoo.names import preset_address
 
+CELLS = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 
-class SequenceBackbone(LowRankAdaptation, ReloadableModel):
-    """Mixin, before `keras_hub.models.Backbone`: presets by name, LoRA and quantization."""
+
+class SequenceBackbone(LowRankAdaptation, ReloadableModel, keras_hub.models.Backbone):
+    """Base class for backbones: presets by name, LoRA, quantization and configuration."""
+
+    def _set_arguments(self, **arguments):
+        """Set constructor arguments as attributes, and have `get_config` return them."""
+        self._argument_names = tuple(arguments)
+        for name, value in arguments.items():
+            setattr(self, name, value)
+
+    def get_config(self):
+        """Return every constructor argument."""
+        arguments = {name: getattr(self, name) for name in self._argument_names}
+        return {**super().get_config(), **arguments}
 
     @classmethod
     def from_preset(cls, preset, load_weights=True, **kwargs):
         """Load a backbone from a preset; see `SequenceTask.from_preset`."""
         return super().from_preset(preset_address(preset), load_weights=load_weights, **kwargs)
+
+
+def token_embedding(vocabulary_size, dim, dtype, name="token_embedding"):
+    """Create a token embedding with small initial values, so that a softmax can share its matrix.
+
+    Layers that read the embedded tokens may scale them up.
+    """
+    initializer = keras.initializers.RandomNormal(stddev=dim**-0.5)
+    return keras.layers.Embedding(vocabulary_size, dim, initializer, dtype=dtype, name=name)
+
+
+def token_inputs(prefix=""):
+    """Create the inputs for token ids and their mask, a dict, each `(batch, length)`."""
+    return {
+        f"{prefix}{name}": keras.Input((None,), dtype=dtype, name=f"{prefix}{name}")
+        for name, dtype in (("token_ids", "int32"), ("padding_mask", "bool"))
+    }

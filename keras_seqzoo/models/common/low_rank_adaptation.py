@@ -1,4 +1,4 @@
-"""Training of a few weights beside those of a backbone, which stay as they are."""
+"""Low-rank adaptation (LoRA) of backbones."""
 
 import io
 
@@ -12,62 +12,63 @@ ENDING = ".lora.h5"
 
 
 class LowRankAdaptation:
-    """Mixin, before the KerasHub class, of backbones: low-rank updates of matrices (LoRA).
+    """Mixin, before the KerasHub class, for low-rank updates of a backbone's matrices (LoRA).
 
         W' = W + (alpha / rank) A B
 
-    (Hu et al. 2022, LoRA: Low-rank adaptation of large language models), with A and B trained in
-    place of W. The layers that can have it are Keras' own: embeddings, so an output layer tied to
-    one too, dense layers and convolutions. Kernels of recurrent cells can not, and are frozen.
+    (Hu et al. 2022, LoRA: Low-rank adaptation of large language models), with A and B trained
+    instead of W. Only Keras' own layers can have updates: embeddings (and with them a tied output
+    layer), dense layers and convolutions. Kernels of recurrent cells are frozen.
     """
 
     def default_lora_layer_names(self):
-        """Return the names of the layers that `enable_lora` changes by default: all that can."""
+        """Return the names of all layers that can have low-rank updates."""
         return sorted({layer.name for layer in self._adaptable_layers()})
 
     def enable_lora(self, rank, target_layer_names=None):
-        """Freeze all weights and give layers low-rank updates, which are zero at first.
+        """Freeze all weights and add low-rank updates to layers, initially zero.
 
-        A model that has the backbone is to be compiled anew before it is trained. Files of the
-        whole model, those of `save_weights` and presets hold the sums W'. Where weights are loaded
-        into a model with updates, `load_weights` takes the sums for W and begins the updates anew:
-        A random, B zero. A resumed `keras_seqzoo.training.TrainingRun` has W, A and B as they were.
+        Compile the model of the backbone again before training. `.keras` files, `save_weights` and
+        presets store the sums W'. `load_weights` into a model with updates loads the sums into W
+        and initializes the updates again, A at random and B to zero. A resumed
+        `keras_seqzoo.training.TrainingRun` restores W, A and B.
 
         Args:
-            rank: int, columns of A and rows of B.
+            rank: int, number of columns of A and rows of B.
             target_layer_names: list of strings, or `None` for `default_lora_layer_names()`.
 
         Raises:
-            ValueError: if there is no such layer, or one has an update already.
+            ValueError: if a name does not belong to a layer that can have an update, or updates
+                exist already.
         """
         names = self.default_lora_layer_names()
-        wanted = names if target_layer_names is None else list(target_layer_names)
-        unknown = sorted(set(wanted) - set(names))
-        if unknown or not wanted:
+        targets = names if target_layer_names is None else list(target_layer_names)
+        unknown = sorted(set(targets) - set(names))
+        if unknown or not targets:
             raise ValueError(
                 f"`target_layer_names` must be names of layers that can have a low-rank update, "
                 f"{', '.join(names)}, got {', '.join(unknown) or 'none'}."
             )
         if adapted_layers(self):
-            raise ValueError("`enable_lora` must be called once, but there are updates already.")
-        super().enable_lora(rank, wanted)
+            raise ValueError("`enable_lora` must be called once, got a second call.")
+        super().enable_lora(rank, targets)
         for layer in adapted_layers(self):
             for weight in layer.weights:
                 weight.trainable = weight.name.startswith("lora_")  # not the bias
 
     def save_lora_weights(self, filepath):
-        """Write the low-rank updates alone to a file. Where that fails, an old file stays.
+        """Write the low-rank updates alone to a file. If that fails, an existing file is kept.
 
         Args:
             filepath: path that ends in `.lora.h5`.
 
         Raises:
-            ValueError: if there are none, or for another ending.
+            ValueError: if there are no updates, or `filepath` has another ending.
             OSError: if the file cannot be written.
         """
         layers = adapted_layers(self)
         if not layers:
-            raise ValueError("`save_lora_weights` needs `enable_lora(rank)` before it.")
+            raise ValueError("`save_lora_weights` must be called after `enable_lora`.")
         if not str(filepath).endswith(ENDING):
             raise ValueError(f"`filepath` must end in {ENDING}, got {str(filepath)!r}.")
         updates = io.BytesIO()  # see `reserve` of `output_files`
@@ -81,13 +82,13 @@ class LowRankAdaptation:
             path.write_bytes(updates.getvalue())
 
     def load_lora_weights(self, filepath):
-        """Read low-rank updates from a file of `save_lora_weights`, and make them if need be.
+        """Load low-rank updates from a file of `save_lora_weights`, after enabling them if needed.
 
         Args:
             filepath: path of the file.
 
         Raises:
-            ValueError: if the file has updates of other layers, or of another rank.
+            ValueError: if the updates in the file have other layers or another rank.
         """
         with h5py.File(filepath) as file:
             rank, paths = int(file.attrs["rank"]), list(file.attrs["layers"])
@@ -98,8 +99,8 @@ class LowRankAdaptation:
             if own != paths or layers[0].lora_rank != rank:
                 raise ValueError(
                     f"`filepath` must have updates of rank {layers[0].lora_rank} of the layers "
-                    f"{', '.join(own)}, but {str(filepath)!r} has those of rank {rank} of "
-                    f"{', '.join(paths)}."
+                    f"{', '.join(own)}, got rank {rank} of {', '.join(paths)} in "
+                    f"{str(filepath)!r}."
                 )
             for layer in layers:
                 for weight in _low_rank_weights(layer):
@@ -111,12 +112,12 @@ class LowRankAdaptation:
 
 
 def adapted_layers(model):
-    """Return the layers of a model, a list, that have low-rank updates."""
+    """Return a list of the layers of a model that have low-rank updates."""
     return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
 
 
-def begin_updates_anew(model):
-    """Make A random again where A and B are both zero: neither would have a gradient."""
+def reinitialize_updates(model):
+    """Set A to random values where A and B are both zero, as neither would have a gradient."""
     for layer in adapted_layers(model):
         weights = _low_rank_weights(layer)
         if not any(np.any(weight) for weight in weights):

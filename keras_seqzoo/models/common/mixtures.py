@@ -1,46 +1,51 @@
-"""What mixtures of models check: their weights and vocabularies."""
+"""Checks of the weights and vocabularies of several models."""
 
 from keras_seqzoo.checks import check_number
 
 
-def mixture_weights(weights, count):
-    """Checks the weights of models, and divides them by their sum.
+def check_weights(weights, count):
+    """Return one weight for each of several models, 1 by default.
 
     Args:
-        weights: list of numbers of at least 0, or `None` for equal ones.
-        count: int, how many models there are.
+        weights: list of numbers of at least 0, or `None`.
+        count: int, the number of models.
 
     Returns:
-        A list of floats that sum to 1.
+        A list of floats.
 
     Raises:
-        ValueError: if there are more or fewer, one is below 0, or all are 0.
+        ValueError: if there are not `count` weights or one is below 0.
     """
     weights = [1.0] * count if weights is None else list(weights)
     if len(weights) != count:
         raise ValueError(
             f"`weights` must be one number for each of the {count} `models`, got {len(weights)}."
         )
-    weights = [check_number("weights", weight, minimum=0.0) for weight in weights]
+    return [check_number("weights", weight, minimum=0.0) for weight in weights]
+
+
+def mixture_weights(weights, count):
+    """Return the weights of a mixture, divided by their sum; see `check_weights`."""
+    weights = check_weights(weights, count)
     if not sum(weights):
-        raise ValueError("`weights` must not all be 0.")
+        raise ValueError(f"`weights` must not all be 0, got {weights}.")
     return [weight / sum(weights) for weight in weights]
 
 
-def check_same_vocabulary(tokenizers, wanted="vocabulary: that"):
-    """Refuses models whose tokenizers have other tokens than the first one's.
+def check_same_vocabulary(tokenizers, name="vocabulary"):
+    """Check that the tokenizers of several models have the same tokens.
 
     Args:
         tokenizers: list of tokenizers, one of each model.
-        wanted: string, what the error says must be the same, and which of a model's is not.
+        name: string, the name of the vocabulary in the error.
 
     Raises:
-        ValueError: that names the first model that differs.
+        ValueError: if a tokenizer differs from the first.
     """
     first, *others = [tokenizer.get_vocabulary() for tokenizer in tokenizers]
     for number, other in enumerate(others, 2):
         if other != first:
             raise ValueError(
-                f"`models` must have the same {wanted} of number {number} "
-                f"({len(other)} tokens) is not that of number 1 ({len(first)} tokens)."
+                f"`models` must have the same {name} as number 1 ({len(first)} tokens), "
+                f"got another of {len(other)} tokens in number {number}."
             )

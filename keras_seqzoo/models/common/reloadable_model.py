@@ -3,7 +3,7 @@
 import keras
 
 from keras_seqzoo.models.common.graph_functions import is_outdated
-from keras_seqzoo.models.common.low_rank_adaptation import begin_updates_anew
+from keras_seqzoo.models.common.low_rank_adaptation import reinitialize_updates
 
 
 class ReloadableModel:
@@ -62,7 +62,7 @@ class ReloadableModel:
         zero, and from there neither would learn.
         """
         super().load_weights(filepath, skip_mismatch, **kwargs)
-        begin_updates_anew(self)
+        reinitialize_updates(self)
 
     def compile_from_config(self, config):
         """Compile a loaded model as the saved one; see `keras.Model.compile_from_config`."""

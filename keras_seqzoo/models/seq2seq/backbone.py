@@ -1,13 +1,16 @@
-"""The backbone of recurrent translation models: embeddings, encoder and decoder."""
+"""The backbone of recurrent translation models."""
 
 import keras
-import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice
+from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
-from keras_seqzoo.models.common.backbone import SequenceBackbone
-from keras_seqzoo.models.common.backbone_parts import CELLS, token_embedding, token_inputs
+from keras_seqzoo.models.common.backbone import (
+    CELLS,
+    SequenceBackbone,
+    token_embedding,
+    token_inputs,
+)
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder import RecurrentEncoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
@@ -17,15 +20,15 @@ ATTENTIONS = ("dot", "general", "concat", "bahdanau")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbone):
-    """A recurrent encoder and a recurrent decoder, with or without attention.
+class RecurrentEncoderDecoderBackbone(SequenceBackbone):
+    """Recurrent encoder and recurrent decoder, with or without attention.
 
-    The encoder reads the source forward, reversed (Sutskever et al., 2014) or in both directions;
-    the decoder starts from its final states through a `Bridge`, and looks at its outputs through
-    attention (Bahdanau et al., 2015; Luong et al., 2015) or, with `attention=None`, knows the
-    source by that start alone (`context="initial"`) or by a fixed vector beside each input
-    (`context="every_step"`, Cho et al., 2014). `RecurrentEncoder`, `RecurrentDecoder` and
-    `AttentionDecoder` hold the equations.
+    The encoder reads the source forward, reversed (Sutskever et al., 2014) or in both directions.
+    The decoder starts from the encoder's final states, passed through a `Bridge`, and attends to
+    its outputs (Bahdanau et al., 2015; Luong et al., 2015). With `attention=None` it knows the
+    source by its initial state only (`context="initial"`), or also by a vector joined to each
+    input (`context="every_step"`, Cho et al., 2014). See `RecurrentEncoder`, `RecurrentDecoder`
+    and `AttentionDecoder` for the equations.
 
     Args:
         encoder_vocabulary_size: int, number of source tokens.
@@ -33,23 +36,24 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbon
         embedding_dim: int, size of the embeddings.
         encoder_units: int, size of the encoder's layers, in each direction.
         decoder_units: int, size of the decoder's layers.
-        encoder_layers: int, depth of the encoder.
-        decoder_layers: int, depth of the decoder.
+        encoder_layers: int, number of the encoder's layers.
+        decoder_layers: int, number of the decoder's layers.
         cell: `"gru"`, `"lstm"` or `"elman"`.
         direction: `"bidirectional"`, `"forward"` or `"reversed"`, how the encoder reads.
         attention: `"dot"`, `"general"`, `"concat"`, `"bahdanau"` or `None`.
-        attention_units: int, size of the joined vector that `AttentionDecoder` returns, and of
-            the hidden layer of the concat and Bahdanau scores; `decoder_units` by default.
-        scaled_attention: bool, whether dot and general scores are divided by the root of the
+        attention_units: int, size of the features of `AttentionDecoder` and of the hidden layer
+            of the concat and Bahdanau scores; `decoder_units` by default.
+        scaled_attention: bool, whether to divide dot and general scores by the square root of the
             memory's size.
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
         input_feeding: bool, see `AttentionDecoder`.
         context: `"initial"` or `"every_step"`; the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
         residual: bool, whether layers above the first add their input to their output.
-        share_embeddings: bool, whether source and target have one embedding; needs one joint
+        share_embeddings: bool, whether source and target share one embedding and a joint
             vocabulary.
-        dropout: float, dropout on embeddings, memory, between layers and on the features.
+        dropout: float, dropout rate on the embedded tokens, between layers, on the memory and on
+            the features.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -61,8 +65,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbon
         `decoder_sequence_output` `(batch, decoder_length, feature_size)`.
 
     Raises:
-        ValueError: if an option is unknown or does not go with another, or a mask has another shape
-            than its ids.
+        ValueError: if an argument is out of range or contradicts another, or a mask does not have
+            the shape of its ids.
 
     Example:
     >>> backbone = RecurrentEncoderDecoderBackbone(100, 120, embedding_dim=8, decoder_units=16)
@@ -97,17 +101,13 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbon
         dtype=None,
         **kwargs,
     ):
-        for argument, value in (
-            ("encoder_vocabulary_size", encoder_vocabulary_size),
-            ("decoder_vocabulary_size", decoder_vocabulary_size),
-            ("embedding_dim", embedding_dim),
-            ("encoder_units", encoder_units),
-            ("decoder_units", decoder_units),
-            ("encoder_layers", encoder_layers),
-            ("decoder_layers", decoder_layers),
-        ):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"`{argument}` must be a positive int, got {value!r}.")
+        check_integer("encoder_vocabulary_size", encoder_vocabulary_size, minimum=1)
+        check_integer("decoder_vocabulary_size", decoder_vocabulary_size, minimum=1)
+        check_integer("embedding_dim", embedding_dim, minimum=1)
+        check_integer("encoder_units", encoder_units, minimum=1)
+        check_integer("decoder_units", decoder_units, minimum=1)
+        check_integer("encoder_layers", encoder_layers, minimum=1)
+        check_integer("decoder_layers", decoder_layers, minimum=1)
         check_choice("cell", cell, CELLS)
         check_choice("direction", direction, DIRECTIONS)
         if attention is not None:
@@ -115,22 +115,21 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbon
         memory_size = encoder_units * (2 if direction == "bidirectional" else 1)
         if attention == "dot" and decoder_units != memory_size:
             raise ValueError(
-                '`attention="dot"` needs `decoder_units` of the size of the encoder\'s outputs, '
-                f"{memory_size}, got {decoder_units}."
+                "`decoder_units` must be the size of the encoder's outputs with "
+                f'`attention="dot"`, {memory_size}, got {decoder_units}.'
             )
-        copies = direction != "bidirectional" and encoder_units == decoder_units
-        if bridge == "copy" and not (copies and encoder_layers == decoder_layers):
+        same_sizes = (encoder_units, encoder_layers) == (decoder_units, decoder_layers)
+        if bridge == "copy" and (direction == "bidirectional" or not same_sizes):
             raise ValueError(
-                '`bridge="copy"` needs an encoder of one direction with the units and layers of '
-                f"the decoder, got direction={direction!r}, encoder_units={encoder_units}, "
-                f"decoder_units={decoder_units}, encoder_layers={encoder_layers} and "
-                f"decoder_layers={decoder_layers}."
+                '`bridge` must be "tanh" unless the encoder has one direction and the units and '
+                f'layers of the decoder, got "copy" with direction={direction!r}, '
+                f"encoder_units={encoder_units}, decoder_units={decoder_units}, "
+                f"encoder_layers={encoder_layers} and decoder_layers={decoder_layers}."
             )
         if share_embeddings and encoder_vocabulary_size != decoder_vocabulary_size:
             raise ValueError(
-                "`share_embeddings` needs one joint vocabulary, got `encoder_vocabulary_size`="
-                f"{encoder_vocabulary_size} and `decoder_vocabulary_size`="
-                f"{decoder_vocabulary_size}."
+                "`decoder_vocabulary_size` must be `encoder_vocabulary_size` with "
+                f"`share_embeddings`, {encoder_vocabulary_size}, got {decoder_vocabulary_size}."
             )
 
         # === Layers ===
@@ -160,7 +159,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbon
         decoder = RecurrentDecoder(
             decoder_embedding,
             [recurrent(decoder_units, f"decoder_layer_{i}") for i in range(decoder_layers)],
-            attention=_attention(
+            attention=_make_attention(
                 attention, attention_units or decoder_units, scaled_attention, dtype
             ),
             attention_units=attention_units,
@@ -192,29 +191,31 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbon
         self.token_embedding = decoder_embedding
         self.encoder = encoder
         self.decoder = decoder
-        self.encoder_vocabulary_size = encoder_vocabulary_size
-        self.decoder_vocabulary_size = decoder_vocabulary_size
-        self.embedding_dim = embedding_dim
-        self.encoder_units = encoder_units
-        self.decoder_units = decoder_units
-        self.encoder_layers = encoder_layers
-        self.decoder_layers = decoder_layers
-        self.cell = cell
-        self.direction = direction
-        self.attention = attention
-        self.attention_units = attention_units
-        self.scaled_attention = scaled_attention
-        self.attend_from = attend_from
-        self.input_feeding = input_feeding
-        self.context = context
-        self.bridge = bridge
-        self.residual = residual
-        self.share_embeddings = share_embeddings
-        self.dropout = dropout
+        self._set_arguments(
+            encoder_vocabulary_size=encoder_vocabulary_size,
+            decoder_vocabulary_size=decoder_vocabulary_size,
+            embedding_dim=embedding_dim,
+            encoder_units=encoder_units,
+            decoder_units=decoder_units,
+            encoder_layers=encoder_layers,
+            decoder_layers=decoder_layers,
+            cell=cell,
+            direction=direction,
+            attention=attention,
+            attention_units=attention_units,
+            scaled_attention=scaled_attention,
+            attend_from=attend_from,
+            input_feeding=input_feeding,
+            context=context,
+            bridge=bridge,
+            residual=residual,
+            share_embeddings=share_embeddings,
+            dropout=dropout,
+        )
 
     def call(self, inputs, training=None, mask=None):
         """Run encoder and decoder."""
-        # Said here, because the layers inside know the masks by other names, if at all.
+        # Checked here, because the layers inside have other names for the masks, or none.
         for side in ("encoder", "decoder"):
             ids, padding = (
                 inputs[f"{side}_{name}"].shape for name in ("token_ids", "padding_mask")
@@ -226,35 +227,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone, keras_hub.models.Backbon
                 )
         return super().call(inputs, training=training, mask=mask)
 
-    def get_config(self):
-        """Return every constructor argument."""
-        config = super().get_config()
-        config.update(
-            encoder_vocabulary_size=self.encoder_vocabulary_size,
-            decoder_vocabulary_size=self.decoder_vocabulary_size,
-            embedding_dim=self.embedding_dim,
-            encoder_units=self.encoder_units,
-            decoder_units=self.decoder_units,
-            encoder_layers=self.encoder_layers,
-            decoder_layers=self.decoder_layers,
-            cell=self.cell,
-            direction=self.direction,
-            attention=self.attention,
-            attention_units=self.attention_units,
-            scaled_attention=self.scaled_attention,
-            attend_from=self.attend_from,
-            input_feeding=self.input_feeding,
-            context=self.context,
-            bridge=self.bridge,
-            residual=self.residual,
-            share_embeddings=self.share_embeddings,
-            dropout=self.dropout,
-        )
-        return config
 
-
-def _attention(kind, units, scaled, dtype):
-    """Make the attention layer of this kind, or `None`."""
+def _make_attention(kind, units, scaled, dtype):
     if kind is None:
         return None
     if kind == "bahdanau":

@@ -17,31 +17,32 @@ CONTEXTS = ("initial", "every_step")
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentDecoder(Decoder):
-    """Embeds target tokens and runs recurrent layers that start where the encoder ended.
+    """Decoder that embeds target tokens and runs recurrent layers over them.
 
-    With an attention layer the features are those of `AttentionDecoder`. Without one they are the
-    outputs of the last layer, and all that the decoder knows of the source is in its initial
-    state (`context="initial"`, Sutskever et al., 2014) or also in a fixed vector beside each input
-    (`context="every_step"`, Cho et al., 2014): the final states h of the encoder's last layer.
+    The layers start from the encoder's final states, passed through a `Bridge`. With an attention
+    layer the features are the outputs of an `AttentionDecoder`. Without one they are the outputs
+    of the last layer. The decoder then knows the source by its initial state only
+    (`context="initial"`, Sutskever et al., 2014), or also by a vector joined to each input, the
+    final outputs h of the encoder's last layer (`context="every_step"`, Cho et al., 2014).
 
         x_t = sqrt(d) E[e_t],        features = layers(x_1 .. x_t; bridge(encoder states)).
 
     Args:
         embedding: a `keras.layers.Embedding` of the target vocabulary.
-        layers: list of `Recurrent` layers, from the bottom.
+        layers: list of `Recurrent` layers, from the bottom up.
         attention: an attention layer or `None`.
         attention_units: int, size of the features with attention.
         input_feeding: bool, see `AttentionDecoder`.
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
         context: `"initial"` or `"every_step"`, the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
-        residual: bool, whether each layer's input is added to its output, see `Stack`.
-        dropout: float, dropout on the embedded tokens, between layers and on the features, with
-            one mask for all steps of a sequence.
+        residual: bool, whether to add each layer's input to its output, see `Stack`.
+        dropout: float, dropout rate on the embedded tokens, between layers and on the features,
+            with one mask for all steps of a sequence.
 
     Call arguments:
         token_ids: int32 tensor `(batch, target_length)`.
-        state: what `init_state`, `call` or `step` returned.
+        state: the state from `init_state`, `call` or `step`.
         training: bool.
 
     Returns:
@@ -49,7 +50,7 @@ class RecurrentDecoder(Decoder):
         tensors whose first dimension is `batch`.
 
     Raises:
-        ValueError: if `context` or `bridge` is unknown, or options do not go together.
+        ValueError: if `context` or `bridge` is unknown, or arguments contradict each other.
 
     Example:
     >>> embedding = keras.layers.Embedding(20, 4)
@@ -75,14 +76,16 @@ class RecurrentDecoder(Decoder):
         dropout=0.0,
         **kwargs,
     ):
-        # States go in and out in their own dtypes: the LSTM's memory stays float32.
+        # Without autocast, states keep their own dtypes: the LSTM's memory stays float32.
         super().__init__(autocast=False, **kwargs)
         check_choice("context", context, CONTEXTS)
         check_choice("bridge", bridge, KINDS)
         if attention is not None and context != "initial":
-            raise ValueError(f"`context={context!r}` is for a decoder without `attention`.")
+            raise ValueError(f"`context` must be 'initial' with `attention`, got {context!r}.")
         if attention is None and (input_feeding or attend_from != "top"):
-            raise ValueError("`input_feeding` and `attend_from` need an `attention`, got None.")
+            raise ValueError(
+                "`attention` must be a layer with `input_feeding` or `attend_from`, got None."
+            )
         self.embedding = embedding
         self.recurrent_layers = list(layers)
         self.attention = attention
@@ -124,25 +127,18 @@ class RecurrentDecoder(Decoder):
 
     @property
     def shared_state(self):
-        """What belongs to the source; an attention layer with its own `call` may not share it."""
-        known = isinstance(self.attention, Attention)
-        if known and type(self.attention).call is Attention.call:
-            return ("memory", "keys", "mask")
-        return ()
+        """See `Decoder`; empty for an attention layer that overrides `call`."""
+        call = getattr(type(self.attention), "call", None)
+        return ("memory", "keys", "mask") if call is Attention.call else ()
 
     def init_state(self, memory, encoder_states, mask=None):
-        """Make the first state from the encoder's memory and final states."""
+        """Create the initial state from the encoder's memory and final states."""
         batch_size = tf.shape(memory)[0]
-        # A search keeps the dtypes that it starts with: the LSTM's memory begins in float32 too.
-        layers = [
-            layer.read_states(states)
-            for layer, states in zip(
-                self.recurrent_layers, self.bridge(encoder_states), strict=True
-            )
-        ]
-        state = {"layers": layers}
+        # Dtypes must not change in the loop of a search: the LSTM's memory starts as float32 too.
+        states = zip(self.recurrent_layers, self.bridge(encoder_states), strict=True)
+        state = {"layers": [layer.read_states(own) for layer, own in states]}
         if self.attention is not None:
-            if not self.core.built:  # the keys need its weights before its first call
+            if not self.core.built:  # `project_memory` needs its weights before its first call
                 self.core.build((None, None, self.embedding.output_dim), tuple(memory.shape))
             steps = tf.shape(memory)[:2]
             state = self.core.complete_state(state, batch_size)
@@ -151,7 +147,7 @@ class RecurrentDecoder(Decoder):
             state["mask"] = tf.ones(steps, tf.bool) if mask is None else mask
             state["weights"] = tf.zeros(steps, tf.float32)
         elif self.context == "every_step":
-            state["context"] = final_outputs(encoder_states[-1])
+            state["context"] = _final_outputs(encoder_states[-1])
         return state
 
     def call(self, token_ids, state, training=False):
@@ -163,7 +159,7 @@ class RecurrentDecoder(Decoder):
                 state["memory"],
                 memory_mask=state["mask"],
                 keys=state["keys"],
-                initial_state=_recurrent_part(state),
+                initial_state=_recurrent_state(state),
                 training=training,
             )
             return features, {**state, **recurrent, "weights": padded(weights, axis=1)[:, -1]}
@@ -179,7 +175,7 @@ class RecurrentDecoder(Decoder):
         inputs = self._embed(token_ids)  # (B, E)
         if self.attention is not None:
             features, weights, recurrent = self.core.step(
-                inputs, _recurrent_part(state), state["memory"], state["mask"], state["keys"]
+                inputs, _recurrent_state(state), state["memory"], state["mask"], state["keys"]
             )
             return features, {**state, **recurrent, "weights": weights}
         if self.context == "every_step":
@@ -195,7 +191,7 @@ class RecurrentDecoder(Decoder):
         return self.embedding(token_ids) * self.embedding.output_dim**0.5
 
     def get_build_config(self):
-        """Leave it to the first call to build the parts, when loading too."""
+        """Return `None`: the first call builds the sublayers, also after loading."""
         return None
 
     def get_config(self):
@@ -204,8 +200,8 @@ class RecurrentDecoder(Decoder):
         serialize = keras.saving.serialize_keras_object
         config.update(
             embedding=serialize_shared(self.embedding),
-            layers=[serialize(layer) for layer in self.recurrent_layers],
-            attention=None if self.attention is None else serialize(self.attention),
+            layers=serialize(list(self.recurrent_layers)),
+            attention=serialize(self.attention),
             attention_units=self.attention_units,
             input_feeding=self.input_feeding,
             attend_from=self.attend_from,
@@ -218,30 +214,19 @@ class RecurrentDecoder(Decoder):
 
     @classmethod
     def from_config(cls, config):
-        """Make the decoder from its configuration."""
-        config = dict(config)
+        """Create the decoder from its configuration."""
         deserialize = keras.saving.deserialize_keras_object
-        config["embedding"] = deserialize(config["embedding"])
-        config["layers"] = [deserialize(layer) for layer in config["layers"]]
-        if config["attention"] is not None:
-            config["attention"] = deserialize(config["attention"])
-        return cls(**config)
+        parts = {name: deserialize(config[name]) for name in ("embedding", "layers", "attention")}
+        return cls(**{**config, **parts})
 
 
-def final_outputs(states):
-    """Join the final outputs h of one encoder layer, of both directions where it has two.
-
-    Args:
-        states: a list of tensors whose first is h, or a dict of such lists for the directions.
-
-    Returns:
-        A tensor `(batch, size)`.
-    """
+def _final_outputs(states):
+    """Return the final outputs h of an encoder layer, `(batch, size)`, joined if bidirectional."""
     if isinstance(states, dict):
         return tf.concat([states["forward"][0], states["backward"][0]], axis=-1)
     return states[0]
 
 
-def _recurrent_part(state):
-    """Take what belongs to the `AttentionDecoder` out of the decoder's state."""
+def _recurrent_state(state):
+    """Return the part of a decoder's state that belongs to its `AttentionDecoder`."""
     return {key: state[key] for key in ("layers", "output") if key in state}

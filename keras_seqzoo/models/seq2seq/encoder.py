@@ -10,41 +10,38 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import Encoder
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentEncoder(Encoder):
-    """Embeds tokens and runs recurrent layers over them.
+    """Encoder that embeds tokens and runs recurrent layers over them.
 
         x_t = sqrt(d) E[f_t],        memory = stack(x_1 .. x_n).
 
-    It reads the source of a translation model, and, with layers that run forward, it is the body
-    of a language model: the memory at t then knows the tokens up to t alone. The factor sqrt(d)
-    (Vaswani et al., 2017, section 3.4) gives inputs of unit size where the embedding of size d is
-    also a softmax matrix and therefore small; `scale_embedding=False` leaves it out. Under an
-    adaptive optimizer it helps; under plain gradient descent it makes the gradient of a tied
-    embedding d times as large as the others', and the inputs grow until the gates are shut.
+    It reads the source of a translation model. With forward layers it is also the body of a
+    language model, since the memory at t then depends on the tokens up to t only. The factor
+    sqrt(d) (Vaswani et al., 2017, section 3.4) scales the inputs to unit size where the embedding
+    of size d is also a softmax matrix and therefore small. It helps with an adaptive optimizer.
+    With plain gradient descent it makes the gradient of a tied embedding d times as large as the
+    others, and the inputs grow until the gates saturate: set `scale_embedding=False` there.
 
     Args:
         embedding: a `keras.layers.Embedding` of the source vocabulary.
-        layers: list of `Recurrent` or `Bidirectional` layers, from the bottom.
-        residual: bool, whether each layer's input is added to its output.
-        dropout: float, dropout between layers and, where they have none of their own, on the
-            embedded tokens and on the memory.
-        input_dropout: float, dropout on the embedded tokens, or `None` for `dropout`.
-        output_dropout: float, dropout on the memory, or `None` for `dropout`.
-        word_dropout: float, the share of the vocabulary's tokens whose embeddings are zero at all
-            places of a batch, the others being scaled up (Merity, Keskar and Socher 2018,
-            section 4.3).
-        variational: bool, whether one dropout mask serves all steps of a sequence (Gal and
-            Ghahramani, 2016) instead of a new one for each.
-        scale_embedding: bool, whether there is the factor sqrt(d).
+        layers: list of `Recurrent` or `Bidirectional` layers, from the bottom up.
+        residual: bool, whether to add each layer's input to its output.
+        dropout: float, dropout rate between layers.
+        input_dropout: float, dropout rate on the embedded tokens, or `None` for `dropout`.
+        output_dropout: float, dropout rate on the memory, or `None` for `dropout`.
+        word_dropout: float, fraction of the vocabulary whose embeddings are set to zero throughout
+            a batch, while the others are scaled up (Merity, Keskar and Socher 2018, section 4.3).
+        variational: bool, whether all steps of a sequence share one dropout mask (Gal and
+            Ghahramani, 2016) instead of each having its own.
+        scale_embedding: bool, whether to multiply the embeddings by sqrt(d).
 
     Call arguments:
         token_ids: int32 tensor `(batch, source_length)`.
         mask: boolean tensor `(batch, source_length)`, `True` at valid tokens, or `None`.
-        initial_state: list with the states before the first token of each layer, or `None` for
-            zeros.
+        initial_state: list of the initial states of each layer, or `None` for zeros.
         training: bool.
 
     Returns:
-        A tuple `(memory, states)`: float `(batch, source_length, memory_size)`, and a list with
+        A tuple `(memory, states)`: float `(batch, source_length, memory_size)`, and a list of
         the final states of each layer.
 
     Example:
@@ -67,7 +64,7 @@ class RecurrentEncoder(Encoder):
         scale_embedding=True,
         **kwargs,
     ):
-        # States go in and out in their own dtypes: the LSTM's memory stays float32.
+        # Without autocast, states keep their own dtypes: the LSTM's memory stays float32.
         super().__init__(autocast=False, **kwargs)
         self.embedding = embedding
         self.residual = residual
@@ -98,7 +95,7 @@ class RecurrentEncoder(Encoder):
         self.drop_words = drop(word_dropout, "word_dropout", None)
 
     def call(self, token_ids, mask=None, initial_state=None, training=False):
-        """Read a batch of sequences."""
+        """Encode a batch of sequences."""
         embedded = self._embed(token_ids)  # (B, S, E)
         if training and self.word_dropout:
             kept = self.drop_words(tf.ones(self.embedding.input_dim), training=True)  # (V,)
@@ -110,19 +107,20 @@ class RecurrentEncoder(Encoder):
         return self.drop_memory(memory, training=training), states
 
     def step(self, token_ids, states):
-        """Read one token a row, without dropout.
+        """Read one token per row, without dropout.
 
         Args:
             token_ids: int32 tensor `(batch,)`.
-            states: what `get_initial_state`, `call` or `step` gave.
+            states: the states from `get_initial_state`, `call` or `step`.
 
         Returns:
-            A tuple of the memory at this step, `(batch, memory_size)`, and the new states.
+            A tuple `(memory, states)`: the memory at this step, `(batch, memory_size)`, and the new
+            states.
         """
         return self.stack.step(self._embed(token_ids), states)
 
     def get_initial_state(self, batch_size):
-        """Make the states before the first token, one entry for each layer."""
+        """Return the list of the initial states of each layer."""
         return self.stack.get_initial_state(batch_size)
 
     def _embed(self, token_ids):
@@ -130,7 +128,7 @@ class RecurrentEncoder(Encoder):
         return embedded * self.embedding.output_dim**0.5 if self.scale_embedding else embedded
 
     def get_build_config(self):
-        """Leave it to the first call to build the parts, when loading too."""
+        """Return `None`: the first call builds the sublayers, also after loading."""
         return None
 
     def get_config(self):
@@ -138,7 +136,7 @@ class RecurrentEncoder(Encoder):
         config = super().get_config()
         config.update(
             embedding=serialize_shared(self.embedding),
-            layers=[keras.saving.serialize_keras_object(layer) for layer in self.stack.layers],
+            layers=keras.saving.serialize_keras_object(list(self.stack.layers)),
             residual=self.residual,
             dropout=self.dropout,
             input_dropout=self.input_dropout,
@@ -151,10 +149,7 @@ class RecurrentEncoder(Encoder):
 
     @classmethod
     def from_config(cls, config):
-        """Make the encoder from its configuration."""
-        config = dict(config)
-        config["embedding"] = keras.saving.deserialize_keras_object(config["embedding"])
-        config["layers"] = [
-            keras.saving.deserialize_keras_object(layer) for layer in config["layers"]
-        ]
-        return cls(**config)
+        """Create the encoder from its configuration."""
+        deserialize = keras.saving.deserialize_keras_object
+        parts = {name: deserialize(config[name]) for name in ("embedding", "layers")}
+        return cls(**{**config, **parts})

@@ -1,4 +1,4 @@
-"""The encoder-decoder contract: what a model offers to be trained and searched."""
+"""The encoder-decoder interface: what a model implements to be trained and searched."""
 
 import keras
 import tensorflow as tf
@@ -7,14 +7,14 @@ from keras_seqzoo.layers.serialization import QuantizedParts
 
 
 class Encoder(QuantizedParts, keras.layers.Layer):
-    """Base class of encoders: a source sequence to a memory and a final state.
+    """Base class for encoders, from a source sequence to a memory and final states.
 
-    A subclass implements `call`. Masks are passed by argument, so none is attached to the memory.
+    A subclass implements `call`. Masks are arguments, so none is attached to the memory.
 
     Call arguments:
         token_ids: int32 tensor `(batch, source_length)`.
         mask: boolean tensor `(batch, source_length)`, `True` at valid tokens, or `None`.
-        training: whether dropout is active.
+        training: bool, whether dropout is active.
 
     Returns:
         A tuple `(memory, states)`: a float tensor `(batch, source_length, memory_size)` that is
@@ -26,30 +26,30 @@ class Encoder(QuantizedParts, keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must implement `call`.")
 
     def compute_mask(self, inputs, previous_mask=None):
-        """Attach no mask to the outputs."""
+        """Return `None`: attach no mask to the outputs."""
         return None
 
 
 class Decoder(QuantizedParts, keras.layers.Layer):
-    """Base class of decoders: target tokens and a state to features and the next state.
+    """Base class for decoders, from target tokens and a state to features and the next state.
 
     A subclass implements `init_state`, `call` (all steps at once, for teacher forcing) and `step`
     (one step, for search). The state is any nest of tensors whose first dimension is `batch`.
     Both must compute the same: `call` on `t` tokens equals `t` calls of `step`.
 
     Attributes:
-        attention: the attention layer whose weights `alignment` gives, or `None`.
-        shared_state: names of the parts of the state, which is a dict then, that depend on the
-            source alone and stay as they are, such as the memory. A search keeps one copy of them
-            for all hypotheses of a source, which stand in rows after each other: `step` then gets a
-            multiple of their rows.
+        attention: the attention layer whose weights `alignment` returns, or `None`.
+        shared_state: names of the entries of the state (then a dict) that depend on the source
+            alone and never change, such as the memory. A search keeps one copy of them for all
+            hypotheses of a source. `step` then gets token ids and other entries with a multiple of
+            their rows, the hypotheses of a source one after another.
     """
 
     attention = None
     shared_state = ()
 
     def init_state(self, memory, encoder_states, mask=None):
-        """Make the decoder's first state from what an `Encoder` returned.
+        """Create the initial state from the outputs of an `Encoder`.
 
         Args:
             memory: float tensor `(batch, source_length, memory_size)`.
@@ -62,7 +62,7 @@ class Decoder(QuantizedParts, keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must implement `init_state`.")
 
     def call(self, token_ids, state, training=False):
-        """Run over whole target sequences: `(batch, target_length)` ids to features.
+        """Run over whole target sequences, int32 `(batch, target_length)`.
 
         Returns:
             A tuple `(features, state)`; features `(batch, target_length, feature_size)`.
@@ -80,7 +80,7 @@ class Decoder(QuantizedParts, keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TeacherForcing(keras.layers.Layer):
-    """Runs a `Decoder` over given target sequences, as one layer of a functional model.
+    """Layer that runs a `Decoder` over given target sequences, for functional models.
 
     Args:
         decoder: a `Decoder`.
@@ -106,39 +106,36 @@ class TeacherForcing(keras.layers.Layer):
         return self.decoder(token_ids, state, training=training)[0]
 
     def get_build_config(self):
-        """Leave it to the first call to build the parts, when loading too."""
+        """Return `None`: the first call builds the sublayers, also after loading."""
         return None
 
     def get_config(self):
         """Return every constructor argument."""
-        return {
-            **super().get_config(),
-            "decoder": keras.saving.serialize_keras_object(self.decoder),
-        }
+        decoder = keras.saving.serialize_keras_object(self.decoder)
+        return {**super().get_config(), "decoder": decoder}
 
     @classmethod
     def from_config(cls, config):
-        """Make the layer from its configuration."""
+        """Create the layer from its configuration."""
         decoder = keras.saving.deserialize_keras_object(config["decoder"])
         return cls(**{**config, "decoder": decoder})
 
 
 class EncoderDecoder:
-    """Mixin that gives a `keras.Model` teacher forcing, and `start` and `step` for search.
+    """Mixin, before `keras.Model`: teacher forcing, and `start` and `step` for search.
 
     The probability of a target sequence is a product over its tokens (Sutskever et al., 2014),
 
         log P(E | F) = sum_t log P(e_t | F, e_1 .. e_{t-1}),
         P(e_t | ...) = softmax(output_layer(features_t)).
 
-    A model derives from it beside `keras.Model` and sets three attributes: `encoder` (an
-    `Encoder`), `decoder` (a `Decoder`) and `output_layer` (a layer from features to logits).
-    `RecurrentSeq2SeqLM` is such a model.
+    A model sets three attributes: `encoder` (an `Encoder`), `decoder` (a `Decoder`) and
+    `output_layer` (a layer from features to logits). `RecurrentSeq2SeqLM` is one example.
 
     Call arguments:
         inputs: a dict of `encoder_token_ids` and `decoder_token_ids`, int32 `(batch, length)`, and
             their masks `encoder_padding_mask` and `decoder_padding_mask`, boolean.
-        training: whether dropout is active.
+        training: bool, whether dropout is active.
 
     Returns:
         Logits, a float32 tensor `(batch, decoder_length, vocabulary_size)`.
@@ -166,17 +163,17 @@ class EncoderDecoder:
         return self.output_layer(features)
 
     def build_from_config(self, config):
-        """Make the weights of a saved model, so that a `.keras` file can be loaded."""
+        """Create the weights of a saved model, so that a `.keras` file can be loaded."""
         shapes = (config or {}).get("input_shape")
         if self.built or not isinstance(shapes, dict):
             super().build_from_config(config)
             return
-        # Keras itself would try it with float inputs, which are neither ids nor masks.
-        kinds = {name: "bool" if name.endswith("mask") else "int32" for name in shapes}
-        self({name: keras.KerasTensor(shapes[name], kind) for name, kind in kinds.items()})
+        # Keras itself would call the model with float inputs instead of ids and masks.
+        dtypes = {name: "bool" if name.endswith("mask") else "int32" for name in shapes}
+        self({name: keras.KerasTensor(shapes[name], dtype) for name, dtype in dtypes.items()})
 
     def start(self, encoder_token_ids, encoder_padding_mask=None):
-        """Encode the source and return the state that the first `step` takes.
+        """Encode the source and return the state for the first `step`.
 
         Args:
             encoder_token_ids: int32 tensor `(batch, source_length)`.
@@ -189,10 +186,10 @@ class EncoderDecoder:
         return self.decoder.init_state(memory, states, mask=encoder_padding_mask)
 
     def for_search(self, state):
-        """Divide a start state into what a search has to reorder and what stays as it is.
+        """Split the initial state into what a search reorders and what never changes.
 
         Args:
-            state: what `start` returned.
+            state: the result of `start`.
 
         Returns:
             A tuple `(step, state, memory)` for a `DecodingStrategy`; see there.
@@ -201,18 +198,18 @@ class EncoderDecoder:
         if not memory:
             return lambda tokens, state, memory: self.step(tokens, state), state, memory
 
-        def own(state):
-            return {name: part for name, part in state.items() if name not in memory}
+        def without_memory(state):
+            return {name: entry for name, entry in state.items() if name not in memory}
 
         def step(tokens, state, memory):
             log_probabilities, state = self.step(tokens, {**state, **memory})
-            return log_probabilities, own(state)
+            return log_probabilities, without_memory(state)
 
-        return step, own(state), memory
+        return step, without_memory(state), memory
 
     @property
     def has_alignment(self):
-        """Whether `alignment` gives something: whether the decoder has attention."""
+        """Whether the decoder has attention, so that `alignment` does not return `None`."""
         return self.decoder.attention is not None
 
     def alignment(self, state):
@@ -220,11 +217,11 @@ class EncoderDecoder:
         return self.decoder.alignment(state)
 
     def step(self, tokens, state):
-        """Read one token a row and give the distribution of the next.
+        """Read one token per row and compute the distribution of the next.
 
         Args:
             tokens: int32 tensor `(rows,)`.
-            state: what `start` or the last `step` returned.
+            state: the state from `start` or the last `step`.
 
         Returns:
             A tuple `(log_probabilities, state)`; float32 `(rows, vocabulary_size)`.

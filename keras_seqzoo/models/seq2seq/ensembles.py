@@ -181,5 +181,5 @@ def _check_vocabularies(models):
     for side, name in (("encoder_tokenizer", "source"), ("tokenizer", "target")):
         check_same_vocabulary(
             [getattr(model.preprocessor, side) for model in models],
-            f"vocabularies: the {name} vocabulary",
+            f"{name} vocabulary",
         )

@@ -1,4 +1,4 @@
-"""A translation table of words."""
+"""A probabilistic dictionary of word translations."""
 
 import collections
 import numbers
@@ -11,25 +11,25 @@ from keras_seqzoo.tokenizers.segmenter import UNKNOWN_SURFACE
 
 
 class Lexicon:
-    """How likely a word is translated by another, `p(target | source)`.
+    """Lexicon of word translation probabilities, `p(target | source)`.
 
-    Estimated from the links of word alignments, of each target word to one source word (Neubig
-    2017, Neural machine translation and sequence-to-sequence models; Arthur et al. 2016,
-    Incorporating discrete translation lexicons into neural machine translation):
+    Estimated from word alignments, which link each target word to one source word (Neubig 2017,
+    Neural machine translation and sequence-to-sequence models; Arthur et al. 2016, Incorporating
+    discrete translation lexicons into neural machine translation):
 
         p(f | e) = count(e, f) / Σ_f' count(e, f')
 
-    It serves to replace unknown words (Luong et al. 2015, Addressing the rare word problem in
-    neural machine translation); see `replace_unknown_words`. Words are what spaces separate,
-    punctuation marks at them included. A source word that the table does not have as it is written
-    is looked up in lower case: at the beginning of a sentence "Dogs" is "dogs".
+    It is used to replace unknown words (Luong et al. 2015, Addressing the rare word problem in
+    neural machine translation); see `replace_unknown_words`. Words are separated by spaces and
+    include adjacent punctuation marks. A source word that the lexicon does not contain as written
+    is looked up in lower case, such as "Dogs" at the beginning of a sentence.
 
     Args:
-        probabilities: dict of dicts of floats above 0 and at most 1, by source word and then by
-            target word. A word is a string that is not empty, without tabs and line feeds.
+        probabilities: dict from source words to dicts from target words to floats above 0 and at
+            most 1. A word is a string that is not empty, without tabs and line feeds.
 
     Raises:
-        ValueError: if a word or a probability is none.
+        ValueError: if a word or a probability is invalid.
 
     Example:
     >>> lexicon = Lexicon({"dog": {"chien": 0.9, "chienne": 0.1}})
@@ -41,7 +41,7 @@ class Lexicon:
         for source, entries in probabilities.items():
             for target, probability in entries.items():
                 _check_entry(source, target, probability)
-        # The likeliest first, and equal ones by the alphabet: the order of the file too.
+        # The most probable first, equal ones in alphabetical order, as in the file.
         self.probabilities = {
             source: dict(sorted(entries.items(), key=lambda entry: (-entry[1], entry[0])))
             for source, entries in sorted(probabilities.items())
@@ -50,20 +50,20 @@ class Lexicon:
 
     @classmethod
     def from_alignments(cls, word_alignments, minimum_count=1):
-        """Estimates a lexicon from a parallel corpus that a model has aligned.
+        """Estimate a lexicon from the word alignments of a parallel corpus.
 
         Words with an unknown token, a tab or a line feed are left out.
 
         Args:
             word_alignments: iterable of `WordAlignment`.
-            minimum_count: int, at least 1. Pairs that are linked less often are left out, which
-                changes nothing in the probabilities of the others.
+            minimum_count: int, at least 1. Pairs linked less often are left out. The probabilities
+                of the other pairs do not change.
 
         Returns:
             A `Lexicon`.
 
         Raises:
-            ValueError: if `minimum_count` is no int of at least 1.
+            ValueError: if `minimum_count` is not an int of at least 1.
 
         Example:
         ```python
@@ -91,10 +91,10 @@ class Lexicon:
 
     @classmethod
     def load(cls, path):
-        r"""Reads a lexicon from a file that `save` or another program has written.
+        r"""Read a lexicon from a file written by `save` or another program.
 
         Args:
-            path: string or path of UTF-8 text, or of such text compressed (`.gz`). Each line is
+            path: string or path of a UTF-8 text file, compressed if it ends in `.gz`. Each line is
                 `source<TAB>target<TAB>probability`.
 
         Returns:
@@ -102,8 +102,8 @@ class Lexicon:
 
         Raises:
             OSError: if the file cannot be read.
-            ValueError: if a line is no entry, or is the second one for its pair; the message gives
-                path and line.
+            ValueError: if a line is not a valid entry or repeats a pair. The message names path
+                and line.
         """
         probabilities = {}
         for number, line in enumerate(read_lines(path), 1):
@@ -111,20 +111,20 @@ class Lexicon:
                 source, target, probability = _parse_entry(line)
                 entries = probabilities.setdefault(source, {})
                 if target in entries:
-                    raise ValueError(f"the pair {source!r} {target!r} comes a second time")
+                    raise ValueError(f"a pair must occur once, got {source!r} {target!r} again")
             except ValueError as error:
                 raise ValueError(f"{os.fspath(path)}, line {number}: {error}") from None
             entries[target] = probability
         return cls(probabilities)
 
     def save(self, path):
-        """Writes the lexicon as `load` reads it, exactly.
+        """Write the lexicon in the format of `load`, without loss of precision.
 
-        The lines are sorted by the source word, then by the probability, the highest first.
+        The lines are sorted by source word, then from the highest to the lowest probability.
 
         Args:
-            path: string or path; `.gz` at the end means compressed. A file there is replaced once
-                the new one is whole.
+            path: string or path; the file is compressed if it ends in `.gz`. An existing file is
+                replaced once the new one is complete.
 
         Raises:
             OSError: if the file cannot be written.
@@ -137,15 +137,15 @@ class Lexicon:
         write_text(path, "".join(lines))
 
     def best(self, word):
-        """Gives the likeliest translation of a source word, or `None` if it has none here."""
+        """Return the most probable translation of a source word, or `None` without an entry."""
         return next(iter(self._entries(word)), None)
 
     def probability(self, source, target):
-        """Gives p(target | source), 0 for a pair that is not in the table."""
+        """Return p(target | source), 0 without an entry."""
         return self._entries(source).get(target, 0.0)
 
     def __len__(self):
-        """The number of pairs."""
+        """Return the number of pairs."""
         return sum(map(len, self.probabilities.values()))
 
     def _entries(self, word):
@@ -156,7 +156,7 @@ def _parse_entry(line):
     columns = line.split("\t")
     if len(columns) != 3:
         raise ValueError(
-            "source, target and probability are needed, with tabs between, got "
+            "a line must be source, target and probability with tabs between, got "
             f"{len(columns)} column{'s' * (len(columns) > 1)}"
         )
     source, target, number = columns
@@ -171,7 +171,7 @@ def _parse_entry(line):
 def _check_entry(source, target, probability):
     for word in (source, target):
         if not isinstance(word, str) or not word or "\t" in word or "\n" in word:
-            raise ValueError(f"a word must have letters, no tab and no line feed, got {word!r}")
+            raise ValueError(f"a word must not be empty or have tabs or line feeds, got {word!r}")
     if not isinstance(probability, numbers.Real) or not 0 < probability <= 1:
         raise ValueError(
             f"the probability of {source!r} {target!r} must be a number above 0 and at most 1, "

@@ -1,43 +1,43 @@
-"""Strings to the inputs of a translation model, and token ids back to strings."""
+"""Preprocessing of strings for translation models, and of token ids back to strings."""
 
 import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.models.seq2seq.backbone import (
-    RecurrentEncoderDecoderBackbone,
-)
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.tokenizers import SentencePieceTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
+from keras_seqzoo.tokenizers.packing import masked_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
-    """Tokenizes source and target, with one joint tokenizer or one for each side.
+    """Preprocessor with one joint tokenizer or one each for source and target.
 
-    Source sentences become `tokens [EOS]`, target sentences `[BOS] tokens [EOS]`; the decoder
-    reads all but the last of these and predicts all but the first. Longer sequences are cut to
-    the sequence lengths (the source keeps its `[EOS]`), shorter ones padded to them.
+    Source sentences become `tokens [EOS]`, target sentences `[BOS] tokens [EOS]`. The decoder
+    reads all target tokens but the last and predicts all but the first. Longer sequences are
+    truncated to the sequence lengths (the source keeps its `[EOS]`), shorter ones padded.
 
     Args:
-        tokenizer: the target's tokenizer, and the source's too if that is not given.
-        encoder_tokenizer: the source's tokenizer, `None` for a joint one. It must have been made
-            with another `config_file` than `tokenizer`, so that a preset can hold both.
+        tokenizer: the tokenizer of the target, and of the source without `encoder_tokenizer`.
+        encoder_tokenizer: the tokenizer of the source, or `None` for `tokenizer`. Its `config_file`
+            must differ from that of `tokenizer`, so that a preset can hold both.
         encoder_sequence_length: int, padded length of source sequences.
         decoder_sequence_length: int, padded length of target sequences.
 
     Call arguments:
         x: a dict of `encoder_text` and `decoder_text`, string tensors `(batch,)` or lists.
-        y: not used, the labels come from `decoder_text`.
-        sample_weight: not used, padding is what has weight 0.
+        y: not used; labels come from `decoder_text`.
+        sample_weight: not used; padding has weight 0.
 
     Returns:
         A tuple `(x, y, sample_weight)`: the backbone's inputs, int32 labels and boolean weights,
         each `(batch, sequence_length)`.
 
     Raises:
-        ValueError: if both tokenizers would be saved under one name, a length is not positive, or
-            `x` is no such dict.
+        ValueError: if both tokenizers have the same `config_file`, a length is not positive, or `x`
+            is not a dict of both texts.
 
     Example:
     >>> tokenizer = BytePairTokenizer.train(["the cat sat on the mat"], 275)
@@ -58,64 +58,56 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         decoder_sequence_length=128,
         **kwargs,
     ):
-        for argument, length in (
-            ("encoder_sequence_length", encoder_sequence_length),
-            ("decoder_sequence_length", decoder_sequence_length),
-        ):
-            if not isinstance(length, int) or length < 1:
-                raise ValueError(f"`{argument}` must be a positive int, got {length!r}.")
+        check_integer("encoder_sequence_length", encoder_sequence_length, minimum=1)
+        check_integer("decoder_sequence_length", decoder_sequence_length, minimum=1)
         super().__init__(
             tokenizer,
             encoder_sequence_length=encoder_sequence_length,
             decoder_sequence_length=decoder_sequence_length,
             **kwargs,
         )
-        if encoder_tokenizer is not None and encoder_tokenizer is not tokenizer:
-            if encoder_tokenizer.config_file == tokenizer.config_file:
-                raise ValueError(
-                    "`encoder_tokenizer` and `tokenizer` need different `config_file` names to be "
-                    f"saved side by side, both have {tokenizer.config_file!r}. Make the encoder's "
-                    'with `config_file="encoder_tokenizer.json"`.'
-                )
-        else:
+        if encoder_tokenizer is tokenizer:
             encoder_tokenizer = None
+        if encoder_tokenizer is not None and encoder_tokenizer.config_file == tokenizer.config_file:
+            raise ValueError(
+                "`encoder_tokenizer` must have another `config_file` than `tokenizer`, such as "
+                f'"encoder_tokenizer.json", got {tokenizer.config_file!r} for both.'
+            )
         self._encoder_tokenizer = encoder_tokenizer
 
     @property
     def encoder_tokenizer(self):
-        """The tokenizer of the source side."""
+        """The tokenizer of the source."""
         return self.tokenizer if self._encoder_tokenizer is None else self._encoder_tokenizer
 
     def build(self, input_shape):
-        """Nothing to build."""
+        """Build nothing: the packers of KerasHub are not used."""
         self.built = True
 
     def encode_source(self, text, length=None, training=False):
-        """Turn source strings `(batch,)` into ragged int32 ids, cut to `length`, with `[EOS]`."""
+        """Convert source strings `(batch,)` to ragged int32 ids, truncated, with `[EOS]`."""
         length = length or self.encoder_sequence_length
         ids = self.encoder_tokenizer(text, training=training)[..., : length - 1]  # ragged (B, None)
         return _append(ids, self.encoder_tokenizer.end_token_id)
 
     def encode_target(self, text, length=None, training=False):
-        """Turn target strings `(batch,)` into ragged int32 ids with `[BOS]` and `[EOS]`."""
+        """Convert target strings `(batch,)` to ragged int32 ids, with `[BOS]` and `[EOS]`."""
         length = length or self.decoder_sequence_length
         ids = self.tokenizer(text, training=training)
         ids = _append(ids, self.tokenizer.end_token_id)[..., :length]
         return _prepend(ids, self.tokenizer.start_token_id)
 
     def pad(self, ids, length=None):
-        """Pad ragged ids and give their mask.
+        """Pad ragged ids.
 
         Args:
             ids: ragged int32 tensor `(batch, None)`.
-            length: int, or `None` for the longest of the batch.
+            length: int, or `None` for the longest of the batch, at least 1.
 
         Returns:
             A tuple `(ids, mask)`, int32 and boolean tensors `(batch, length)`.
         """
-        shape = (None, length)
-        mask = tf.ones_like(ids, tf.bool).to_tensor(shape=shape)
-        return ids.to_tensor(self.tokenizer.pad_token_id, shape=shape), mask
+        return masked_rows(ids, self.tokenizer.pad_token_id, length)
 
     def call(
         self,
@@ -128,18 +120,18 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         sequence_length=None,
         training=False,
     ):
-        """Make the inputs, labels and weights of training.
+        """Compute the inputs, labels and weights for training.
 
-        With `training=True` tokenizers draw that can. `fit` on strings does not ask for it; a
-        dataset mapped with `preprocessor(x, training=True)` does.
+        With `training=True`, tokenizers that can do so sample a segmentation. `fit` on strings does
+        not; map a dataset with `preprocessor(x, training=True)` to have it.
         """
         encoder_length = encoder_sequence_length or self.encoder_sequence_length
         decoder_length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
         if not isinstance(x, dict) or not {"encoder_text", "decoder_text"} <= x.keys():
-            got = f"a dict of {', '.join(x)}" if isinstance(x, dict) else "no dict"
+            got = f"a dict of {', '.join(x)}" if isinstance(x, dict) else type(x).__name__
             raise ValueError(
                 '`x` must be a dict of sources and targets, {"encoder_text": ..., "decoder_text": '
-                f"...}}, of which labels are made, got {got}."
+                f"...}}, got {got}."
             )
         source = self.encode_source(_as_batch(x["encoder_text"]), encoder_length, training)
         target = self.encode_target(_as_batch(x["decoder_text"]), decoder_length, training)
@@ -161,17 +153,17 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         decoder_sequence_length=None,
         sequence_length=None,
     ):
-        """Make the inputs of generation: the source, and `[BOS]` with the prompt if there is one.
+        """Compute the inputs for generation: the source, and `[BOS]` with an optional prompt.
 
         Args:
             x: source strings `(batch,)`, or a dict of `encoder_text` and `decoder_text`.
-            encoder_sequence_length: int, overrides the constructor's.
-            decoder_sequence_length: int, overrides the constructor's.
-            sequence_length: another name of `decoder_sequence_length`.
+            encoder_sequence_length: int, replaces the constructor's.
+            decoder_sequence_length: int, replaces the constructor's.
+            sequence_length: another name for `decoder_sequence_length`.
 
         Returns:
-            The backbone's inputs; the decoder's mask is `True` at `[BOS]` and the prompt, and the
-            encoder's is `False` throughout at blank sources.
+            The backbone's inputs. The decoder's mask is `True` at `[BOS]` and the prompt. The
+            encoder's mask is all `False` for blank sources.
         """
         length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
         source = _as_batch(x["encoder_text"] if isinstance(x, dict) else x)
@@ -193,7 +185,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         }
 
     def generate_postprocess(self, x):
-        """Turn generated ids back into strings, without special tokens.
+        """Convert generated ids to strings, without special tokens.
 
         Args:
             x: a dict of `decoder_token_ids` and `decoder_padding_mask`, `(batch, length)`.
@@ -209,30 +201,24 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
     def get_config(self):
         """Return every constructor argument."""
-        config = super().get_config()
-        encoder_tokenizer = self._encoder_tokenizer
-        if encoder_tokenizer is not None:
-            encoder_tokenizer = keras.saving.serialize_keras_object(encoder_tokenizer)
-        config.update(
-            encoder_tokenizer=encoder_tokenizer,
-            encoder_sequence_length=self.encoder_sequence_length,
-            decoder_sequence_length=self.decoder_sequence_length,
-        )
-        return config
+        return {
+            **super().get_config(),
+            "encoder_tokenizer": keras.saving.serialize_keras_object(self._encoder_tokenizer),
+            "encoder_sequence_length": self.encoder_sequence_length,
+            "decoder_sequence_length": self.decoder_sequence_length,
+        }
 
     @classmethod
     def from_config(cls, config):
-        """Make the preprocessor from its configuration."""
-        config = dict(config)
-        if isinstance(config.get("encoder_tokenizer"), dict):
-            config["encoder_tokenizer"] = keras.saving.deserialize_keras_object(
-                config["encoder_tokenizer"]
-            )
-        return super().from_config(config)
+        """Create the preprocessor from its configuration."""
+        tokenizer = config.get("encoder_tokenizer")
+        if isinstance(tokenizer, dict):
+            tokenizer = keras.saving.deserialize_keras_object(tokenizer)
+        return super().from_config({**config, "encoder_tokenizer": tokenizer})
 
 
 def _as_batch(text):
-    """Turn a string, a list or a tensor of strings into a string tensor `(batch,)`."""
+    """Convert a string, a list or a tensor of strings to a string tensor `(batch,)`."""
     return tf.reshape(tf.convert_to_tensor(text, tf.string), (-1,))
 
 

@@ -1,41 +1,37 @@
 """The backbone of recurrent taggers."""
 
 import keras
-import keras_hub
 
 from keras_seqzoo.checks import check_choice, check_integer, check_rate
 from keras_seqzoo.layers import Bidirectional, Stack
 from keras_seqzoo.layers.token_dropout import TokenDropout
-from keras_seqzoo.models.common.backbone import SequenceBackbone
-from keras_seqzoo.models.common.backbone_parts import CELLS, token_inputs
-from keras_seqzoo.models.tagger.piece_encoder import KINDS, PieceEncoder
+from keras_seqzoo.models.common.backbone import CELLS, SequenceBackbone, token_inputs
+from keras_seqzoo.models.tagger.piece_encoder import KINDS, PieceEncoder, check_piece_units
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentTaggerBackbone(
-    SequenceBackbone, keras_hub.models.Backbone
-):
-    """Reads the words of a sentence in both directions, each by itself and by its pieces.
+class RecurrentTaggerBackbone(SequenceBackbone):
+    """Embeddings of words and of their pieces, and a stack of bidirectional recurrent layers.
 
         x_t = [E[w_t]; pieces(w_t)],        h_1 .. h_n = stack(x_1 .. x_n)
 
-    with characters or subwords as pieces, read by a `PieceEncoder`, and a stack of recurrent layers
-    in both directions (Huang, Xu and Yu 2015, "Bidirectional LSTM-CRF models for sequence
-    tagging"; Lample et al. 2016, "Neural architectures for named entity recognition").
+    Pieces are characters or subwords, encoded by a `PieceEncoder` (Huang, Xu and Yu 2015,
+    "Bidirectional LSTM-CRF models for sequence tagging"; Lample et al. 2016, "Neural architectures
+    for named entity recognition").
 
     Args:
         vocabulary_size: int, number of words.
-        piece_vocabulary_size: int, number of pieces, or `None` to read no pieces.
-        embedding_dim: int, size of the embeddings of words.
-        piece_dim: int, size of the embeddings of pieces.
-        piece_units: int, size of a word as its pieces make it.
+        piece_vocabulary_size: int, number of pieces, or `None` to use words alone.
+        embedding_dim: int, size of the word embeddings.
+        piece_dim: int, size of the piece embeddings.
+        piece_units: int, size of the vector computed from a word's pieces.
         piece_encoder: `"lstm"` or `"convolution"`, see `PieceEncoder`.
         cell: `"lstm"`, `"gru"` or `"elman"`.
-        units: int, size of the layers, of each direction.
-        num_layers: int.
-        dropout: float, on what is embedded, between the layers and on the outputs.
-        unknown_rate: float, the share of words that are read as `[UNK]` in training.
+        units: int, size of the layers, in each direction.
+        num_layers: int, number of layers.
+        dropout: float, dropout rate on the inputs, between the layers and on the outputs.
+        unknown_rate: float, fraction of words replaced by `[UNK]` in training.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -47,7 +43,7 @@ class RecurrentTaggerBackbone(
         A float tensor `(batch, words, 2 * units)`, zero at padding.
 
     Raises:
-        ValueError: if an argument is out of its range.
+        ValueError: if an argument is out of range.
 
     Example:
     >>> backbone = RecurrentTaggerBackbone(100, 30, units=8)
@@ -83,12 +79,8 @@ class RecurrentTaggerBackbone(
         if piece_vocabulary_size is not None:
             check_integer("piece_vocabulary_size", piece_vocabulary_size, minimum=1)
             check_integer("piece_dim", piece_dim, minimum=1)
-            check_integer("piece_units", piece_units, minimum=1)
             check_choice("piece_encoder", piece_encoder, KINDS)
-            if piece_encoder == "lstm" and piece_units % 2:
-                raise ValueError(
-                    f"`piece_units` must be even for two directions, got {piece_units}."
-                )
+            check_piece_units("piece_units", piece_units, piece_encoder)
 
         # === Layers ===
         unknown = TokenDropout(
@@ -131,31 +123,16 @@ class RecurrentTaggerBackbone(
 
         # === Config ===
         self.token_embedding = embedding
-        self.vocabulary_size = vocabulary_size
-        self.piece_vocabulary_size = piece_vocabulary_size
-        self.embedding_dim = embedding_dim
-        self.piece_dim = piece_dim
-        self.piece_units = piece_units
-        self.piece_encoder = piece_encoder
-        self.cell = cell
-        self.units = units
-        self.num_layers = num_layers
-        self.dropout = dropout
-        self.unknown_rate = unknown_rate
-
-    def get_config(self):
-        """Return every constructor argument."""
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "piece_vocabulary_size": self.piece_vocabulary_size,
-            "embedding_dim": self.embedding_dim,
-            "piece_dim": self.piece_dim,
-            "piece_units": self.piece_units,
-            "piece_encoder": self.piece_encoder,
-            "cell": self.cell,
-            "units": self.units,
-            "num_layers": self.num_layers,
-            "dropout": self.dropout,
-            "unknown_rate": self.unknown_rate,
-        }
+        self._set_arguments(
+            vocabulary_size=vocabulary_size,
+            piece_vocabulary_size=piece_vocabulary_size,
+            embedding_dim=embedding_dim,
+            piece_dim=piece_dim,
+            piece_units=piece_units,
+            piece_encoder=piece_encoder,
+            cell=cell,
+            units=units,
+            num_layers=num_layers,
+            dropout=dropout,
+            unknown_rate=unknown_rate,
+        )

@@ -1,4 +1,4 @@
-"""Words by their characters or subwords."""
+"""Encoding of words by their characters or subwords."""
 
 import keras
 import tensorflow as tf
@@ -9,27 +9,27 @@ from keras_seqzoo.layers.serialization import QuantizedParts
 
 KINDS = ("lstm", "convolution")
 
-# Numbers of words that are read at a time. The loops of the LSTM are compiled for each: there are
-# two to a doubling, so few, and at most a third of the words is filler.
+# Numbers of words encoded at a time. The LSTM is compiled for each: with two per doubling they are
+# few, and at most a third of the words is padding.
 COUNTS = [part << octave for octave in range(26) for part in (2, 3)]
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class PieceEncoder(QuantizedParts, keras.layers.Layer):
-    """Reads each word of a sentence by its pieces: characters, or subwords.
+    """Layer that encodes each word of a sentence by its pieces: characters or subwords.
 
-    "lstm": the last states of an LSTM in both directions (Ling et al. 2015, "Finding function in
-    form"; Lample et al. 2016, "Neural architectures for named entity recognition", section 4.1);
+    "lstm": the last states of a bidirectional LSTM (Ling et al. 2015, "Finding function in form";
+    Lample et al. 2016, "Neural architectures for named entity recognition", section 4.1);
     "convolution": the maxima of a convolution over three pieces (Ma and Hovy 2016, "End-to-end
     sequence labeling via bi-directional LSTM-CNNs-CRF", section 2.1).
 
-    A word that comes more than once in a batch is read once. Not under XLA, which has to know how
-    many words there are before it sees them: there each place is read.
+    A word that occurs more than once in a batch is encoded once. Under XLA, which needs static
+    shapes, each occurrence is encoded.
 
     Args:
         vocabulary_size: int, number of pieces.
-        embedding_dim: int, size of their embeddings.
-        units: int, size of a word: even for "lstm", half of it for each direction.
+        embedding_dim: int, size of the piece embeddings.
+        units: int, size of a word's vector. For "lstm" even, with half of it for each direction.
         kind: "lstm" or "convolution".
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
@@ -40,7 +40,7 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
         A float tensor `(batch, words, units)`; a word without pieces is zero.
 
     Raises:
-        ValueError: if an argument is out of its range.
+        ValueError: if an argument is out of range.
 
     Example:
     >>> encoder = PieceEncoder(30, embedding_dim=4, units=6)
@@ -53,9 +53,7 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
         check_choice("kind", kind, KINDS)
         self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=1)
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, minimum=1)
-        self.units = check_integer("units", units, minimum=1)
-        if kind == "lstm" and units % 2:
-            raise ValueError(f"`units` must be even for two directions, got {units}.")
+        self.units = check_piece_units("units", units, kind)
         self.kind = kind
         options = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(
@@ -68,31 +66,31 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
             self.pool = SequencePooling("max", name="pool", **options)
 
     def call(self, piece_ids):
-        """Read the words; see the class."""
+        """Encode the words."""
         shape = tf.shape(piece_ids)
         pieces = tf.reshape(piece_ids, (shape[0] * shape[1], shape[2]))
         if tf.__internal__.get_enclosing_xla_context() is None:
             distinct, places = _distinct_words(pieces)
-            words = tf.gather(self._read(distinct), places)
+            words = tf.gather(self._encode(distinct), places)
         else:
-            words = self._read(pieces)
+            words = self._encode(pieces)
         return tf.reshape(words, (shape[0], shape[1], self.units))
 
-    def _read(self, pieces):
+    def _encode(self, pieces):
         mask = pieces != 0
         words = self.reader(self.embedding(pieces), mask=mask)
         return self.pool(words, mask=mask) if self.kind == "convolution" else words
 
     def get_build_config(self):
-        """Leave it to the first call to build the parts, when loading too."""
+        """Return `None`: the first call builds the sublayers, also after loading."""
         return None
 
     def compute_output_shape(self, piece_ids_shape):
-        """Give a vector for each word."""
+        """Return the shape `(batch, words, units)`."""
         return (*piece_ids_shape[:2], self.units)
 
     def get_config(self):
-        """Give the constructor arguments."""
+        """Return every constructor argument."""
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
@@ -102,13 +100,21 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
         }
 
 
+def check_piece_units(name, units, kind):
+    """Return the units of a `PieceEncoder` as an int, or raise a `ValueError`."""
+    units = check_integer(name, units, minimum=1)
+    if kind == "lstm" and units % 2:
+        raise ValueError(f"`{name}` must be even for two directions, got {units}.")
+    return units
+
+
 def _distinct_words(pieces):
-    """Finds the distinct rows of `(words, pieces)`, filled up with zeros to one of `COUNTS`.
+    """Find the distinct rows of `(words, pieces)`, padded with zero rows to one of `COUNTS`.
 
     Returns:
-        A tuple of them, `(distinct, pieces)`, and of the place of each word among them, `(words,)`.
+        A tuple of the distinct rows `(count, pieces)` and the index of each word's row `(words,)`.
     """
-    with tf.device("CPU"):  # has the kernel for rows
+    with tf.device("CPU"):  # the only device with the kernel for rows
         distinct, places = tf.raw_ops.UniqueV2(x=pieces, axis=[0])
         number = tf.shape(distinct)[0]
         count = tf.gather(COUNTS, tf.searchsorted(COUNTS, [number])[0])

@@ -1,4 +1,4 @@
-"""Words to the inputs of a tagger, and names of tags to ids."""
+"""Preprocessing of words and tags for taggers."""
 
 import keras
 import keras_hub
@@ -16,18 +16,18 @@ PIECE_TOKENIZER_FILE = "piece_tokenizer.json"
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
-    """Numbers the words of sentences and the pieces of each word.
+    """Preprocessor that converts words, their pieces and their tags to ids.
 
-    A sentence is a row of words, or a string that is split as the tokenizer splits text: at white
-    space, and with `split_punctuation` around each mark. Words are brought into the tokenizer's
-    normal form to be looked up; pieces are those of the word as it stands.
+    A sentence is a row of words, or a string that the tokenizer splits at white space and, with
+    `split_punctuation`, around punctuation marks. Words are normalized by the tokenizer; pieces
+    are those of the original words.
 
     Args:
         tokenizer: a `WordTokenizer`.
-        piece_tokenizer: a `CharacterTokenizer`, or a subword tokenizer for words by their subwords,
-            made with `config_file="piece_tokenizer.json"`; or `None` to read no pieces.
+        piece_tokenizer: a `CharacterTokenizer` or a subword tokenizer, created with
+            `config_file="piece_tokenizer.json"`; or `None` to use words alone.
         labels: list of strings, the names of the tags in the order of their ids.
-        word_length: int, the most pieces of a word; of longer ones the rest is cut off.
+        word_length: int, the largest number of pieces of a word; further pieces are dropped.
         **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
@@ -39,14 +39,14 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
 
     Returns:
         A dict of `token_ids`, int32 `(batch, words)`, `padding_mask`, bool, and `piece_ids`, int32
-        `(batch, words, pieces)`; with `y` a tuple of it and the ids of the tags, int32
-        `(batch, words)`, -1 at padding; with `sample_weight` that too, float32 `(batch,)`.
+        `(batch, words, pieces)`. With `y` a tuple of the dict and the ids of the tags, int32
+        `(batch, words)`, -1 at padding. With `sample_weight` also the weights, float32 `(batch,)`.
 
     Raises:
-        ValueError: if the tokenizers do not go together, add tokens or have a length of their own,
-            or an argument is out of its range.
-        tf.errors.InvalidArgumentError: if a tag is not among `labels`, or a sentence has not as
-            many tags as words.
+        ValueError: if a tokenizer has the wrong type or `config_file`, adds tokens or has a
+            `sequence_length`, or an argument is out of range.
+        tf.errors.InvalidArgumentError: if a tag is not among `labels`, or the tags of a sentence
+            are not one per word.
 
     Example:
     >>> words = WordTokenizer.train(["the cat sat"])
@@ -64,15 +64,14 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
             raise ValueError(f"`tokenizer` must be a WordTokenizer, got {tokenizer!r}.")
         if piece_tokenizer is not None and piece_tokenizer.config_file != PIECE_TOKENIZER_FILE:
             raise ValueError(
-                "`piece_tokenizer` must be made with `config_file` "
-                f"{PIECE_TOKENIZER_FILE!r}, to be saved beside the other, has "
+                f"`piece_tokenizer` must have the `config_file` {PIECE_TOKENIZER_FILE!r}, got "
                 f"{piece_tokenizer.config_file!r}."
             )
-        refuse_packing("tokenizer", tokenizer, "words and tags are as many")
+        refuse_packing("tokenizer", tokenizer, "each word has one tag")
         if piece_tokenizer is not None:
-            refuse_packing("piece_tokenizer", piece_tokenizer, "`word_length` cuts")
+            refuse_packing("piece_tokenizer", piece_tokenizer, "`word_length` truncates")
         if labels is None:
-            raise ValueError("`labels` must be given.")
+            raise ValueError("`labels` must be a list of strings, got None.")
         super().__init__(**kwargs)
         self.tokenizer = tokenizer
         self.piece_tokenizer = piece_tokenizer
@@ -81,22 +80,22 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
 
     @property
     def labels(self):
-        """The names of the tags, a list."""
+        """The names of the tags, a list of strings."""
         return self._label_names.names
 
     def build(self, input_shape):
-        """Nothing to build."""
+        """Build nothing."""
         self.built = True
 
     def words_of(self, sentences):
-        """Gives the words of sentences, see the class: ragged strings `(batch, None)`."""
+        """Split sentences into words, ragged strings `(batch, None)`; see the class."""
         if isinstance(sentences, tf.RaggedTensor):
             return sentences
         sentences = check_batch("x", tf.convert_to_tensor(sentences, tf.string))
         return split_words(sentences, self.tokenizer.split_punctuation)
 
     def inputs_of(self, words):
-        """Numbers ragged words `(batch, None)`: the dict of inputs."""
+        """Convert ragged words `(batch, None)` to the dict of the backbone's inputs."""
         pad = self.tokenizer.pad_token_id
         ids, mask = masked_rows(self.tokenizer.word_ids(words), pad)
         inputs = {"token_ids": ids, "padding_mask": mask}
@@ -108,17 +107,22 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
         return inputs
 
     def label_ids(self, tags, lengths):
-        """Turns tags into ids `(batch, words)`, -1 at padding; `lengths` are those of the words."""
+        """Convert tags to ids `(batch, words)`, -1 at padding.
+
+        Args:
+            tags: see the class.
+            lengths: integers `(batch,)`, the numbers of words.
+        """
         if not isinstance(tags, tf.RaggedTensor):
             tags = tf.strings.split(tf.convert_to_tensor(tags, tf.string))
         wrong = tf.where(tags.row_lengths() != lengths)[:, 0]
-        need = ["`y` must have a tag for each word; not so in the rows", wrong]
+        need = ["`y` must have a tag for each word, got more or fewer in rows", wrong]
         with tf.control_dependencies([tf.debugging.Assert(tf.size(wrong) == 0, need)]):
             ids = self._label_names.ids(tags.values)
         return masked_rows(tags.with_values(ids), -1)[0]
 
     def call(self, x, y=None, sample_weight=None):
-        """Number words and tags; see the class."""
+        """Convert words and tags to ids; see the class."""
         words = self.words_of(x)
         if y is not None:
             y = self.label_ids(y, words.row_lengths())
@@ -128,43 +132,38 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
 
     def get_config(self):
         """Return every constructor argument."""
-        pieces = self.piece_tokenizer
         return {
             **super().get_config(),
-            "piece_tokenizer": None
-            if pieces is None
-            else keras.saving.serialize_keras_object(pieces),
+            "piece_tokenizer": keras.saving.serialize_keras_object(self.piece_tokenizer),
             "labels": self.labels,
             "word_length": self.word_length,
         }
 
     @classmethod
     def from_config(cls, config):
-        """Make the preprocessor from its configuration."""
-        config = dict(config)
-        if isinstance(config.get("piece_tokenizer"), dict):
-            config["piece_tokenizer"] = keras.saving.deserialize_keras_object(
-                config["piece_tokenizer"]
-            )
-        return super().from_config(config)
+        """Create the preprocessor from its configuration."""
+        tokenizer = config.get("piece_tokenizer")
+        if isinstance(tokenizer, dict):
+            tokenizer = keras.saving.deserialize_keras_object(tokenizer)
+        return super().from_config({**config, "piece_tokenizer": tokenizer})
 
 
 def sentence_weights(weights):
-    """Gives weights of sentences, float32 `(batch,)`.
+    """Return weights of sentences as float32 `(batch,)`.
 
     Args:
-        weights: numbers `(batch,)` or `(batch, 1)`. A tensor of unknown rank stays as it is: in
-            graph `fit` forgets the shape of what the preprocessor gave.
+        weights: numbers `(batch,)` or `(batch, 1)`. A tensor of unknown rank is returned as it is:
+            in graph, `fit` loses the shape of the preprocessor's outputs.
 
     Raises:
-        ValueError: if they have another shape.
+        ValueError: if the weights have another shape.
     """
     weights = tf.cast(weights, tf.float32)
     if weights.shape.rank == 2 and weights.shape[1] == 1:
         return weights[:, 0]
     if weights.shape.rank not in (None, 1):
         raise ValueError(
-            "`sample_weight` must be weights of sentences, (batch,) or (batch, 1), got the shape "
+            "`sample_weight` must be weights of sentences, (batch,) or (batch, 1), got shape "
             f"{weights.shape}."
         )
     return weights

@@ -122,7 +122,7 @@ def test_errors():
         FeatureTextClassifier(["a"], [], [])
     with pytest.raises(ValueError, match="`hidden_units` must be"):
         make(hidden_units=-1)
-    with pytest.raises(ValueError, match="`labels` must be two, got a"):
+    with pytest.raises(ValueError, match="`labels` must have two names, got a"):
         FeatureTextClassifier.for_texts(["x"], ["a"])
     with pytest.raises(ValueError, match="`texts` and `labels` must be as many"):
         FeatureTextClassifier.for_texts(["x", "y"], ["a"])

@@ -182,7 +182,7 @@ def test_preset(shared, tmp_path):
         ({"direction": "left"}, "`direction`"),
         ({"attention": "cosine"}, "`attention`"),
         ({"context": "never", "attention": None}, "`context`"),
-        ({"context": "every_step"}, "`context=.*`attention`"),
+        ({"context": "every_step"}, "`context` must be 'initial' with `attention`"),
         ({"bridge": "sum"}, "`bridge`"),
         ({"bridge": "copy", "direction": "forward"}, "bridge.*one direction"),
         ({"attend_from": "bottom"}, "`attend_from="),

@@ -130,11 +130,17 @@ def test_nothing_to_rank():
 
 ROWS = {
     "sources are a string": (("xy", CANDIDATES, [Table(ONE)]), "`sources` must be a list"),
-    "candidates are a string": ((SOURCES, "xy", [Table(ONE)]), "`candidates` must be a list, got"),
+    "candidates are a string": ((SOURCES, "xy", [Table(ONE)]), "must be lists of strings, got 'xy'"),
     "one list is missing": ((SOURCES, [[]], [Table(ONE)]), "each of the 2 `sources`, got 1"),
-    "a list is a string": ((["x"], ["bee"], [Table(ONE)]), "number 1 is bee"),
-    "no strings": ((["x"], [[("bee", 1.0)]], [Table(ONE)]), "must be lists of strings, number 1"),
-    "blank source": ((["x", " "], [[], ["bee"]], [Table(ONE)]), "not be blank .* number 2 is"),
+    "a list is a string": ((["x"], ["bee"], [Table(ONE)]), "got bee at number 1"),
+    "no strings": (
+        (["x"], [[("bee", 1.0)]], [Table(ONE)]),
+        "must be lists of strings, got .* at number 1",
+    ),
+    "blank source": (
+        (["x", " "], [[], ["bee"]], [Table(ONE)]),
+        "not be blank .* got ' ' at number 2",
+    ),
     "no model": ((SOURCES, CANDIDATES, []), "`models` must have at least one"),
     "weights": ((SOURCES, CANDIDATES, [Table(ONE)], [1, 2]), "each of the 1 `models`, got 2"),
     "weight below 0": ((SOURCES, CANDIDATES, [Table(ONE)], [-1]), "`weights` must be a number of"),
@@ -142,7 +148,7 @@ ROWS = {
     "penalty": ((SOURCES, CANDIDATES, [Table(ONE)], None, -1.0), "`length_penalty` must be"),
     "prior": (
         (SOURCES, CANDIDATES, [Table(ONE)], None, LengthPrior.from_lengths([1], [1])),
-        "must not be a LengthPrior: it counts the tokens of one vocabulary",
+        "must not be a LengthPrior, which counts tokens of one vocabulary",
     ),
 }
 
@@ -154,5 +160,5 @@ def test_bad_arguments_are_named(arguments, message):
 
 
 def test_models_without_a_score_are_named():
-    with pytest.raises(TypeError, match="`models` must have `score.*number 2 has none: 'two'"):
+    with pytest.raises(TypeError, match="`models` must have `score.*got 'two' at number 2"):
         rescore(SOURCES, CANDIDATES, [Table(ONE), "two"])

@@ -270,7 +270,7 @@ def test_errors():
         RecurrentTagger(model.backbone, model.preprocessor, num_labels=3)
     with pytest.raises(ValueError, match="`num_labels` must be an int if no preprocessor"):
         RecurrentTagger(model.backbone)
-    with pytest.raises(ValueError, match="`piece_tokenizer` must be made with `config_file`"):
+    with pytest.raises(ValueError, match="`piece_tokenizer` must have the `config_file`"):
         RecurrentTaggerPreprocessor(WordTokenizer(["a"]), CharacterTokenizer("a"), LABELS)
     with pytest.raises(ValueError, match="`tokenizer` must be a WordTokenizer"):
         RecurrentTaggerPreprocessor(CharacterTokenizer("a"), labels=LABELS)
