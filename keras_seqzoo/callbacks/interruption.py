@@ -1,4 +1,4 @@
-"""Stopping a fit with Ctrl-C between two steps."""
+"""A callback that stops `fit` on Ctrl-C."""
 
 import signal
 import threading
@@ -7,16 +7,16 @@ import keras
 
 
 class StopOnInterrupt(keras.callbacks.Callback):
-    """Ends `fit` after the step under way when the process gets an interrupt (Ctrl-C).
+    """Callback that ends `fit` after the current step on an interrupt (Ctrl-C).
 
-    Python would raise `KeyboardInterrupt` in the middle of whatever runs, with weights of which
-    some are updated. Used as a context manager around one or more calls of `fit`, this callback
-    takes the first interrupt instead, and `fit` returns with `interrupted` set. A second interrupt
-    raises as usual. Python takes signals in the main thread alone; in another one this does
-    nothing.
+    Without it, Python raises `KeyboardInterrupt` in the middle of a step, when only some weights
+    are updated. Use the callback as a context manager around one or more calls of `fit`: on the
+    first interrupt, `fit` returns with `interrupted` set. A second interrupt raises
+    `KeyboardInterrupt`. Outside of the main thread, where Python cannot handle signals, the
+    callback does nothing.
 
     Attributes:
-        interrupted: bool, whether an interrupt came.
+        interrupted: bool, whether there was an interrupt.
 
     Example:
     ```python
@@ -33,24 +33,24 @@ class StopOnInterrupt(keras.callbacks.Callback):
         self._previous = None
 
     def __enter__(self):
-        """Take over the interrupt signal, where that is possible: in the main thread."""
+        """Install the handler of the interrupt signal, if in the main thread."""
         if threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(self, *exception):
-        """Give the interrupt signal back."""
+        """Restore the previous handler."""
         if self._previous is not None:
             signal.signal(signal.SIGINT, self._previous)
             self._previous = None
 
     def check(self, *_):
-        """Raise `KeyboardInterrupt` if an interrupt came: for places where stopping is safe."""
+        """Raise `KeyboardInterrupt` after an interrupt; call it where stopping is safe."""
         if self.interrupted:
             raise KeyboardInterrupt
 
     def on_train_batch_end(self, batch, logs=None):
-        """End the fit if an interrupt came during this step."""
+        """Stop training after an interrupt."""
         if self.interrupted:
             self.model.stop_training = True
 

@@ -1,24 +1,26 @@
-"""A running average of the weights."""
+"""An exponential moving average (EMA) of the weights."""
 
 import contextlib
 
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_rate
+
 
 class WeightAverage(keras.callbacks.Callback):
-    """Keeps an exponential moving average of the trainable weights during `fit`.
+    """Callback that keeps an exponential moving average of the trainable weights.
 
     After each step t, for each weight w (Polyak and Juditsky, 1992),
 
         a <- m a + (1 - m) w,        m = min(momentum, (1 + t) / (10 + t)),
 
-    the second term letting the average follow the fast changes at the beginning. Unlike the
-    optimizers' `use_ema`, the weights that are trained stay what they are when `fit` ends, so that
-    a run can be made of several calls of `fit`.
+    where the second term lets the EMA follow the fast changes at the beginning. Unlike `use_ema` of
+    optimizers, the trained weights stay unchanged at the end of `fit`, so that a run can consist of
+    several calls of `fit`.
 
     Args:
-        momentum: float in [0, 1); with 0 the average is the last weights.
+        momentum: float in [0, 1); with 0 the EMA is the last weights.
 
     Example:
     ```python
@@ -31,23 +33,21 @@ class WeightAverage(keras.callbacks.Callback):
 
     def __init__(self, momentum=0.999):
         super().__init__()
-        if not 0.0 <= momentum < 1.0:
-            raise ValueError(f"`momentum` must be at least 0 and below 1, got {momentum}.")
-        self.momentum = momentum
+        self.momentum = check_rate("momentum", momentum)
         self.steps = 0
         self._weights = None
         self._averages = None
         self._update = None
 
     def on_train_begin(self, logs=None):
-        """Start from the weights as they are, the first time."""
+        """Initialize the EMA with the current weights, the first time."""
         if self._averages is None:
             self._weights = [weight.value for weight in self.model.trainable_variables]
             self._averages = [tf.Variable(weight, trainable=False) for weight in self._weights]
             self._update = tf.function(self._blend, autograph=False)
 
     def on_train_batch_end(self, batch, logs=None):
-        """Blend the new weights in."""
+        """Update the EMA."""
         self.steps += 1
         momentum = min(self.momentum, (1 + self.steps) / (10 + self.steps))
         self._update(tf.constant(1.0 - momentum))
@@ -58,7 +58,7 @@ class WeightAverage(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def applied(self):
-        """Give the model the averaged weights within a `with` block."""
+        """Set the weights of the model to the EMA within a `with` block."""
         if self._averages is None:
             yield
             return
@@ -74,13 +74,13 @@ class WeightAverage(keras.callbacks.Callback):
             weight.assign(value)
 
     def get_state(self):
-        """Return the average as a dict of arrays, for `set_state` in a later process."""
+        """Return the EMA as a dict of arrays, for `set_state` in a later process."""
         averages = self._averages or []
         state = {f"average_{i}": value.numpy() for i, value in enumerate(averages)}
         return {"steps": self.steps, **state}
 
     def set_state(self, state, model):
-        """Go on from what `get_state` returned."""
+        """Continue from a state of `get_state`."""
         self.set_model(model)
         self.on_train_begin()
         self.steps = int(state["steps"])

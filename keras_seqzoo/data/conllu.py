@@ -1,4 +1,4 @@
-"""CoNLL-U: annotated sentences of Universal Dependencies."""
+"""CoNLL-U files, the annotated sentences of Universal Dependencies."""
 
 import dataclasses
 import os
@@ -6,30 +6,30 @@ import re
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.data.output_files import write_text
-from keras_seqzoo.data.sentence_files import read_blocks
+from keras_seqzoo.data.text_files import read_blocks
 
 COLUMNS = ("ids", "words", "lemmas", "upos", "xpos", "feats", "heads", "deprels", "deps", "misc")
 HEAD = COLUMNS.index("heads")
 NUMBER = re.compile("0|[1-9][0-9]{0,8}")
 
 
-def _column(name, what):
-    return property(lambda sentence: sentence.column(name), doc=what)
+def _column(name, doc):
+    return property(lambda sentence: sentence.column(name), doc=doc)
 
 
 @dataclasses.dataclass(frozen=True)
 class ConlluSentence:
     r"""A sentence of a CoNLL-U file: comments, and ten columns for each word.
 
-    Rows of multi-word tokens (`3-4`) and empty nodes (`5.1`) are kept to be written again, but are
-    no words: the columns do not have them. See universaldependencies.org/format.html.
+    Rows of multi-word tokens (`3-4`) and empty nodes (`5.1`) are kept and written, but are not
+    words: the columns omit them. See universaldependencies.org/format.html.
 
     Attributes:
         comments: tuple of strings, the lines that begin with `#`.
         rows: tuple of tuples of ten strings.
 
     Raises:
-        ValueError: if the lines are no sentence; the message says which line and why.
+        ValueError: if a line is not valid; the message names the line and the reason.
 
     Example:
         >>> rows = "1 Dogs dog NOUN _ _ 2 nsubj _ _", "2 run run VERB _ _ 0 root _ _"
@@ -61,23 +61,23 @@ class ConlluSentence:
 
     @property
     def text(self):
-        """String, what the comment `# text = …` says, or `None` without one."""
+        """String, the text of the comment `# text = …`, or `None` without one."""
         for comment in self.comments:
             if found := re.match(r"#\s*text\s*=\s*(.*)", comment, re.DOTALL):
                 return found[1]
         return None
 
     def column(self, name):
-        """Gives a column of the words.
+        """Return a column of the words.
 
         Args:
             name: one of `COLUMNS`.
 
         Returns:
-            A list of strings, `"_"` where nothing is said; of ints for `"heads"`.
+            A list of strings, `"_"` for an empty value, or of ints for `"heads"`.
 
         Raises:
-            ValueError: if there is no such column, or heads are asked for and a word has none.
+            ValueError: if `name` is unknown, or is `"heads"` and a word has no head.
         """
         check_choice("name", name, COLUMNS)
         cells = [row[COLUMNS.index(name)] for row in self.rows if row[0].isdigit()]
@@ -85,40 +85,43 @@ class ConlluSentence:
             return cells
         if "_" in cells:
             word = cells.index("_")
-            raise ValueError(f"word {word + 1}, {self.words[word]!r}, has no head: {self.text!r}")
+            raise ValueError(
+                f"`heads` must have a head for each word, got none for word {word + 1}, "
+                f"{self.words[word]!r}, of {self.text!r}."
+            )
         return [int(head) for head in cells]
 
     def with_column(self, name, values):
-        """Gives the sentence with another column; rows that are no words stay as they are.
+        """Return a copy of the sentence with new values in a column of the words.
 
         Args:
-            name: one of `COLUMNS` but not `"ids"`.
+            name: one of `COLUMNS` except `"ids"`.
             values: list of strings, or of ints for `"heads"`, one for each word.
 
         Returns:
             A `ConlluSentence`.
 
         Raises:
-            ValueError: if there is no such column, or the values do not fit.
+            ValueError: if `name` is unknown, or `values` are not valid.
         """
         check_choice("name", name, COLUMNS[1:])
-        place, words = COLUMNS.index(name), len(self.words)
+        index, words = COLUMNS.index(name), len(self.words)
         if len(values) != words:
             raise ValueError(f"`values` must be {words}, one for each word, got {len(values)}.")
-        left = iter(values)
+        values = iter(values)
         rows = (
-            (*row[:place], str(next(left)), *row[place + 1 :]) if row[0].isdigit() else row
+            (*row[:index], str(next(values)), *row[index + 1 :]) if row[0].isdigit() else row
             for row in self.rows
         )
         return dataclasses.replace(self, rows=rows)
 
     def __str__(self):
-        """The lines of the file, the blank one at the end with them."""
+        """Return the lines of the file, including the blank line at the end."""
         return "\n".join([*self.comments, *map("\t".join, self.rows), "", ""])
 
 
 def read_conllu(path):
-    r"""Reads the sentences of a CoNLL-U file.
+    r"""Read the sentences of a CoNLL-U file.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`). Lines may end in
@@ -129,8 +132,9 @@ def read_conllu(path):
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it has no sentence, or a line is wrong: not ten columns, a word out of order,
-            a head that is no word of the sentence; the message names the file and the line.
+        ValueError: if there is no sentence, or a line is not valid: it does not have ten columns, a
+            word is out of order, or a head is not a word of the sentence. The message names the
+            file and the line.
     """
     sentences = []
     for first, lines in read_blocks(path):
@@ -145,16 +149,17 @@ def read_conllu(path):
 
 
 def write_conllu(path, sentences):
-    r"""Writes sentences to a CoNLL-U file; what `read_conllu` read becomes what it was.
+    r"""Write sentences to a CoNLL-U file.
 
-    But for the ends of lines, which are `"\n"`, and of sentences, one blank line each.
+    A file from `read_conllu` is written as it was, but for line ends, which become `"\n"`, and the
+    ends of sentences, which become one blank line.
 
     Args:
         path: string or path, of a plain or compressed (`.gz`) file.
         sentences: iterable of `ConlluSentence`.
 
     Raises:
-        OSError: if the file cannot be written. An old one is then left as it is.
+        OSError: if the file cannot be written. An existing file then stays unchanged.
     """
     write_text(path, "".join(map(str, sentences)))
 
@@ -168,26 +173,27 @@ class _LineError(ValueError):
 def _check_sentence(comments, rows):
     for line, comment in enumerate(comments, 1):
         if not re.fullmatch("#[^\r\n]*", comment):
-            raise _LineError(line, f"a comment is needed, # and text in one line, got {comment!r}")
+            raise _LineError(line, f"must be a comment, # and text in one line, got {comment!r}.")
     for line, row in enumerate(rows, len(comments) + 1):
         if len(row) != len(COLUMNS) or not all(row):
             raise _LineError(
                 line,
-                f"ten columns with a tab between and none empty are needed, got {len(row)}: {row}",
+                f"must have ten columns separated by tabs, none empty, got {len(row)}: {row}.",
             )
         if re.search("[\t\r\n]", "".join(row)):
-            raise _LineError(line, f"columns without tabs and line ends are needed, got {row}")
+            raise _LineError(line, f"must have columns without tabs and line ends, got {row}.")
     words = sum(row[0].isdigit() for row in rows)
     if not words:
-        raise _LineError(1, "a sentence needs words, and this one has none")
-    word = empty = covered = 0  # the last word and empty node, and the end of the last range
+        raise _LineError(1, "must be the start of a sentence with words, got none.")
+    word = empty = covered = 0  # the last word and empty node, and the end of the last token
     for line, row in enumerate(rows, len(comments) + 1):
         begin, _, end = row[0].partition("-")
         if row[0] == f"{word + 1}":
             word, empty = word + 1, 0
             if row[HEAD] != "_" and not _is_number(row[HEAD], 0, words):
                 raise _LineError(
-                    line, f"a head from 0 to {words}, or _ for none, is needed, got {row[HEAD]!r}"
+                    line,
+                    f"must have a head from 0 to {words}, or _ for none, got {row[HEAD]!r}.",
                 )
         elif row[0] == f"{word}.{empty + 1}":
             empty += 1
@@ -196,10 +202,10 @@ def _check_sentence(comments, rows):
         else:
             raise _LineError(
                 line,
-                f"word {word + 1}, a token of words from it on, or empty node {word}.{empty + 1} "
-                f"is needed, got {row[0]!r}",
+                f"must be word {word + 1}, a token that begins with it, or empty node "
+                f"{word}.{empty + 1}, got {row[0]!r}.",
             )
 
 
-def _is_number(text, least, most):
-    return NUMBER.fullmatch(text) is not None and least <= int(text) <= most
+def _is_number(text, minimum, maximum):
+    return NUMBER.fullmatch(text) is not None and minimum <= int(text) <= maximum

@@ -1,4 +1,4 @@
-"""Files from the network, checked and kept in a cache folder."""
+"""Download of files, with checksums, to a cache folder."""
 
 import hashlib
 import http.client
@@ -14,29 +14,29 @@ TIMEOUT_SECONDS = 30
 
 
 def cache_directory():
-    """The folder of downloaded files: `keras_seqzoo` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
+    """Return the folder of downloads: `keras_seqzoo` in `$XDG_CACHE_HOME`, or in `~/.cache`."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "keras_seqzoo"
 
 
 def download(url, path, sha256):
-    """Brings a file to `path`, unless it is there already, and says so on standard error.
+    """Download a file to `path`, with a line on standard error, unless it is there already.
 
-    The file appears under its name only when it is whole and right, and one that is there but
-    wrong is fetched again.
+    The file appears at `path` only when it is complete and has the right checksum. An existing file
+    with another checksum is downloaded again.
 
     Args:
-        url: Where the file is.
-        path: Where it shall be; its folder is made.
-        sha256: The SHA-256 checksum, in hexadecimal, of what is in the file: of the decompressed
-            bytes where the name ends in `.gz`, which one text can be compressed to in many ways.
+        url: string, the address of the file.
+        path: string or path of the file; its folder is created.
+        sha256: string, the SHA-256 checksum of the content in hexadecimal; of the decompressed
+            content if the name ends in `.gz`, since the compressed bytes may differ.
 
     Returns:
-        The path, as a `pathlib.Path`.
+        The path, a `pathlib.Path`.
 
     Raises:
-        OSError: When the file cannot be fetched or written.
-        ValueError: When what was fetched has another checksum.
+        OSError: if the file cannot be downloaded or written.
+        ValueError: if the downloaded file has another checksum.
     """
     path = Path(path)
     if _matches(path, sha256):
@@ -48,9 +48,7 @@ def download(url, path, sha256):
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(_fetch(url))
         if not _matches(partial, sha256):
-            raise ValueError(
-                f"{url} is not the file it was: it must hold content of SHA-256 {sha256}"
-            )
+            raise ValueError(f"`url` must be content of SHA-256 {sha256}, got another from {url}.")
         os.replace(partial, path)
     finally:
         Path(partial).unlink(missing_ok=True)

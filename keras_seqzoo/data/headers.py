@@ -1,30 +1,29 @@
-"""Lines that name the columns of a file."""
+"""Detection of header lines in files of columns."""
 
 import collections
 import re
 import warnings
 
-# In lower case; what tables of texts with labels, or of words with tags, call their columns, and
-# make longer names of.
+# The usual names of columns, or parts of names, in tables of labelled texts or tagged words.
 COLUMN_NAMES = (
     *("text", "texts", "sentence", "sentences", "review", "document", "comment", "title", "tweet"),
     *("label", "labels", "class", "category", "sentiment", "topic", "target", "rating", "score"),
     *("word", "words", "token", "tokens", "form", "lemma", "tag", "tags", "pos", "upos", "ner"),
     *("id", "index"),
 )
-ENOUGH = 5  # lines by which labels can be judged
+MINIMUM_LINES = 5  # fewer lines do not show which labels are usual
 
 
 def check_no_header(place, cells, label, labels):
-    """Refuse a first line that names the columns of a file, in the place of a text or a word.
+    """Raise an error if the first line is a header.
 
-    It does if all its cells are names of columns, and its label comes nowhere else.
+    It is a header if all its cells are usual names of columns and no other line has its label.
 
     Args:
         place: string, the file and the line.
         cells: list of strings, the columns of the line.
-        label: string, what would be its label.
-        labels: the labels of the other lines, a collection of strings.
+        label: string, the label of the line.
+        labels: collection of strings, the labels of the other lines.
 
     Raises:
         ValueError: if the line is a header.
@@ -34,30 +33,30 @@ def check_no_header(place, cells, label, labels):
 
 
 def check_first_label(place, text, labels):
-    """Refuse a first line, or warn of it, whose label alone comes once.
+    """Raise an error or warn if the label of the first line is the only one that occurs once.
 
-    A header's does, and so may a rare label. The line is refused where label and text are written
-    as names of columns are, in one word; else there is a warning. Of few lines nothing is said.
-    Words with tags are not judged so: where one word has a tag, that of the first may be rare.
+    The line may be a header, or the label may be rare. Raise an error if label and text are single
+    words, as names of columns are; otherwise warn. Do nothing for few lines. This does not apply to
+    tagged words, since the tag of the first word may be rare.
 
     Args:
         place: string, the file and the line.
-        text: string, that of the line.
-        labels: list of strings, of all lines.
+        text: string, the text of the line.
+        labels: list of strings, the labels of all lines.
 
     Raises:
-        ValueError: if the line seems to be a header.
+        ValueError: if the line looks like a header.
     """
     counts = collections.Counter(labels)
-    times = [number for label, number in counts.items() if label != labels[0]]
-    if len(labels) < ENOUGH or counts[labels[0]] > 1 or min(times) < 2:
+    others = [count for label, count in counts.items() if label != labels[0]]
+    if len(labels) < MINIMUM_LINES or counts[labels[0]] > 1 or min(others) < 2:
         return
     cells = [labels[0], text]
     if all(re.fullmatch(r"[A-Za-z][\w-]*", cell.strip(' "'), re.ASCII) for cell in cells):
         raise _header_error(place, cells, labels[0])
     warnings.warn(
-        f"{place}: {labels[0]!r} is the label of no other line, and every other label comes again. "
-        "If the line is a header, delete it",
+        f"{place}: {labels[0]!r} is the label of no other line, and every other label occurs more "
+        "than once. If the line is a header, delete it.",
         stacklevel=3,
     )
 
@@ -68,6 +67,6 @@ def _is_name(cell):
 
 def _header_error(place, cells, label):
     return ValueError(
-        f"{place}: a header is not read, and {cells} looks like one: {label!r} is the label of no "
-        "other line. Delete it, or where it is none, put another line first"
+        f"{place}: must not be a header, got {cells}, and {label!r} is the label of no other line. "
+        "Delete it, or if it is not a header, put another line first."
     )

@@ -1,4 +1,4 @@
-"""Batches of texts of similar length and their labels."""
+"""Batches of labelled texts of similar length."""
 
 import numpy as np
 import tensorflow as tf
@@ -9,29 +9,29 @@ from keras_seqzoo.data.length_buckets import (
     bucket_rows,
     count_batches,
     full_batch,
-    generated,
+    make_dataset,
 )
 
 
 def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pad_token_id=0):
-    """Makes batches of texts of similar length, in random order, for `fit`.
+    """Create batches of texts of similar length, in random order, for `fit`.
 
-    Each text belongs to the first boundary that it does not exceed and is padded to it, or cut to
-    the last. The last batch of a boundary is filled up with rows of padding that weigh nothing, so
-    that what XLA compiles, it compiles once for each boundary.
+    Each text is padded to the first boundary that it does not exceed, or truncated to the last. The
+    last batch of a boundary is filled with padding rows of weight 0, so that XLA compiles once per
+    boundary.
 
     Args:
         ids: `RaggedIds` of the texts.
         labels: array `(texts,)` of ints, or `(texts, labels)` of floats.
-        batch_size: int, rows of a batch.
+        batch_size: int, the number of rows of a batch.
         boundaries: list of increasing ints, the lengths to pad to.
-        seed: integer or sequence of them; the same gives the same batches in each iteration.
-        weights: floats `(texts,)`, what each text weighs in the loss, or `None` for 1.
+        seed: int or sequence of ints. Each iteration yields the same batches.
+        weights: float array `(texts,)`, the weights of the texts in the loss, or `None` for 1.
         pad_token_id: int.
 
     Returns:
-        A `tf.data.Dataset`, of known cardinality, of `(inputs, labels, sample_weight)`: a dict of
-        `token_ids`, int32, and `padding_mask`, bool, `(batch_size, boundary)`, labels and float32
+        A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`: a dict of
+        `token_ids`, int32, and `padding_mask`, bool, `(batch_size, boundary)`; labels; and float32
         weights `(batch_size,)`.
 
     Raises:
@@ -43,8 +43,8 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
     weights = np.ones(texts, np.float32) if weights is None else np.asarray(weights, np.float32)
     if not texts or not len(labels) == len(weights) == texts:
         raise ValueError(
-            f"`labels` and `weights` must be as many as texts, {texts}, and at least one, "
-            f"got {len(labels)} and {len(weights)}."
+            "`ids`, `labels` and `weights` must have the same, positive length, "
+            f"got {texts}, {len(labels)} and {len(weights)}."
         )
     buckets = bucket_rows(ids.lengths, boundaries)
     steps = count_batches(buckets, batch_size)
@@ -54,10 +54,10 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
             width = boundaries[number]
             token_ids, mask = full_batch(ids, rows, width, batch_size, pad_token_id)
             inputs = {"token_ids": token_ids, "padding_mask": mask}
-            more = batch_size - len(rows)
-            # The first label fills up: with the weight 0 any will do.
-            own = labels[np.pad(rows, (0, more), constant_values=rows[0])]
-            yield inputs, own, np.pad(weights[rows], (0, more))
+            fill = (0, batch_size - len(rows))
+            # Any label fits the padding rows, which have weight 0.
+            batch_labels = labels[np.pad(rows, fill, constant_values=rows[0])]
+            yield inputs, batch_labels, np.pad(weights[rows], fill)
 
     matrix = {dtype: tf.TensorSpec((batch_size, None), dtype) for dtype in (tf.int32, tf.bool)}
     signature = (
@@ -65,4 +65,4 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
         tf.TensorSpec((batch_size, *labels.shape[1:]), labels.dtype),
         tf.TensorSpec((batch_size,), tf.float32),
     )
-    return generated(generate, signature, steps)
+    return make_dataset(generate, signature, steps)

@@ -1,4 +1,4 @@
-"""Files of texts with labels."""
+"""Files of labelled texts."""
 
 import json
 import os
@@ -10,10 +10,10 @@ from keras_seqzoo.data.text_files import read_lines
 def read_labelled_texts(path):
     r"""Read texts and their labels.
 
-    A line of a file that ends in `.jsonl` (or `.jsonl.gz`) is a JSON object with `text`, a string,
-    and `label`, a string or an int, or a list of them for a text of any number of labels. A line of
-    any other file is a label, a tab, and the text; there is no header, and no further column.
-    Where the first label alone comes once, a warning says so.
+    If the file name ends in `.jsonl` (or `.jsonl.gz`), each line is a JSON object with `text`, a
+    string, and `label`, a string, an int, or a list of them for a text with any number of labels.
+    Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
+    the label of the first line is the only one that occurs once.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
@@ -23,9 +23,10 @@ def read_labelled_texts(path):
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if there is no line, one is not as above, or the first seems to be a header; the
-            message names file and line. A header has a label that comes in no other line, and
-            usual names of columns, or two single words where all other labels come again.
+        ValueError: if there is no line, a line does not have this form, or the first line looks
+            like a header: no other line has its label, and it consists of usual names of columns,
+            or of two single words while all other labels occur more than once. The message names
+            the file and the line.
 
     Example:
         >>> import pathlib, tempfile
@@ -41,11 +42,15 @@ def read_labelled_texts(path):
     for number, line in enumerate(read_lines(path), 1):
         text, label = parse(line, f"{name}, line {number}")
         if labels and isinstance(label, list) != isinstance(labels[0], list):
-            raise ValueError(f"{name}, line {number}: a list of labels in all lines or in none")
+            kinds = ("one label", "a list of labels")
+            expected, got = kinds if isinstance(label, list) else kinds[::-1]
+            raise ValueError(
+                f"{name}, line {number}: must have {expected} as the first line, got {got}."
+            )
         texts.append(text)
         labels.append(label)
     if not texts:
-        raise ValueError(f"{name}, line 1: texts with labels are needed, but the file has none")
+        raise ValueError(f"{name}, line 1: must be a text with a label, got an empty file.")
     if not is_json:
         place = f"{name}, line 1"
         check_no_header(place, [labels[0], texts[0]], labels[0], set(labels[1:]))
@@ -57,24 +62,22 @@ def _tabbed_line(line, place):
     cells = line.split("\t")
     if len(cells) != 2 or not cells[0]:
         columns = f" ({len(cells)} columns)" if len(cells) > 2 else ""
-        raise ValueError(
-            f"{place}: a label, a tab and a text are needed, got {line[:60]!r}{columns}"
-        )
+        raise ValueError(f"{place}: must be a label, a tab and a text, got {line[:60]!r}{columns}.")
     return cells[1], cells[0]
 
 
 def _json_line(line, place):
-    need = f"{place}: a JSON object with `text` and `label` is needed, got {line[:60]!r}"
+    message = f"{place}: must be a JSON object with `text` and `label`, got {line[:60]!r}."
     try:
         row = json.loads(line)
     except ValueError:
-        raise ValueError(need) from None
+        raise ValueError(message) from None
     if not isinstance(row, dict) or not isinstance(row.get("text"), str):
-        raise ValueError(need)
+        raise ValueError(message)
     label = row.get("label")
     names = label if isinstance(label, list) else [label]
     wrong = (isinstance(name, bool) or not isinstance(name, (str, int)) for name in names)
     if any(wrong) or "" in names:
-        raise ValueError(need)
+        raise ValueError(message)
     names = [str(name) for name in names]
     return row["text"], names if isinstance(label, list) else names[0]

@@ -1,14 +1,16 @@
-"""Buckets of sequences of similar length, and batches of them."""
+"""Batches of sequences of similar length, from buckets or sorted by length."""
 
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
+
 
 def without_autotuning(dataset):
-    """Turns the tuner of `tf.data` off for a pipeline that has nothing to tune.
+    """Turn off the autotuning of `tf.data` for a pipeline without anything to tune.
 
-    The tuner's thread lets the end of each iteration wait for its next turn: seconds after the
-    first epoch, up to a minute after long ones.
+    The end of each iteration waits for the tuner's thread: seconds after the first epoch, up to a
+    minute after long ones.
     """
     options = tf.data.Options()
     options.autotune.enabled = False
@@ -16,41 +18,41 @@ def without_autotuning(dataset):
 
 
 def bucket_order(buckets, batch_size, shuffle, seed, drop_remainder=False):
-    """Orders the batches of an epoch over buckets.
+    """Return the batches of an epoch over buckets, in order.
 
     Args:
         buckets: list of integer arrays, the rows of each bucket.
         batch_size: int.
-        shuffle: bool, whether rows within buckets, and then batches, come in random order.
-        seed: integer or sequence of them.
-        drop_remainder: bool, whether to leave out what is no full batch.
+        shuffle: bool, whether to shuffle the rows within buckets, and then the batches.
+        seed: int or sequence of ints.
+        drop_remainder: bool, whether to leave out batches that are not full.
 
     Returns:
-        A list of pairs of the rows of a batch and the number of its bucket.
+        A list of pairs: the rows of a batch and the index of its bucket.
     """
     generator = np.random.default_rng(seed)
     buckets = [generator.permutation(rows) for rows in buckets] if shuffle else buckets
     batches = [
-        (rows[begin : begin + batch_size], bucket)
+        (rows[start : start + batch_size], bucket)
         for bucket, rows in enumerate(buckets)
-        for begin in range(0, len(rows), batch_size)
-        if not drop_remainder or begin + batch_size <= len(rows)
+        for start in range(0, len(rows), batch_size)
+        if not drop_remainder or start + batch_size <= len(rows)
     ]
     order = generator.permutation(len(batches)) if shuffle else range(len(batches))
     return [batches[index] for index in order]
 
 
 def count_batches(buckets, batch_size, drop_remainder=False):
-    """Counts the batches that `bucket_order` gives."""
-    more = 0 if drop_remainder else batch_size - 1
-    return sum((len(rows) + more) // batch_size for rows in buckets)
+    """Return the number of batches of `bucket_order`."""
+    extra = 0 if drop_remainder else batch_size - 1
+    return sum((len(rows) + extra) // batch_size for rows in buckets)
 
 
 def bucket_rows(lengths, boundaries):
-    """Gives the rows of each boundary: those that it is the first not to be exceeded by.
+    """Return the rows of each bucket: a row belongs to the first boundary that it does not exceed.
 
     Args:
-        lengths: integers `(rows,)`. What is longer than the last boundary counts as that long.
+        lengths: integers `(rows,)`. Rows longer than the last boundary belong to it.
         boundaries: list of increasing ints.
 
     Returns:
@@ -61,41 +63,40 @@ def bucket_rows(lengths, boundaries):
 
 
 def full_batch(ids, rows, width, batch_size, value):
-    """Pads rows of ids, and fills the batch up with rows of padding.
+    """Pad rows of ids, and fill the batch with padding rows.
 
     Args:
         ids: `RaggedIds`.
-        rows: integers, the rows to take, at most `batch_size`.
-        width: int, what rows are padded or cut to.
+        rows: integers, the rows of the batch, at most `batch_size`.
+        width: int, the length to which rows are padded or truncated.
         batch_size: int.
         value: int, the id at padding.
 
     Returns:
-        A tuple of int32 ids `(batch_size, width)` and a bool mask of that shape.
+        A tuple of int32 ids `(batch_size, width)` and a bool mask of the same shape.
     """
-    found, valid = ids.padded(rows, width, value)
-    more = ((0, batch_size - len(rows)), (0, 0))
-    return np.pad(found, more, constant_values=value), np.pad(valid, more)
+    padded, valid = ids.padded(rows, width, value)
+    fill = ((0, batch_size - len(rows)), (0, 0))
+    return np.pad(padded, fill, constant_values=value), np.pad(valid, fill)
 
 
-def generated(generate, signature, steps):
-    """Makes a dataset of what a generator function gives in so many steps."""
+def make_dataset(generate, signature, steps):
+    """Create a dataset from a generator function that yields `steps` batches."""
     dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
     return without_autotuning(dataset)
 
 
 def length_sorted_batches(texts, batch_size):
-    """Group texts of similar length for inference, so that little padding is computed.
+    """Group texts of similar length for inference, so that there is little padding.
 
     Args:
-        texts: a list of anything with a length: strings or sequences of ids.
+        texts: list of strings or of sequences of ids.
         batch_size: int, the largest number of texts in a batch.
 
     Yields:
-        Integer arrays `(batch,)` of indices into `texts`, the longest texts first, so that what
-        does not fit in memory fails at once. Each index comes once: `results[index] = ...` puts
-        the outputs back in the order of the inputs.
+        Integer arrays `(batch,)` of indices of `texts`, each index once. The longest texts come
+        first, so that batches that do not fit in memory fail at once.
 
     Raises:
         ValueError: if `batch_size` is not positive.
@@ -138,9 +139,9 @@ def run_by_length(function, lengths, batch_size, on_batch=None):
 
 
 def _sort_by_length(lengths, batch_size):
-    check_batch_size(batch_size)
+    check_integer("batch_size", batch_size, minimum=1)
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
-    return (order[begin : begin + batch_size] for begin in range(0, len(order), batch_size))
+    return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
 
 
 def check_boundaries(boundaries):
@@ -150,9 +151,3 @@ def check_boundaries(boundaries):
     if not integers or lengths[0] < 1 or np.any(np.diff(lengths) <= 0):
         raise ValueError(f"`boundaries` must be increasing positive ints, got {boundaries!r}.")
     return tuple(lengths.tolist())
-
-
-def check_batch_size(batch_size):
-    """Raise `ValueError` if a batch size is not a positive integer."""
-    if not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
-        raise ValueError(f"`batch_size` must be a positive integer, got {batch_size!r}.")

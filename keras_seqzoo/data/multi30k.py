@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from keras_seqzoo.checks import check_choice
 from keras_seqzoo.data.download import cache_directory, download
 from keras_seqzoo.data.text_files import read_parallel
 
@@ -31,34 +32,33 @@ LANGUAGES = ("cs", "de", "en", "fr")
 
 
 def load_multi30k(split="train", source="en", target="fr", directory=None):
-    """Loads one split of Multi30k (Elliott et al., 2016), raw text of two of its languages.
+    """Load the raw text of two languages of a split of Multi30k (Elliott et al., 2016).
 
-    Each file, `train.en.gz` for one, is taken from the first of these places:
+    Each file, such as `train.en.gz`, is read from the first of these places:
 
-    1. `directory`, where given; then it must be there;
-    2. the folder that the environment variable `SEQZOO_DATA` names, where it is there;
-    3. a cache folder (`$XDG_CACHE_HOME/keras_seqzoo/multi30k`, or `~/.cache/...`), into which it
-       is downloaded once from the data set's public home, with a line on standard error, and
-       checked against a checksum each time.
+    1. `directory`, if given; the file must then be there;
+    2. the folder named by the environment variable `SEQZOO_DATA`, if the file is there;
+    3. a cache folder (`$XDG_CACHE_HOME/keras_seqzoo/multi30k`, or `~/.cache/...`), to which the
+       file is downloaded once, with a line on standard error. Its checksum is checked each time.
 
-    A folder is either one that holds a folder `multi30k`, or that folder itself; files in it may
-    be compressed (`train.en.gz`) or plain (`train.en`), and are read as they are.
+    The first two folders may contain a folder `multi30k`, or be that folder. Files may be
+    compressed (`train.en.gz`) or plain (`train.en`).
 
     The captions are provided "for researchers and educators who wish to use the dataset for
     non-commercial research and/or educational purposes".
 
     Args:
         split: `"train"` (29,000 pairs), `"val"` (1,014) or `"test_2016_flickr"` (1,000).
-        source: The language translated from: `"cs"`, `"de"`, `"en"` or `"fr"`.
-        target: The language translated into, one of the same.
-        directory: A folder with the data set, or None.
+        source: the source language: `"cs"`, `"de"`, `"en"` or `"fr"`.
+        target: the target language, one of the same.
+        directory: string or path of a folder with the data set, or `None`.
 
     Returns:
         A pair of lists of strings, the sentences in the source and in the target language.
 
     Raises:
-        ValueError: When there is no such split or language, or a file is not what it should be.
-        OSError: When a file is in none of the places and cannot be downloaded.
+        ValueError: if `split` or a language is unknown, or a file has another checksum.
+        OSError: if a file is in none of the places and cannot be downloaded.
 
     Example:
         ```python
@@ -66,23 +66,22 @@ def load_multi30k(split="train", source="en", target="fr", directory=None):
         print(english[0], "=", french[0])
         ```
     """
-    if split not in SPLITS:
-        raise ValueError(f"split must be one of {', '.join(SPLITS)}, got {split!r}")
-    for name, language in (("source", source), ("target", target)):
-        if language not in LANGUAGES:
-            raise ValueError(f"{name} must be one of {', '.join(LANGUAGES)}, got {language!r}")
+    check_choice("split", split, SPLITS)
+    check_choice("source", source, LANGUAGES)
+    check_choice("target", target, LANGUAGES)
     return read_parallel(
         _find(f"{split}.{source}", directory), _find(f"{split}.{target}", directory)
     )
 
 
 def _find(name, directory):
-    """The path of the file `name`, found or downloaded."""
+    """Return the path of the file `name`, found or downloaded."""
     if directory is not None:
         path = _find_in(directory, name)
         if path is None:
             raise FileNotFoundError(
-                f"directory {os.fspath(directory)} holds neither multi30k/{name}.gz nor {name}.gz"
+                f"`directory` must contain multi30k/{name}.gz or {name}.gz, got "
+                f"{os.fspath(directory)}."
             )
         return path
     folder = os.environ.get("SEQZOO_DATA")
@@ -95,8 +94,8 @@ def _find(name, directory):
         )
     except (OSError, ValueError) as error:
         raise type(error)(
-            f"{error}. Without a download, put {name}.gz into a folder and give the folder as "
-            "directory, or in the environment variable SEQZOO_DATA"
+            f"{str(error).removesuffix('.')}. To read a local copy, put {name}.gz into a folder "
+            "and pass it as `directory`, or in the environment variable SEQZOO_DATA."
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writing of files and folders, complete or not at all."""
 
 import contextlib
 import errno
@@ -8,10 +8,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-# What file managers leave in folders that somebody has looked into.
+# Files that file managers create in folders.
 LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 
-# The codes of errors that say that there is no room, and what is said of a folder.
+# The error codes of a full disk, and their messages.
 FULL = {
     errno.ENOSPC: "no space left in {}",
     errno.EDQUOT: "no space left in {}: the quota is used up",
@@ -20,7 +20,7 @@ FULL = {
 
 
 def check_output_path(path):
-    """Make sure that a file can be put at a path, before the work of making it.
+    """Check that a file can be written to a path, before it is computed.
 
     Args:
         path: string or path.
@@ -29,13 +29,13 @@ def check_output_path(path):
         The path, a `pathlib.Path`.
 
     Raises:
-        OSError: if the path is a folder or a device, or lies in no folder that can be written to.
+        OSError: if the path is a folder or a device, or is not in a writable folder.
     """
     path = Path(path)
     if path.is_dir():
-        raise IsADirectoryError(f"a file is needed, but this is a folder: {path}")
+        raise IsADirectoryError(f"`path` must be a file, got the folder {path}")
     if path.exists() and not path.is_file():
-        raise OSError(f"a file is needed, but this is a device: {path}")
+        raise OSError(f"`path` must be a file, got the device {path}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"no such folder: {path.parent}")
     if not os.access(path.resolve().parent, os.W_OK):
@@ -44,33 +44,27 @@ def check_output_path(path):
 
 
 def check_new_file(path):
-    """Make sure that a file can be put at a path, and that none is there.
-
-    Args:
-        path: string or path.
-
-    Returns:
-        The path, a `pathlib.Path`.
+    """Check that a new file can be written to a path; see `check_output_path`.
 
     Raises:
-        OSError: if there is something at the path, or it lies in no folder that can be written to.
+        OSError: if the path exists or is not in a writable folder.
     """
     path = check_output_path(path)
     if path.exists() or path.is_symlink():
-        raise FileExistsError(f"a new file is needed, but this one exists: {path}")
+        raise FileExistsError(f"`path` must be a new file, got the existing file {path}")
     return path
 
 
 def is_vacant(folder):
-    """Return whether a folder has nothing but what file managers leave in it."""
+    """Return whether a folder is empty, but for the files of file managers."""
     return all(path.name in LITTER for path in Path(folder).iterdir())
 
 
 @contextlib.contextmanager
 def writing_into(folder):
-    """Make a folder, where it does not exist, and tell a full disk from other errors.
+    """Create a folder, unless it exists, and report a full disk.
 
-    Where the block fails, the folders that were made for it, and are still empty, are removed.
+    If the block fails, the folders that were created and are still empty are removed.
 
     Args:
         folder: string or path.
@@ -79,8 +73,8 @@ def writing_into(folder):
         The folder, a `pathlib.Path`.
 
     Raises:
-        OSError: if the disk is full while the block writes, by whatever library; the message
-            names the folder. Other errors stay what they are.
+        OSError: if the disk is full while the block writes, with any library; the message names the
+            folder. Other errors are raised unchanged.
 
     Example:
         >>> folder = Path(tempfile.mkdtemp(), "new")
@@ -92,31 +86,31 @@ def writing_into(folder):
         False
     """
     folder = Path(folder)
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    created = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
     except BaseException as error:
-        for path in made:  # the innermost first
+        for path in created:  # the innermost first
             with contextlib.suppress(OSError):
                 path.rmdir()
-        number = _full_disk(error) if isinstance(error, Exception) else None
-        if number is None:
+        code = _full_disk_code(error) if isinstance(error, Exception) else None
+        if code is None:
             raise
-        raise OSError(number, FULL[number].format(folder)) from error
+        raise OSError(code, FULL[code].format(folder)) from error
 
 
 def reserve(folder, size):
-    """Make sure that a folder has room, before a library writes that cannot bear a full disk.
+    """Check that the disk of a folder has space for a file.
 
-    HDF5 ends the process if it can neither write nor close a file.
+    HDF5 ends the process if the disk is full while it writes.
 
     Args:
-        folder: string or path of a folder that exists.
-        size: int, the bytes that are going to be written.
+        folder: string or path of an existing folder.
+        size: int, the size of the file in bytes.
 
     Raises:
-        OSError: if there is less room.
+        OSError: if there is not enough space.
     """
     with tempfile.TemporaryFile(dir=folder) as file:
         if hasattr(os, "posix_fallocate"):
@@ -127,18 +121,18 @@ def reserve(folder, size):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Give a path to write to; what was written there then takes the place of a file.
+    """Replace a file by the one that the block writes, when it is complete.
 
-    Where the writing fails, the old file stays, and nothing is left behind.
+    If the block fails, an existing file stays unchanged, and temporary files are removed.
 
     Args:
-        path: string or path. Where it is a link, the file that it leads to is replaced.
+        path: string or path. If it is a link, its target is replaced.
 
     Yields:
-        A `pathlib.Path` in a temporary folder beside the file.
+        The path to write to, a `pathlib.Path` in a temporary folder next to the file.
 
     Raises:
-        OSError: if no file can be put there.
+        OSError: if the file cannot be written.
 
     Example:
         >>> path = Path(tempfile.mkdtemp(), "greeting.txt")
@@ -153,27 +147,27 @@ def replacing(path):
         writing_into(path.parent),
         tempfile.TemporaryDirectory(prefix=".writing-", dir=real.parent) as folder,
     ):
-        draft = Path(folder, path.name)  # its ending may say the format
+        draft = Path(folder, path.name)  # the ending may determine the format
         yield draft
         os.replace(draft, real)
 
 
 @contextlib.contextmanager
 def new_folder(path):
-    """Give a folder to write to; it then becomes the folder at a path.
+    """Create a folder from the one that the block writes, when it is complete.
 
-    Where the writing fails, or something came to the path meanwhile, nothing is left behind, and
-    what is at the path stays.
+    If the block fails, or the path has been created meanwhile, temporary files are removed, and the
+    path stays unchanged.
 
     Args:
-        path: string or path, of a folder that does not exist or is empty. What file managers leave
-            in folders does not count, and stays.
+        path: string or path of a folder that does not exist or is empty. Files of file managers do
+            not count, and are kept.
 
     Yields:
-        A `pathlib.Path` of a folder beside it.
+        The folder to write to, a `pathlib.Path` next to the new one.
 
     Raises:
-        OSError: if there is something at the path, or no folder can be made there.
+        OSError: if the path is not vacant, or the folder cannot be created.
     """
     path = Path(path)
     _check_new_folder(path)
@@ -189,7 +183,7 @@ def new_folder(path):
         for name in litter:
             os.replace(real / name, draft / name)
         try:
-            os.replace(draft, real)  # no folder takes the place of one that has files
+            os.replace(draft, real)  # fails if the folder has files
         except OSError:
             for name in litter:
                 os.replace(draft / name, real / name)
@@ -198,7 +192,7 @@ def new_folder(path):
 
 
 def write_text(path, text):
-    """Write a UTF-8 file, compressed where its name ends in `.gz`; an old file stays on failure.
+    """Write a UTF-8 file, compressed if its name ends in `.gz`; see `replacing`.
 
     Args:
         path: string or path.
@@ -209,28 +203,25 @@ def write_text(path, text):
     """
     content = text.encode("utf-8")
     if Path(path).suffix == ".gz":
-        content = gzip.compress(content, mtime=0)  # the same text, the same bytes
+        content = gzip.compress(content, mtime=0)  # reproducible bytes
     with replacing(path) as draft:
         draft.write_bytes(content)
 
 
 def _check_new_folder(path):
     if path.exists() and not path.is_dir():
-        raise FileExistsError(f"a new or empty folder is needed, but this is a file: {path}")
+        raise FileExistsError(f"`path` must be a new or empty folder, got the file {path}")
     if path.is_dir() and not is_vacant(path):
-        raise FileExistsError(f"a new or empty folder is needed, but this one has files: {path}")
+        raise FileExistsError(f"`path` must be a new or empty folder, got one with files: {path}")
 
 
-def _full_disk(error):
-    """Return the code of a full disk that an error, or its cause, has; else `None`.
-
-    What was merely handled when the error was raised, its `__context__`, does not count.
-    """
+def _full_disk_code(error):
+    """Return the code of a full disk from an error or its causes (not contexts), or `None`."""
     while error is not None:
-        for number in FULL:
-            # HDF5 gives some errors, and TensorFlow all, no code but in the message.
-            signs = f"errno = {number}," in str(error) or os.strerror(number) in str(error)
-            if signs or getattr(error, "errno", None) == number:
-                return number
+        for code in FULL:
+            # HDF5 for some errors, and TensorFlow for all, have the code only in the message.
+            in_message = f"errno = {code}," in str(error) or os.strerror(code) in str(error)
+            if in_message or getattr(error, "errno", None) == code:
+                return code
         error = error.__cause__
     return None

@@ -11,18 +11,18 @@ from keras_seqzoo.data.length_buckets import (
     bucket_rows,
     count_batches,
     full_batch,
-    generated,
+    make_dataset,
 )
-from keras_seqzoo.data.token_pairs import RaggedIds
+from keras_seqzoo.data.ragged_ids import RaggedIds
 
 
 class TaggedSentences(NamedTuple):
-    """Sentences as ids.
+    """Tagged sentences as ids.
 
     Attributes:
-        words: `RaggedIds` of the sentences.
-        pieces: `RaggedIds` of the words, one after the other, or `None` without pieces.
-        tags: `RaggedIds` of the sentences.
+        words: `RaggedIds`, the words of each sentence.
+        pieces: `RaggedIds`, the pieces of each word of all sentences, or `None`.
+        tags: `RaggedIds`, the tags of each sentence.
     """
 
     words: RaggedIds
@@ -31,33 +31,36 @@ class TaggedSentences(NamedTuple):
 
 
 def tagged_batches(sentences, batch_size, boundaries, word_length, seed, pad_token_id=0):
-    """Makes batches of sentences of similar length, in random order, for `fit`.
+    """Create batches of tagged sentences of similar length, in random order, for `fit`.
 
-    Each sentence belongs to the first boundary that it does not exceed and is padded to it, or cut
-    to the last. Rows of padding fill up the last batch of a boundary, so that what XLA compiles, it
-    compiles once for each boundary.
+    Each sentence is padded to the first boundary that it does not exceed, or truncated to the last.
+    The last batch of a boundary is filled with padding rows, so that XLA compiles once per
+    boundary.
 
     Args:
         sentences: `TaggedSentences`.
-        batch_size: int, rows of a batch.
+        batch_size: int, the number of rows of a batch.
         boundaries: list of increasing ints, the lengths to pad to.
-        word_length: int, what pieces are padded or cut to.
-        seed: integer or sequence of them; the same gives the same batches in each iteration.
+        word_length: int, the number of pieces to which words are padded or truncated.
+        seed: int or sequence of ints. Each iteration yields the same batches.
         pad_token_id: int.
 
     Returns:
-        A `tf.data.Dataset`, of known cardinality, of `(inputs, tags)`: a dict of `token_ids`, int32
+        A `tf.data.Dataset` with known cardinality of `(inputs, tags)`: a dict of `token_ids`, int32
         `(batch_size, boundary)`, `padding_mask`, bool, and with pieces `piece_ids`, int32
         `(batch_size, boundary, word_length)`; and tags, int32, -1 at padding.
 
     Raises:
-        ValueError: if there is no sentence, or one has not as many tags as words.
+        ValueError: if there is no sentence, or one has different numbers of words and tags.
     """
     check_integer("batch_size", batch_size, minimum=1)
     words, pieces, tags = sentences
     lengths = words.lengths
     if not len(lengths) or not np.array_equal(lengths, tags.lengths):
-        raise ValueError("`sentences` must have a sentence, and each as many tags as words.")
+        raise ValueError(
+            "`sentences` must have at least one sentence, and a tag for each word, got the lengths "
+            f"{lengths.tolist()[:5]} of words and {tags.lengths.tolist()[:5]} of tags."
+        )
     buckets = bucket_rows(lengths, boundaries)
     steps = count_batches(buckets, batch_size)
 
@@ -68,11 +71,11 @@ def tagged_batches(sentences, batch_size, boundaries, word_length, seed, pad_tok
             labels, _ = full_batch(tags, rows, width, batch_size, -1)
             inputs = {"token_ids": ids, "padding_mask": mask}
             if pieces is not None:
-                places = words.offsets[rows][:, np.newaxis] + np.arange(width)
-                found = np.full((batch_size, width, word_length), pad_token_id, np.int32)
-                own, _ = pieces.padded(places[mask[: len(rows)]], word_length, pad_token_id)
-                found[mask] = own
-                inputs["piece_ids"] = found
+                word_index = words.offsets[rows][:, np.newaxis] + np.arange(width)
+                word_index = word_index[mask[: len(rows)]]
+                piece_ids = np.full((batch_size, width, word_length), pad_token_id, np.int32)
+                piece_ids[mask], _ = pieces.padded(word_index, word_length, pad_token_id)
+                inputs["piece_ids"] = piece_ids
             yield inputs, labels
 
     signature = {
@@ -82,4 +85,4 @@ def tagged_batches(sentences, batch_size, boundaries, word_length, seed, pad_tok
     if pieces is not None:
         signature["piece_ids"] = tf.TensorSpec((batch_size, None, word_length), tf.int32)
     labels = tf.TensorSpec((batch_size, None), tf.int32)
-    return generated(generate, (signature, labels), steps)
+    return make_dataset(generate, (signature, labels), steps)

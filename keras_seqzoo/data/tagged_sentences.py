@@ -1,24 +1,23 @@
-"""Files of tagged sentences."""
+"""Files of tagged sentences: in columns, as of CoNLL-2003 and WNUT-17, or CoNLL-U."""
 
 import os
+import re
 
-from keras_seqzoo.data.columns import is_border, read_columns
 from keras_seqzoo.data.conllu import read_conllu
-from keras_seqzoo.data.sentence_files import is_blank, read_blocks
+from keras_seqzoo.data.headers import check_no_header
+from keras_seqzoo.data.output_files import write_text
+from keras_seqzoo.data.text_files import is_blank, read_blocks
 
-
-def is_conllu(path):
-    """Tells whether the name of a file, compressed or not, is one of CoNLL-U."""
-    return os.fspath(path).removesuffix(".gz").endswith(".conllu")
+DOCUMENT = "-DOCSTART-"
 
 
 def read_tagged_sentences(path, column="upos"):
-    """Reads words and their tags from a CoNLL-U file or a file of columns.
+    """Read words and their tags from a CoNLL-U file or a file of columns.
 
     Args:
-        path: string or path of a UTF-8 file, plain or compressed (`.gz`). Where its name ends in
-            `.conllu` it is CoNLL-U, else the first column has the words and the last the tags, see
-            `read_columns`.
+        path: string or path of a UTF-8 file, plain or compressed (`.gz`). If its name ends in
+            `.conllu` it is CoNLL-U; otherwise the first column has the words and the last the
+            tags, see `read_columns`.
         column: the column of tags in CoNLL-U: `"upos"`, `"xpos"`, `"feats"` or `"deprels"`.
 
     Returns:
@@ -34,15 +33,137 @@ def read_tagged_sentences(path, column="upos"):
     return [row.words for row in sentences], [row.column(column) for row in sentences]
 
 
+def is_conllu(path):
+    """Return whether a file name, with or without `.gz`, ends in `.conllu`."""
+    return os.fspath(path).removesuffix(".gz").endswith(".conllu")
+
+
 def sentence_line(path, number):
-    """Return the line, from 1, where a sentence of a file of `read_tagged_sentences` begins.
+    """Return the line, from 1, at which sentence `number`, from 1, of a tagged file begins."""
+    blocks = read_blocks(path, is_blank if is_conllu(path) else _is_border)
+    return blocks[number - 1][0]
+
+
+def read_columns(path, word_column=0, tag_column=-1):
+    r"""Read words and their tags from a file with one word per line.
+
+    Blank lines and lines of `-DOCSTART-` separate sentences. Columns are separated by tabs in a
+    line with a tab, so that words may contain spaces, and by runs of spaces in other lines. All
+    lines must have the same number of columns.
 
     Args:
-        path: string or path.
-        number: int, that of the sentence, from 1.
+        path: string or path of a UTF-8 file, plain or compressed (`.gz`).
+        word_column: int, the column of the words, from 0, or from -1 for the last.
+        tag_column: int, the column of the tags.
 
     Returns:
-        An int.
+        Two lists of lists of strings, words and tags, a list for each sentence.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if a line does not have the columns, there is no sentence, or the first line is
+            a header (names of columns, with a tag that no other line has); the message names the
+            file and the line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "two.conll")
+        >>> _ = path.write_text("In\tO\nParis\tB-location\n\nYes\tO\n")
+        >>> read_columns(path)
+        ([['In', 'Paris'], ['Yes']], [['O', 'B-location'], ['O']])
     """
-    blocks = read_blocks(path, is_blank if is_conllu(path) else is_border)
-    return blocks[number - 1][0]
+    words, tags, width = [], [], None
+    blocks = read_blocks(path, _is_border)
+    for first, lines in blocks:
+        rows = []
+        for number, line in enumerate(lines, first):
+            cells = _split_cells(line)
+            width = width or len(cells)
+            _check_cells(f"{os.fspath(path)}, line {number}", cells, width, word_column, tag_column)
+            rows.append(cells)
+        words.append([cells[word_column] for cells in rows])
+        tags.append([cells[tag_column] for cells in rows])
+    first, lines = blocks[0]
+    other_tags = set(tags[0][1:]).union(*tags[1:])
+    place = f"{os.fspath(path)}, line {first}"
+    check_no_header(place, _split_cells(lines[0]), tags[0][0], other_tags)
+    return words, tags
+
+
+def write_columns(path, words, tags):
+    """Write words and their tags as two columns separated by a tab.
+
+    Args:
+        path: string or path, of a plain or compressed (`.gz`) file.
+        words: list of lists of strings, a list for each sentence.
+        tags: list of lists of strings of the same lengths.
+
+    Raises:
+        OSError: if the file cannot be written. An existing file then stays unchanged.
+        ValueError: if words and tags differ in number, or a sentence, word or tag could not be read
+            back; the message names the sentence.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "one.conll")
+        >>> write_columns(path, [["In", "Paris"]], [["O", "B-location"]])
+        >>> read_columns(path)
+        ([['In', 'Paris']], [['O', 'B-location']])
+    """
+    if len(words) != len(tags):
+        raise ValueError(
+            "`words` and `tags` must have the same number of sentences, "
+            f"got {len(words)} and {len(tags)}."
+        )
+    blocks = []
+    for number, (sentence, labels) in enumerate(zip(words, tags, strict=True), 1):
+        _check_sentence(number, sentence, labels)
+        lines = [f"{word}\t{tag}\n" for word, tag in zip(sentence, labels, strict=True)]
+        blocks.append("".join(lines) + "\n")
+    write_text(path, "".join(blocks))
+
+
+def _is_border(line):
+    return is_blank(line) or line.startswith(DOCUMENT)
+
+
+def _split_cells(line):
+    if "\t" in line:
+        return [cell.strip(" ") for cell in line.split("\t")]
+    return re.split(" +", line.strip(" "))
+
+
+def _check_cells(place, cells, width, word_column, tag_column):
+    if len(cells) != width:
+        raise ValueError(
+            f"{place}: must have {width} columns as in the first line, got {len(cells)}: {cells}."
+        )
+    columns = range(width)
+    try:
+        differ = columns[word_column] != columns[tag_column]
+    except IndexError:
+        differ = False
+    if not differ or not cells[word_column] or not cells[tag_column]:
+        raise ValueError(
+            f"{place}: must have a word in column {word_column} and a tag in column {tag_column}, "
+            f"got {cells}."
+        )
+
+
+def _check_sentence(number, words, tags):
+    if len(words) != len(tags) or not words:
+        raise ValueError(
+            f"`words` and `tags` must have the same, positive length, got {len(words)} and "
+            f"{len(tags)} in sentence {number}."
+        )
+    for cell in (*words, *tags):
+        if not cell or cell != cell.strip(" ") or re.search("[\t\r\n]", cell):
+            raise ValueError(
+                "`words` and `tags` must be without tabs, line ends and outer spaces, "
+                f"got {cell!r} in sentence {number}."
+            )
+    for word in words:
+        if word.startswith(DOCUMENT):
+            raise ValueError(
+                f"`words` must not begin with {DOCUMENT}, got {word!r} in sentence {number}."
+            )

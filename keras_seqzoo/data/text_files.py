@@ -1,27 +1,28 @@
-"""Lines of plain or gzip-compressed text files."""
+"""Lines, paragraphs and blocks of plain or gzip-compressed text files."""
 
 import gzip
+import itertools
 import os
 import zlib
 from pathlib import Path
 
 
 def read_lines(path):
-    r"""Read a UTF-8 text file, plain or compressed (`.gz`), into a list of lines.
+    r"""Read the lines of a UTF-8 text file, plain or compressed (`.gz`).
 
-    Lines end at `"\n"` or `"\r\n"` alone: other characters that Unicode calls line ends (U+0085,
-    U+2028, ...) stay in the text, so that the lines of parallel files stay aligned. The end of the
-    last line may be missing. A byte order mark at the beginning is dropped.
+    Lines end at `"\n"` or `"\r\n"` alone: other line ends of Unicode (U+0085, U+2028, ...) stay in
+    the text, so that the lines of parallel files stay aligned. The end of the last line may be
+    missing. A byte order mark at the beginning is dropped.
 
     Args:
-        path: The file's path, a string or a `pathlib.Path`.
+        path: string or path.
 
     Returns:
-        A list of strings, one per line, without the line ends.
+        A list of strings, without the line ends.
 
     Raises:
-        OSError: When the file is missing, unreadable or no gzip file in spite of its name.
-        ValueError: When the file is not UTF-8; the message gives path, line and byte.
+        OSError: if the file is missing, unreadable or, despite its name, not a gzip file.
+        ValueError: if the file is not UTF-8; the message names the path, the line and the byte.
 
     Example:
         >>> import pathlib, tempfile
@@ -32,25 +33,18 @@ def read_lines(path):
     """
     text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
     lines = text.split("\n")
-    if lines[-1] == "":  # What follows the last line end is no line.
+    if lines[-1] == "":  # after the last line end
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
 
 
 def read_paragraphs(path):
-    r"""Read a UTF-8 text file, plain or compressed (`.gz`), into a list of paragraphs.
+    r"""Read the paragraphs of a UTF-8 text file; arguments and errors as in `read_lines`.
 
-    Paragraphs are separated by blank lines; the line ends within one stay in it.
-
-    Args:
-        path: The file's path, a string or a `pathlib.Path`.
+    Paragraphs are separated by blank lines and keep their inner line ends.
 
     Returns:
         A list of strings, none of them blank.
-
-    Raises:
-        OSError: When the file cannot be read.
-        ValueError: When the file is not UTF-8; the message gives path, line and byte.
 
     Example:
         >>> import pathlib, tempfile
@@ -59,41 +53,73 @@ def read_paragraphs(path):
         >>> read_paragraphs(path)
         ['A dog.\nIt barks.', 'A cat.']
     """
-    paragraphs, lines = [], []
-    for line in [*read_lines(path), ""]:
-        if line.strip():
-            lines.append(line)
-        elif lines:
-            paragraphs.append("\n".join(lines))
-            lines = []
-    return paragraphs
+    blocks = _split_blocks(read_lines(path), lambda line: not line.strip())
+    return ["\n".join(lines) for _, lines in blocks]
+
+
+def is_blank(line):
+    """Return whether a line is empty or has spaces and tabs only."""
+    return not line.strip(" \t")
+
+
+def read_blocks(path, is_border=is_blank):
+    r"""Read the blocks of lines between border lines of a UTF-8 text file; see `read_lines`.
+
+    Args:
+        path: string or path.
+        is_border: function from a line to a bool, whether it separates blocks.
+
+    Returns:
+        A list of pairs: the number of the first line, from 1, and the list of lines.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if the file is not UTF-8 or has no block.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "two.txt")
+        >>> _ = path.write_text("a\nb\n\nc\n")
+        >>> read_blocks(path)
+        [(1, ['a', 'b']), (4, ['c'])]
+    """
+    blocks = _split_blocks(read_lines(path), is_border)
+    if not blocks:
+        raise ValueError(f"{os.fspath(path)}, line 1: must be a sentence, got none in the file.")
+    return blocks
+
+
+def _split_blocks(lines, is_border):
+    groups = itertools.groupby(enumerate(lines, 1), lambda item: is_border(item[1]))
+    blocks = [list(group) for border, group in groups if not border]
+    return [(block[0][0], [line for _, line in block]) for block in blocks]
 
 
 def read_parallel(source, target):
-    r"""Read two files of which line i of one is the translation of line i of the other.
+    """Read two files of which line i of one is the translation of line i of the other.
 
     Args:
-        source: The path of the source language's file, read as `read_lines` does.
-        target: The path of the target language's file.
+        source: string or path, the file in the source language; see `read_lines`.
+        target: string or path, the file in the target language.
 
     Returns:
         A pair of lists of strings, of equal length.
 
     Raises:
-        OSError: When a file cannot be read.
-        ValueError: When a file is not UTF-8, or when the numbers of lines differ.
+        OSError: if a file cannot be read.
+        ValueError: if a file is not UTF-8, or the numbers of lines differ.
     """
     source_lines, target_lines = read_lines(source), read_lines(target)
     if len(source_lines) != len(target_lines):
         raise ValueError(
-            f"source and target must have equally many lines, but {os.fspath(source)} has "
-            f"{len(source_lines)} and {os.fspath(target)} has {len(target_lines)}"
+            f"`source` and `target` must have the same number of lines, got {len(source_lines)} in "
+            f"{os.fspath(source)} and {len(target_lines)} in {os.fspath(target)}."
         )
     return source_lines, target_lines
 
 
 def read_bytes(path):
-    """Reads a whole file, decompressed where its name ends in `.gz`."""
+    """Read a whole file, decompressed if its name ends in `.gz`."""
     path = Path(path)
     try:
         if path.suffix != ".gz":
@@ -103,7 +129,7 @@ def read_bytes(path):
     except FileNotFoundError:
         raise FileNotFoundError(f"no such file: {path}") from None
     except IsADirectoryError:
-        raise IsADirectoryError(f"a file is needed, but this is a folder: {path}") from None
+        raise IsADirectoryError(f"`path` must be a file, got the folder {path}") from None
     except PermissionError:
         raise PermissionError(f"no permission to read the file: {path}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -113,7 +139,7 @@ def read_bytes(path):
 
 
 def decode_text(content, path):
-    """Decodes bytes as strict UTF-8; `path` is what an error calls them."""
+    """Decode bytes as strict UTF-8; `path` is their name in the error."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -122,5 +148,5 @@ def decode_text(content, path):
         column = error.start - before.rfind(b"\n")
         raise ValueError(
             f"{os.fspath(path)}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x}, "
-            f"number {column} of the line); UTF-8 is needed"
+            f"number {column} of the line)"
         ) from None

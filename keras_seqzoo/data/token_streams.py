@@ -1,36 +1,36 @@
-"""Text for language models, batch by batch: as parallel streams, or sentence by sentence."""
+"""Batches for language models: parallel streams of a text, or sentences."""
 
 import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.length_buckets import without_autotuning
-from keras_seqzoo.data.token_pairs import RaggedIds
+from keras_seqzoo.data.ragged_ids import RaggedIds
 
 
 def stream_batches(token_ids, labels, streams, length, offset=0):
-    """Cuts a text into streams that run on from batch to batch, as truncated back-propagation does.
+    """Create batches of parallel streams, for truncated back-propagation through time.
 
-    The text is divided into as many parts of one length as there are streams, and row i of the
-    batches reads the i-th part: the first `length` tokens of it in the first batch, those after
-    them in the second. A model that carries its states from batch to batch reads as many long
-    texts side by side. Where the parts end, padding with weight 0 follows.
+    The text is divided into `streams` parts of equal length, and row i of the batches reads part i:
+    its first `length` tokens in the first batch, the next `length` in the second. A model that
+    carries its states from batch to batch reads each part as one long text. Padding with weight 0
+    follows the end of each part.
 
     Args:
-        token_ids: `(tokens,)` int32 array, what the model reads.
-        labels: `(tokens,)` int32 array, what it has to predict after each.
-        streams: int, the rows of a batch.
-        length: int, the tokens of a row in each batch.
-        offset: int, where the first stream begins; what is before comes after the end of the
-            text. Another one for each epoch cuts the text at other places.
+        token_ids: `(tokens,)` int32 array, the inputs of the model.
+        labels: `(tokens,)` int32 array, the label of each token.
+        streams: int, the number of rows of a batch.
+        length: int, the number of tokens of a row in each batch.
+        offset: int, the token at which the first stream begins; the tokens before it are moved to
+            the end. Another offset for each epoch divides the text at other tokens.
 
     Returns:
-        A `tf.data.Dataset`, of known cardinality, of `(inputs, labels, sample_weight)`: a dict of
-        `token_ids`, int32, and `padding_mask`, bool, int32 labels, and float32 weights, all
+        A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`: a dict of
+        `token_ids`, int32, and `padding_mask`, bool; int32 labels; and float32 weights, all
         `(streams, length)`.
 
     Raises:
-        ValueError: if there are fewer tokens than streams, or an argument is out of its range.
+        ValueError: if there are fewer tokens than streams, or an argument is out of range.
 
     Example:
     >>> ids = np.arange(7)
@@ -44,7 +44,7 @@ def stream_batches(token_ids, labels, streams, length, offset=0):
     check_integer("length", length, minimum=1)
     if token_ids.ndim != 1 or token_ids.shape != labels.shape:
         raise ValueError(
-            "`token_ids` and `labels` must be two arrays of one dimension and length, got shapes "
+            "`token_ids` and `labels` must have one dimension and the same length, got the shapes "
             f"{token_ids.shape} and {labels.shape}."
         )
     if len(token_ids) < streams:
@@ -52,34 +52,35 @@ def stream_batches(token_ids, labels, streams, length, offset=0):
             f"`token_ids` must have a token for each of the {streams} `streams`, "
             f"got {len(token_ids)}."
         )
-    own = -(-len(token_ids) // streams)  # tokens of a stream
-    steps = -(-own // length)
+    part = -(-len(token_ids) // streams)  # tokens of a stream
+    steps = -(-part // length)
 
-    def cut(values):
+    def split(values):
         rolled = np.roll(values, -offset) if offset else values
-        rows = np.pad(rolled, (0, own * streams - len(values))).reshape(streams, own)
-        rows = np.pad(rows, ((0, 0), (0, steps * length - own)))
+        rows = np.pad(rolled, (0, part * streams - len(values))).reshape(streams, part)
+        rows = np.pad(rows, ((0, 0), (0, steps * length - part)))
         return rows.reshape(streams, steps, length).swapaxes(0, 1)  # (steps, streams, length)
 
-    ids, valid = cut(token_ids), cut(np.ones(len(token_ids), np.float32))
-    return _dataset(ids, cut(labels), valid)
+    ids, valid = split(token_ids), split(np.ones(len(token_ids), np.float32))
+    return _make_dataset(ids, split(labels), valid)
 
 
 def sentence_batches(sentences, start_token_id, batch_size, length, seed=None):
-    """Makes batches in which each row is a sentence of its own.
+    """Create batches with a sentence in each row.
 
     Args:
         sentences: list of int32 arrays, each ending with `[EOS]`.
-        start_token_id: int, that of `[BOS]`, which is read first.
-        batch_size: int, the rows of a batch. Rows of padding with weight 0 fill up the last one.
-        length: int, what sentences are padded and, with the loss of their ends, cut to.
-        seed: int or sequence of ints, of a random order, or `None` for the order given.
+        start_token_id: int, the id of `[BOS]`, the first input.
+        batch_size: int, the number of rows of a batch. The last batch is filled with padding rows
+            of weight 0.
+        length: int, the length to which sentences are padded or truncated.
+        seed: int or sequence of ints, the seed of a random order, or `None` for the given order.
 
     Returns:
         A `tf.data.Dataset` of batches `(batch_size, length)` as from `stream_batches`.
 
     Raises:
-        ValueError: if there is no sentence, or a number is out of its range.
+        ValueError: if there is no sentence, or an argument is out of range.
 
     Example:
     >>> sentences = [np.array([7, 8, 3]), np.array([9, 3])]
@@ -97,15 +98,16 @@ def sentence_batches(sentences, start_token_id, batch_size, length, seed=None):
     ragged = RaggedIds.from_lengths(np.concatenate(sentences), [len(ids) for ids in sentences])
     labels, valid = ragged.padded(rows, length, 0)
     steps = -(-len(rows) // batch_size)
-    empty = ((0, steps * batch_size - len(rows)), (0, 0))
-    labels, valid = (np.pad(part, empty) for part in (labels, valid))
+    fill = ((0, steps * batch_size - len(rows)), (0, 0))
+    labels, valid = (np.pad(part, fill) for part in (labels, valid))
     ids = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=start_token_id) * valid
     shape = (steps, batch_size, length)
-    return _dataset(*(part.reshape(shape) for part in (ids, labels, valid.astype(np.float32))))
+    arrays = (part.reshape(shape) for part in (ids, labels, valid.astype(np.float32)))
+    return _make_dataset(*arrays)
 
 
-def _dataset(ids, labels, weights):
-    """Makes a dataset of `(steps, rows, length)`."""
+def _make_dataset(ids, labels, weights):
+    """Create a dataset from arrays `(steps, rows, length)`."""
     inputs = {"token_ids": ids, "padding_mask": weights > 0}
     dataset = tf.data.Dataset.from_tensor_slices((inputs, labels, weights))
     return without_autotuning(dataset)

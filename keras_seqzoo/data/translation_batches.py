@@ -1,21 +1,116 @@
-"""Batches of pairs of sentences of similar length, to train translation on."""
+"""Parallel texts to ids, and to batches of similar length for the training of translation."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.length_buckets import (
     bucket_order,
-    check_batch_size,
     check_boundaries,
     count_batches,
     full_batch,
-    generated,
+    make_dataset,
 )
-from keras_seqzoo.data.token_pairs import tokenize_pairs
+from keras_seqzoo.data.ragged_ids import RaggedIds
 
 BOUNDARIES = (8, 12, 16, 20, 24, 32, 48, 64)
+CHUNK = 8192  # lines per call of a tokenizer, enough to make the cost of a call negligible
+
+
+class TokenPairs(NamedTuple):
+    """Sentences and their translations as ids.
+
+    Attributes:
+        source: `RaggedIds` of the source sentences.
+        target: `RaggedIds` of the target sentences, including `[BOS]` and `[EOS]`.
+    """
+
+    source: RaggedIds
+    target: RaggedIds
+
+
+def translation_batches(source, target, encode_source, encode_target, **options):
+    """Create padded batches, bucketed by length, of parallel texts.
+
+    All texts are tokenized at once, and their ids stay in memory (see `tokenize_pairs`). For a
+    `RecurrentSeq2SeqLM`, pass `encode_source` and `encode_target` of its preprocessor, so that
+    training and inference read the same ids.
+
+    Args:
+        source: list of strings, the sentences.
+        target: list of strings, their translations.
+        encode_source: the source tokenizer, or a function from strings to ids: see
+            `tokenize_pairs`.
+        encode_target: the target tokenizer or function.
+        **options: arguments of `bucketed_batches`: `batch_size`, `boundaries`, `shuffle`, `seed`,
+            `drop_remainder`, `reshuffle_each_epoch` and `pad_token_id`.
+
+    Returns:
+        A `tf.data.Dataset`, see `bucketed_batches`.
+
+    Raises:
+        ValueError: if the lists differ in length, or an option is out of range.
+
+    Example:
+        >>> def encode(texts):  # bytes as ids, between [BOS] = 2 and [EOS] = 3
+        ...     return [[2, *(byte + 5 for byte in text), 3] for text in texts.numpy()]
+        >>> texts = ["hello", "you"], ["salut", "toi"]
+        >>> batches = translation_batches(*texts, encode, encode, batch_size=2)
+        >>> inputs, labels, sample_weight = next(iter(batches))
+        >>> inputs["encoder_token_ids"].shape, labels.shape
+        (TensorShape([2, 8]), TensorShape([2, 8]))
+    """
+    return bucketed_batches(tokenize_pairs(source, target, encode_source, encode_target), **options)
+
+
+def tokenize_pairs(source_texts, target_texts, encode_source, encode_target):
+    """Tokenize parallel texts in memory.
+
+    An id takes four bytes: a million sentence pairs of 25 ids on each side take 200 MB, in addition
+    to the texts.
+
+    Args:
+        source_texts: list of strings.
+        target_texts: list of strings of the same length.
+        encode_source: a tokenizer with the attributes `start_token_id` and `end_token_id`, between
+            which the ids of each sentence are put; or a function from a `(count,)` string tensor to
+            `count` sequences of ids, a `tf.RaggedTensor` or a list of lists, used without change.
+        encode_target: as `encode_source`, for the target texts. A function must return `[BOS]`
+            first and `[EOS]` last.
+
+    Returns:
+        `TokenPairs`.
+
+    Raises:
+        ValueError: if the lists differ in length, or a target has fewer than two ids.
+        TypeError: if a text is not a string, or `encode_source` or `encode_target` does not return
+            one sequence for each text.
+
+    Example:
+        >>> codes = lambda texts: tf.strings.unicode_decode(texts, "UTF-8")
+        >>> pairs = tokenize_pairs(["ab", "c"], ["<a>", "<>"], codes, codes)
+        >>> pairs.source.sequence(0)
+        array([97, 98], dtype=int32)
+    """
+    if len(source_texts) != len(target_texts):
+        raise ValueError(
+            "`source_texts` and `target_texts` must have the same length, got "
+            f"{len(source_texts)} and {len(target_texts)}."
+        )
+    pairs = TokenPairs(
+        _tokenize(source_texts, encode_source, "source"),
+        _tokenize(target_texts, encode_target, "target"),
+    )
+    short = np.flatnonzero(pairs.target.lengths < 2)
+    if short.size:
+        raise ValueError(
+            "`encode_target` must return [BOS] first and [EOS] last, got "
+            f"{pairs.target.sequence(short[0]).tolist()} for `target_texts[{short[0]}]`."
+        )
+    return pairs
 
 
 def bucketed_batches(
@@ -28,39 +123,39 @@ def bucketed_batches(
     reshuffle_each_epoch=False,
     pad_token_id=0,
 ):
-    """Makes of tokenised pairs a `tf.data` pipeline of padded batches, bucketed by length.
+    """Create padded batches, bucketed by length, of tokenized pairs.
 
-    A pair belongs to the first boundary that neither the source nor the decoder's input (the
-    target without its last id) exceeds, and both sides are padded to that boundary. The last batch
-    of a boundary is filled up with rows that are all padding and weigh nothing, so a batch is
-    `(batch_size, boundary)` throughout and what XLA compiles, it compiles once per boundary. Pairs
-    longer than the last boundary are left out, with a warning that counts them.
+    A pair belongs to the first boundary that neither the source nor the decoder's input (the target
+    without its last id) exceeds, and both sides are padded to that boundary. The last batch of a
+    boundary is filled with padding rows of weight 0, so that all batches are
+    `(batch_size, boundary)` and XLA compiles once per boundary. Pairs longer than the last boundary
+    are left out, and a warning counts them.
 
-    The order is a function of the arguments alone, so that a run can be resumed with
-    `dataset.skip(k)`: the same seed gives the same batches each time the dataset is iterated. Give
-    each epoch a dataset with a seed of its own, or set `reshuffle_each_epoch`.
+    The order depends on the arguments alone: each iteration over the dataset yields the same
+    batches, and a run can be resumed with `dataset.skip(k)`. For another order in each epoch, use
+    another seed or set `reshuffle_each_epoch`.
 
     Args:
-        pairs: A `TokenPairs`.
-        batch_size: The number of rows of a batch.
-        boundaries: The lengths to pad to, increasing.
-        shuffle: Whether each bucket's pairs, and then the batches, come in random order. Else
+        pairs: `TokenPairs`.
+        batch_size: int, the number of rows of a batch.
+        boundaries: increasing ints, the lengths to pad to.
+        shuffle: bool, whether to shuffle the pairs of each bucket, and then the batches. Otherwise
             pairs keep their order within a bucket, and the shortest bucket comes first.
-        seed: A non-negative integer, or a sequence of them such as `(seed, epoch)`.
-        drop_remainder: Whether to leave out each bucket's last batch where it is not full.
-        reshuffle_each_epoch: Whether the second and each later iteration over this dataset
-            has a new order, which depends on the seed and the number of the iteration.
-        pad_token_id: The id at padding.
+        seed: non-negative int, or a sequence of them such as `(seed, epoch)`.
+        drop_remainder: bool, whether to leave out the last batch of a bucket if it is not full.
+        reshuffle_each_epoch: bool, whether each iteration over this dataset has a new order, which
+            depends on the seed and the number of the iteration.
+        pad_token_id: int, the id at padding.
 
     Returns:
-        A `tf.data.Dataset`, of known cardinality, of `(inputs, labels, sample_weight)` in
-        KerasHub's format for `Seq2SeqLM`. `inputs` is a dictionary of `encoder_token_ids`
+        A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)` in the
+        format of KerasHub's `Seq2SeqLM`. `inputs` is a dictionary of `encoder_token_ids`
         `(batch, boundary)` int32, `encoder_padding_mask` bool, `decoder_token_ids` int32 and
-        `decoder_padding_mask` bool, all of that shape; `labels`, int32, are the decoder's ids one
+        `decoder_padding_mask` bool, all of this shape; `labels`, int32, are the decoder's ids one
         step ahead; `sample_weight`, float32, is 1 at labels and 0 at padding.
 
     Raises:
-        ValueError: When an argument is out of range, or every pair is too long.
+        ValueError: if an argument is out of range, or all pairs are too long.
 
     Example:
         ```python
@@ -69,32 +164,35 @@ def bucketed_batches(
             model.fit(bucketed_batches(pairs, batch_size=64, seed=(7, epoch)))
         ```
     """
-    _check_options(batch_size, boundaries, seed)
-    buckets = _buckets(pairs, boundaries)
+    check_integer("batch_size", batch_size, minimum=1)
+    check_boundaries(boundaries)
+    _check_seed(seed)
+    buckets = _bucket_pairs(pairs, boundaries)
     steps = count_batches(buckets, batch_size, drop_remainder)
     if steps == 0:
         raise ValueError(
-            f"drop_remainder leaves no batch: no bucket has batch_size ({batch_size}) pairs"
+            "`batch_size` must be at most the number of pairs of a bucket with `drop_remainder`, "
+            f"got {batch_size}."
         )
     iterations = 0
 
     def generate():
         nonlocal iterations
-        words = _seed_words(seed, iterations)
+        words = [*np.atleast_1d(seed), iterations] if iterations else seed
         iterations += reshuffle_each_epoch
         order = bucket_order(buckets, batch_size, shuffle, words, drop_remainder)
         for rows, bucket in order:
             yield _padded_batch(pairs, rows, boundaries[bucket], batch_size, pad_token_id)
 
-    return generated(generate, _SIGNATURE, steps)
+    return make_dataset(generate, _SIGNATURE, steps)
 
 
 def count_buckets(pairs, boundaries=BOUNDARIES):
-    """Counts the shapes of the batches that `bucketed_batches` gives: the boundaries with pairs.
+    """Count the boundaries that have pairs, which are the batch shapes of `bucketed_batches`.
 
     Args:
-        pairs: A `TokenPairs`.
-        boundaries: See `bucketed_batches`.
+        pairs: `TokenPairs`.
+        boundaries: see `bucketed_batches`.
 
     Returns:
         An int, also the number of times that `fit` compiles a step for them.
@@ -116,10 +214,80 @@ _SIGNATURE = (
 )
 
 
+def _tokenize(texts, encode, side):
+    values, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    for start in range(0, len(texts), CHUNK):
+        chunk = texts[start : start + CHUNK]
+        for index, text in enumerate(chunk, start):
+            if not isinstance(text, str):
+                raise TypeError(
+                    f"`{side}_texts[{index}]` must be a string, got {type(text).__name__}."
+                )
+        chunk_values, chunk_lengths = _flat_ids(encode(tf.constant(chunk)), len(chunk), side)
+        values.append(chunk_values)
+        lengths.append(chunk_lengths)
+    ids = RaggedIds.from_lengths(np.concatenate(values), np.concatenate(lengths))
+    start, end = (getattr(encode, name, None) for name in ("start_token_id", "end_token_id"))
+    if start is None or end is None:
+        return ids
+    return RaggedIds.from_lengths(
+        np.insert(
+            ids.values,
+            np.stack([ids.offsets[:-1], ids.offsets[1:]], axis=1).reshape(-1),
+            np.tile(np.int32([start, end]), len(texts)),
+        ),
+        ids.lengths + 2,
+    )
+
+
+def _flat_ids(sequences, count, side):
+    """Return the concatenated ids of sequences, and the length of each."""
+    if isinstance(sequences, tf.RaggedTensor) and sequences.shape.rank == 2:
+        values, lengths = sequences.values.numpy(), sequences.row_lengths().numpy()
+    elif isinstance(sequences, (list, tuple)):
+        arrays = [np.asarray(sequence, np.int32) for sequence in sequences]
+        values = np.concatenate([np.zeros(0, np.int32), *arrays])
+        lengths = np.array([len(array) for array in arrays], np.int64)
+    else:
+        raise TypeError(
+            f"`encode_{side}` must return a RaggedTensor of rank 2 or a list of lists of ids (for "
+            f"a tokenizer, without `sequence_length`), got {type(sequences).__name__}."
+        )
+    if len(lengths) != count:
+        raise TypeError(
+            f"`encode_{side}` must return one sequence of ids for each text, got {len(lengths)} "
+            f"for {count} texts."
+        )
+    return values, lengths
+
+
+def _bucket_indices(pairs, boundaries):
+    """Return the index of the first boundary that each pair fits, or `len(boundaries)`."""
+    return np.searchsorted(boundaries, np.maximum(pairs.source.lengths, pairs.target.lengths - 1))
+
+
+def _bucket_pairs(pairs, boundaries):
+    """Return the indices of the pairs of each boundary, in the order of the data."""
+    bucket = _bucket_indices(pairs, boundaries)
+    too_long = int(np.count_nonzero(bucket == len(boundaries)))
+    if too_long == len(bucket):
+        raise ValueError(
+            f"`pairs` must have a pair of at most {boundaries[-1]} ids a side (the last of "
+            f"`boundaries`), got {len(bucket)} pairs, {too_long} of them longer."
+        )
+    if too_long:
+        warnings.warn(
+            f"{too_long} of {len(bucket)} pairs are left out: longer than {boundaries[-1]} ids, "
+            "the last of `boundaries`.",
+            stacklevel=3,
+        )
+    return [np.flatnonzero(bucket == index) for index in range(len(boundaries))]
+
+
 def _padded_batch(pairs, rows, width, batch_size, pad_token_id):
     encoder_ids, encoder_mask = full_batch(pairs.source, rows, width, batch_size, pad_token_id)
     ids, valid = full_batch(pairs.target, rows, width + 1, batch_size, pad_token_id)
-    # A step is valid where it has a label; [EOS] is a label, and never an input.
+    # A step is valid if it has a label; [EOS] is a label, and never an input.
     labels, mask = ids[:, 1:], valid[:, 1:]
     inputs = {
         "encoder_token_ids": encoder_ids,
@@ -130,71 +298,7 @@ def _padded_batch(pairs, rows, width, batch_size, pad_token_id):
     return inputs, labels, mask.astype(np.float32)
 
 
-def _bucket_indices(pairs, boundaries):
-    """The index of the first boundary that a pair fits, or their number if it fits none."""
-    return np.searchsorted(boundaries, np.maximum(pairs.source.lengths, pairs.target.lengths - 1))
-
-
-def _buckets(pairs, boundaries):
-    """The indices of each boundary's pairs, in the order of the data."""
-    bucket = _bucket_indices(pairs, boundaries)
-    too_long = int(np.count_nonzero(bucket == len(boundaries)))
-    if too_long == len(bucket):
-        raise ValueError(
-            f"pairs must hold one of at most {boundaries[-1]} ids a side (the last of boundaries), "
-            f"got {len(bucket)} pairs, {too_long} of them longer"
-        )
-    if too_long:
-        warnings.warn(
-            f"{too_long} of {len(bucket)} pairs are left out: longer than {boundaries[-1]} ids, "
-            "the last of boundaries",
-            stacklevel=3,
-        )
-    return [np.flatnonzero(bucket == index) for index in range(len(boundaries))]
-
-
-def _seed_words(seed, iteration):
-    words = list(np.atleast_1d(seed))
-    return [*words, iteration] if iteration else words
-
-
-def _check_options(batch_size, boundaries, seed):
-    check_batch_size(batch_size)
-    check_boundaries(boundaries)
+def _check_seed(seed):
     words = np.atleast_1d(seed)
     if words.dtype.kind not in "iu" or words.ndim != 1 or np.any(words < 0):
-        raise ValueError(f"seed must be non-negative integers, got {seed!r}")
-
-
-def translation_batches(source, target, encode_source, encode_target, **options):
-    """Makes of parallel texts a `tf.data` pipeline of padded batches, bucketed by length.
-
-    All texts are tokenised here, and stay in memory as ids (see `tokenize_pairs`). For a
-    `RecurrentSeq2SeqLM` give its preprocessor's `encode_source` and `encode_target`, so that it is
-    trained on what it will read.
-
-    Args:
-        source: A list of strings, the sentences.
-        target: A list of strings, their translations.
-        encode_source: The source tokenizer, or a function from strings to ids: see
-            `tokenize_pairs`.
-        encode_target: The target tokenizer or function.
-        **options: What `bucketed_batches` takes: `batch_size`, `boundaries`, `shuffle`, `seed`,
-            `drop_remainder`, `reshuffle_each_epoch` and `pad_token_id`.
-
-    Returns:
-        A `tf.data.Dataset` as `bucketed_batches` gives.
-
-    Raises:
-        ValueError: When the lists differ in length, or an option is wrong.
-
-    Example:
-        >>> def encode(texts):  # bytes as ids, between [BOS] = 2 and [EOS] = 3
-        ...     return [[2, *(byte + 5 for byte in text), 3] for text in texts.numpy()]
-        >>> texts = ["hello", "you"], ["salut", "toi"]
-        >>> batches = translation_batches(*texts, encode, encode, batch_size=2)
-        >>> inputs, labels, sample_weight = next(iter(batches))
-        >>> inputs["encoder_token_ids"].shape, labels.shape
-        (TensorShape([2, 8]), TensorShape([2, 8]))
-    """
-    return bucketed_batches(tokenize_pairs(source, target, encode_source, encode_target), **options)
+        raise ValueError(f"`seed` must be non-negative ints, got {seed!r}.")

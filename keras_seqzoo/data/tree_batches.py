@@ -1,4 +1,4 @@
-"""Batches of trees of any shapes, as arrays."""
+"""Batches of trees as arrays."""
 
 import numpy as np
 import tensorflow as tf
@@ -8,28 +8,28 @@ from keras_seqzoo.layers.trees.encoder import TREE_ARRAYS
 
 
 def tree_batch(trees, max_children=None):
-    """Puts trees of any shapes into the arrays that a `TreeEncoder` computes level by level.
+    """Convert trees to the arrays from which `TreeEncoder` computes them level by level.
 
-    A level is all nodes of the batch that are equally deep below their roots. The deepest comes
-    first, so all children of a level are in the level before. In a level, nodes with children come
-    first.
+    A level is the nodes of the batch at the same depth below their roots. The deepest level comes
+    first, so that the children of a level are in the level before. In a level, nodes with children
+    come first.
 
     Args:
-        trees: A list of `Tree`s, in the order of the sentences of the batch.
-        max_children: The most children that a node may have (2 for a binary cell), or None.
+        trees: list of `Tree`s, in the order of the sentences of the batch.
+        max_children: int, the highest number of children per node (2 for a binary cell), or `None`.
 
     Returns:
-        A dictionary of int32 arrays. Over nodes, in the order of levels: `words`, the position of
-        the node's word in its sentence or -1; `rows`, the number of its tree; `parents`, the
-        place of its parent in that one's level, and of a root the number of its tree; `siblings`,
-        its place among its siblings. Over levels: `levels`, the number of nodes, and `inner`, of
-        nodes with children. `places`, over the nodes of all trees one after the other, where each
-        is in the order of levels.
+        A dictionary of int32 arrays. Over nodes, in the order of levels: `words`, the index of the
+        node's word in its sentence or -1; `rows`, the index of its tree; `parents`, the index of
+        its parent in the parent's level, or of its tree for a root; `siblings`, its index among its
+        siblings. Over levels: `levels`, the number of nodes, and `inner`, the number of nodes with
+        children. Over the nodes of all trees one after the other: `places`, the index of each in
+        the order of levels.
 
     Raises:
-        TypeError: When `trees` holds anything but `Tree`s.
-        ValueError: When a node has more than `max_children` children, or the parents of a `Tree`
-            are not those of one tree.
+        TypeError: if `trees` has an item other than a `Tree`.
+        ValueError: if a node has more than `max_children` children, or the parents of a `Tree` do
+            not form one tree.
 
     Example:
         >>> from keras_seqzoo.data import dependency_tree
@@ -39,11 +39,11 @@ def tree_batch(trees, max_children=None):
     """
     for number, tree in enumerate(trees):
         if not isinstance(tree, Tree):
-            raise TypeError(f"trees must hold Trees, got {type(tree).__name__} at {number}")
+            raise TypeError(f"`trees[{number}]` must be a Tree, got {type(tree).__name__}.")
         if len(tree.parents) != len(tree.positions):
             raise ValueError(
-                f"trees must have as many parents as positions, but tree {number} has "
-                f"{len(tree.parents)} and {len(tree.positions)}"
+                f"`trees[{number}]` must have a position for each parent, got "
+                f"{len(tree.positions)} and {len(tree.parents)}."
             )
     sizes = np.array([len(tree.parents) for tree in trees], np.int32)
     rows = np.repeat(np.arange(len(trees)), sizes)
@@ -58,15 +58,13 @@ def tree_batch(trees, max_children=None):
     if max_children is not None and (counts > max_children).any():
         node = np.argmax(counts > max_children)
         raise ValueError(
-            f"trees must have at most {max_children} children a node, but node "
-            f"{node - offsets[node]} of tree {rows[node]} has {counts[node]}"
+            f"`trees[{rows[node]}]` must have at most {max_children} children per node, got "
+            f"{counts[node]} of node {node - offsets[node]}."
         )
     depths, tops = climb(parents)
     if cycle := find_cycle(parents, tops):
         ring = " -> ".join(str(node - offsets[node]) for node in cycle)
-        raise ValueError(
-            f"trees must be trees, but nodes of tree {rows[cycle[0]]} form a cycle: {ring}"
-        )
+        raise ValueError(f"`trees[{rows[cycle[0]]}]` must be a tree, got a cycle of nodes: {ring}.")
     order = np.lexsort((counts == 0, -depths))
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
@@ -91,21 +89,21 @@ def tree_batch(trees, max_children=None):
 
 
 def _check_parents(parents, sizes, rows):
-    """Refuses parents, numbers in their own trees, that are not there, and a second root."""
-    out = np.flatnonzero((parents < -1) | (parents >= sizes[rows]))
-    if out.size:
+    """Raise an error for a parent, a number in its tree, out of range, or a second root."""
+    wrong = np.flatnonzero((parents < -1) | (parents >= sizes[rows]))
+    if wrong.size:
         raise ValueError(
-            f"trees must have parents from -1 to their last node, but one in tree {rows[out[0]]} "
-            f"is {parents[out[0]]}"
+            f"`trees[{rows[wrong[0]]}]` must have parents from -1 to the last node, "
+            f"got {parents[wrong[0]]}."
         )
     roots = np.bincount(rows[parents < 0], minlength=len(sizes))
     if (roots > 1).any():
         tree = np.argmax(roots > 1)
-        raise ValueError(f"trees must have one root, but tree {tree} has {roots[tree]}")
+        raise ValueError(f"`trees[{tree}]` must have one root, got {roots[tree]}.")
 
 
 def tree_signature():
-    """Gives the `tf.TensorSpec` of each array of `tree_batch`, as `tf.data` needs them.
+    """Return the `tf.TensorSpec` of each array of `tree_batch`, for `tf.data`.
 
     The inputs of a functional model are, for each,
     `keras.Input(batch_shape=(None,), dtype="int32", name=name)`.

@@ -1,4 +1,4 @@
-"""Trees over sentences, read from brackets or heads."""
+"""Trees over sentences, from brackets or dependency heads."""
 
 import re
 from typing import NamedTuple
@@ -9,14 +9,14 @@ TOKEN = re.compile(r"[()]|[^\s()]+")
 
 
 class Tree(NamedTuple):
-    """A tree over a sentence, its nodes numbered from 0; siblings are ordered by their numbers.
+    """A tree over a sentence, with nodes numbered from 0 and siblings ordered by number.
 
     Attributes:
         parents: `(nodes,)` int32, the number of each node's parent; -1 for the root.
-        positions: `(nodes,)` int32, where each node's word stands in the sentence, from 0; -1 for
-            a node without a word.
-        words: List of the sentence's words, empty where they were not given.
-        labels: List of the nodes' labels, empty where they were not given.
+        positions: `(nodes,)` int32, the index of each node's word in the sentence; -1 for a node
+            without a word.
+        words: list of the sentence's words, or an empty list.
+        labels: list of the nodes' labels, or an empty list.
     """
 
     parents: np.ndarray
@@ -26,7 +26,7 @@ class Tree(NamedTuple):
 
     @property
     def children(self):
-        """The list of each node's children, a list of lists of numbers."""
+        """The children of each node, a list of lists of numbers."""
         children = [[] for _ in self.parents]
         for node, parent in enumerate(self.parents.tolist()):
             if parent >= 0:
@@ -35,23 +35,23 @@ class Tree(NamedTuple):
 
 
 def read_bracketed_trees(texts):
-    """Reads trees in brackets, as in the Penn Treebank and the Stanford Sentiment Treebank.
+    """Parse trees in brackets, as in the Penn Treebank and the Stanford Sentiment Treebank.
 
-    A node is a pair of brackets, with its label first and then its word or its children; it has no
-    label (`""`) where a bracket follows at once. A word beside other children is a node of its
-    own, without label. Nodes are numbered in the order of the text: the root is 0. Words stay as
-    they are written (`-LRB-`). A blank text is a tree without nodes.
+    A node is a pair of brackets with a label, and then a word or children. The label is `""` if a
+    bracket comes first. A word with siblings is a separate node without a label. Nodes are numbered
+    in the order of the text: the root is 0. Words stay as written (`-LRB-`). A blank text is a tree
+    without nodes.
 
     Args:
-        texts: A list of strings, each of one tree.
+        texts: list of strings, with one tree each.
 
     Returns:
         A list of `Tree`s.
 
     Raises:
-        TypeError: When `texts` is no list of strings.
-        ValueError: When brackets do not match or hold nothing, or a text holds more than one
-            tree; the message gives the text's number and the character's, both from 0.
+        TypeError: if `texts` is not a list of strings.
+        ValueError: if brackets do not match or are empty, or a text has more than one tree; the
+            message names the text and the character, both from 0.
 
     Example:
         >>> (tree,) = read_bracketed_trees(["(3 (2 The) (3 (2 film) (4 works)))"])
@@ -59,15 +59,13 @@ def read_bracketed_trees(texts):
         (['The', 'film', 'works'], ['3', '2', '3', '2', '4'], [[1, 2], [], [3, 4], [], []])
     """
     if isinstance(texts, (str, bytes)):
-        raise TypeError(
-            f"texts must be a list of strings, got the {type(texts).__name__} {texts!r}"
-        )
-    return [_read_brackets(text, f"texts[{number}]") for number, text in enumerate(texts)]
+        raise TypeError(f"`texts` must be a list of strings, got {texts!r}.")
+    return [_read_brackets(text, f"`texts[{number}]`") for number, text in enumerate(texts)]
 
 
 def _read_brackets(text, name):
     if not isinstance(text, str):
-        raise TypeError(f"{name} must be a string, got {type(text).__name__}")
+        raise TypeError(f"{name} must be a string, got {type(text).__name__}.")
     parents, positions, words, labels = [], [], [], []
     path, previous = [], ""  # the open nodes, and the token before
     for match in TOKEN.finditer(text):
@@ -78,12 +76,12 @@ def _read_brackets(text, name):
             labels.append("")
             path.append(len(parents) - 1)
         elif not path:
-            wrong = "closes, but none is open" if token == ")" else "must hold the whole tree"
-            raise ValueError(f"{place}: a bracket {wrong}, got {text[match.start() :][:20]!r}")
+            need = "have an opening bracket" if token == ")" else "be inside the bracket of a tree"
+            raise ValueError(f"{place}: must {need}, got {text[match.start() :][:20]!r}.")
         elif token == ")":
             node = path.pop()
             if len(parents) == node + 1:
-                raise ValueError(f"{place}: the bracket needs a word or brackets after its label")
+                raise ValueError(f"{place}: must be a word or a bracket, got a closing bracket.")
             if len(parents) == node + 2 and previous not in "()":  # a word and nothing else
                 positions[node] = positions.pop()
                 parents.pop()
@@ -97,26 +95,26 @@ def _read_brackets(text, name):
             words.append(token)
         previous = token
     if path:
-        raise ValueError(f"{name} needs every bracket closed, but {len(path)} are open at its end")
+        raise ValueError(f"{name} must have all brackets closed, got {len(path)} open at the end.")
     return Tree(np.array(parents, np.int32), np.array(positions, np.int32), words, labels)
 
 
 def dependency_tree(heads, words=(), labels=()):
-    """Makes the dependency tree of a sentence; node i is word i.
+    """Create the dependency tree of a sentence; node i is word i.
 
     Args:
-        heads: The number of each word's head, from 1, and 0 for the root: the column HEAD of
-            CoNLL-U. No heads make a tree without nodes.
-        words: The words (FORM), or none.
-        labels: Each word's relation to its head (DEPREL), or none.
+        heads: sequence of ints, the number of each word's head, from 1, and 0 for the root: the
+            column HEAD of CoNLL-U. It may be empty.
+        words: the words (FORM), or empty.
+        labels: the relation of each word to its head (DEPREL), or empty.
 
     Returns:
         A `Tree`.
 
     Raises:
-        TypeError: When `heads` is no sequence of ints.
-        ValueError: When heads are out of range or form a cycle, there is more than one root, or
-            the lengths differ.
+        TypeError: if `heads` is not a sequence of ints.
+        ValueError: if heads are out of range or form a cycle, there is more than one root, or the
+            lengths differ.
 
     Example:
         >>> dependency_tree([2, 0, 2]).children  # She reads books
@@ -124,39 +122,41 @@ def dependency_tree(heads, words=(), labels=()):
     """
     heads = np.asarray(heads)
     if heads.ndim != 1 or (heads.size and heads.dtype.kind not in "iu"):
-        raise TypeError(f"heads must be a sequence of ints, got {heads.tolist()!r}")
+        raise TypeError(f"`heads` must be a sequence of ints, got {heads.tolist()!r}.")
     for name, strings in (("words", words), ("labels", labels)):
         if len(strings) not in (0, len(heads)):
-            raise ValueError(f"{name} must be as many as heads, {len(heads)}, got {len(strings)}")
-    out = np.flatnonzero((heads < 0) | (heads > len(heads)))
-    if out.size:
+            raise ValueError(
+                f"`{name}` must have the length of `heads`, {len(heads)}, got {len(strings)}."
+            )
+    wrong = np.flatnonzero((heads < 0) | (heads > len(heads)))
+    if wrong.size:
         raise ValueError(
-            f"heads must be from 0 to the number of words, {len(heads)}, but that of word "
-            f"{out[0] + 1} is {heads[out[0]]}"
+            f"`heads` must be from 0 to the number of words, {len(heads)}, got {heads[wrong[0]]} "
+            f"for word {wrong[0] + 1}."
         )
     parents = heads.astype(np.int32) - 1
     _, tops = climb(parents)
     if cycle := find_cycle(parents, tops):
         ring = " -> ".join(str(word + 1) for word in cycle)
-        raise ValueError(f"heads must form a tree, but these words form a cycle: {ring}")
+        raise ValueError(f"`heads` must form a tree, got a cycle of words: {ring}.")
     roots = np.flatnonzero(heads == 0) + 1
     if roots.size > 1:
-        raise ValueError(f"heads must have one root, a single 0, but have words {roots.tolist()}")
+        raise ValueError(f"`heads` must have one root, a single 0, got words {roots.tolist()}.")
     return Tree(parents, np.arange(len(heads), dtype=np.int32), list(words), list(labels))
 
 
 def climb(parents):
-    """Gives each node's depth below its root, and that root: on a cycle, a node of the cycle."""
+    """Return the depth and the root of each node; on a cycle, the root is a node of the cycle."""
     depths = (parents >= 0).astype(np.int32)
     tops = np.where(parents < 0, np.arange(len(parents)), parents)
-    for _ in range(len(parents).bit_length()):  # each time twice as far
+    for _ in range(len(parents).bit_length()):  # each step doubles the distance
         depths = depths + depths[tops]
         tops = tops[tops]
     return depths, tops
 
 
 def find_cycle(parents, tops):
-    """Lists the nodes of a cycle, the first again at the end; `tops` are those of `climb`."""
+    """Return the nodes of a cycle, the first again at the end, or []; `tops` is from `climb`."""
     looping = tops[parents[tops] >= 0]
     if not looping.size:
         return []

@@ -1,14 +1,17 @@
-"""Measures of quality."""
+"""Metrics of sequence models."""
 
 from keras_seqzoo.metrics.class_report import ClassReport, class_report, confusion_matrix
 from keras_seqzoo.metrics.entity_scores import EntityScores, entities, entity_scores
-from keras_seqzoo.metrics.label_metrics import SentenceAccuracy, TokenAccuracy
+from keras_seqzoo.metrics.label_accuracy import SentenceAccuracy, TokenAccuracy, tag_accuracy
 from keras_seqzoo.metrics.label_score import LabelScore
 from keras_seqzoo.metrics.perplexity import Perplexity
 from keras_seqzoo.metrics.sentence_bleu import ngram_precisions, sentence_bleu
-from keras_seqzoo.metrics.tag_accuracy import tag_accuracy
-from keras_seqzoo.metrics.text_metrics import BLEU, ChrF
-from keras_seqzoo.metrics.translation_scores import TranslationScores, score_translations
+from keras_seqzoo.metrics.translation_scores import (
+    BLEU,
+    ChrF,
+    TranslationScores,
+    score_translations,
+)
 
 __all__ = [
     "BLEU",

@@ -1,20 +1,20 @@
-"""Which classes were taken for which, and how often rightly."""
+"""Confusion matrices and scores of classes."""
 
 import collections
 import dataclasses
 
 import numpy as np
 
-from keras_seqzoo.metrics.label_score import LabelScore, score_row, score_table
+from keras_seqzoo.metrics.label_score import LabelScore, format_table, make_row
 
 
 @dataclasses.dataclass(frozen=True)
 class ClassReport:
-    """Scores of a classifier or tagger; `str` gives a table.
+    """Scores of a classifier or tagger; `str` returns a table.
 
     Attributes:
         classes: dict from a label to its `LabelScore`, in the order of the labels.
-        accuracy: float, the share of right answers.
+        accuracy: float, the fraction of correct predictions.
     """
 
     classes: dict
@@ -22,33 +22,25 @@ class ClassReport:
 
     @property
     def macro(self):
-        """The means of precision, recall and F1 over the classes, three floats."""
+        """The mean precision, recall and F1 over the classes, three floats."""
         scores = self.classes.values()
         table = [(score.precision, score.recall, score.f1) for score in scores]
         return tuple(np.mean(table, axis=0).tolist())
 
     def __str__(self):
-        """A row for each class, then the macro average and the accuracy."""
+        """Return a table: a row for each class, the macro average and the accuracy."""
         support = sum(score.support for score in self.classes.values())
-        rows = [score_row(str(label), score) for label, score in self.classes.items()]
+        rows = [make_row(str(label), score) for label, score in self.classes.items()]
         rows += [("macro average", *self.macro, support)]
         rows += [("accuracy", None, None, self.accuracy, support)]
-        return score_table("class", rows)
+        return format_table("class", rows)
 
 
 def class_report(expected, found, labels):
-    """Scores each class.
-
-    Args:
-        expected: list or one-dimensional array of labels, strings or ints.
-        found: as many labels, the answers.
-        labels: list of all the labels, each once.
+    """Compute precision, recall and F1 of each class; arguments as in `confusion_matrix`.
 
     Returns:
         A `ClassReport`.
-
-    Raises:
-        ValueError: as `confusion_matrix` does.
 
     Example:
     >>> report = class_report(["a", "a", "b", "a"], ["a", "b", "b", "a"], ["a", "b"])
@@ -69,19 +61,20 @@ def class_report(expected, found, labels):
 
 
 def confusion_matrix(expected, found, labels):
-    """Counts which labels were taken for which.
+    """Count the pairs of expected and predicted labels.
 
     Args:
         expected: list or one-dimensional array of labels, strings or ints.
-        found: as many labels, the answers.
+        found: list or array of the same length, the predicted labels.
         labels: list of all the labels, each once.
 
     Returns:
-        int64 `(labels, labels)`: rows are what is expected, columns what was found.
+        int64 array `(labels, labels)`, a row for each expected label and a column for each
+        predicted one.
 
     Raises:
-        ValueError: if there are no labels to compare, their numbers differ, one is not in
-            `labels`, or one is in it twice.
+        ValueError: if `expected` and `found` are empty or differ in length, a label is not in
+            `labels`, or `labels` has a label twice.
 
     Example:
     >>> confusion_matrix(["a", "a", "b"], ["a", "b", "b"], ["a", "b"])
@@ -90,17 +83,17 @@ def confusion_matrix(expected, found, labels):
     """
     if len(expected) != len(found) or not len(expected):
         raise ValueError(
-            "`expected` and `found` need the same, positive length, "
+            "`expected` and `found` must have the same, positive length, "
             f"got {len(expected)} and {len(found)}."
         )
     rows = {label: row for row, label in enumerate(labels)}
     if len(rows) != len(labels):
         raise ValueError(f"`labels` must have each label once, got {list(labels)}.")
     for name, values in (("expected", expected), ("found", found)):
-        for place, label in enumerate(values):
+        for index, label in enumerate(values):
             if label not in rows:
-                raise ValueError(f"`{name}[{place}]` must be one of `labels`, got {label!r}.")
+                raise ValueError(f"`{name}[{index}]` must be one of `labels`, got {label!r}.")
     matrix = np.zeros((len(rows), len(rows)), np.int64)
-    for (one, other), count in collections.Counter(zip(expected, found, strict=True)).items():
-        matrix[rows[one], rows[other]] = count
+    for (truth, guess), count in collections.Counter(zip(expected, found, strict=True)).items():
+        matrix[rows[truth], rows[guess]] = count
     return matrix

@@ -1,15 +1,15 @@
-"""Precision, recall and F1 of named entities, as CoNLL-2000 and later tasks count them."""
+"""Precision, recall and F1 of named entities, counted as in CoNLL-2000 and later tasks."""
 
 import collections
 import dataclasses
 
 from keras_seqzoo.checks import ItemError
-from keras_seqzoo.metrics.label_score import LabelScore, score_row, score_table
+from keras_seqzoo.metrics.label_score import LabelScore, format_table, make_row
 
 
 @dataclasses.dataclass(frozen=True)
 class EntityScores:
-    """Scores of entities; `str` gives a table.
+    """Scores of entities; `str` returns a table.
 
     Attributes:
         overall: the `LabelScore` of all entities together, the micro average.
@@ -20,23 +20,23 @@ class EntityScores:
     types: dict
 
     def __str__(self):
-        """A row for each type, and one for all together."""
-        rows = [score_row(name, score) for name, score in self.types.items()]
-        return score_table("entity", [*rows, score_row("all", self.overall)])
+        """Return a table: a row for each type, and one for all entities."""
+        rows = [make_row(name, score) for name, score in self.types.items()]
+        return format_table("entity", [*rows, make_row("all", self.overall)])
 
 
 def entity_scores(expected, found):
-    """Compares entities: one is right if its type, its first and its last word are.
+    """Compute the scores of entities: one is correct if its type, first and last word are.
 
     Args:
         expected: list of lists of IOB2 tags, a list for each sentence; see `entities`.
-        found: list of lists of tags, as many and as long.
+        found: list of lists of tags of the same lengths, the predicted tags.
 
     Returns:
         `EntityScores`.
 
     Raises:
-        ValueError: if the sentences differ in number or length, or a string is no tag.
+        ValueError: if the sentences differ in number or length, or a string is not an IOB2 tag.
 
     Example:
     >>> expected = [["B-person", "I-person", "O", "B-location"]]
@@ -46,56 +46,57 @@ def entity_scores(expected, found):
     """
     if len(expected) != len(found) or not len(expected):
         raise ValueError(
-            "`expected` and `found` need equally many sentences, and one at least, "
+            "`expected` and `found` must have the same, positive number of sentences, "
             f"got {len(expected)} and {len(found)}."
         )
-    right, made, wanted = (collections.Counter() for _ in range(3))
+    correct, predicted, support = (collections.Counter() for _ in range(3))
     for number, (truth, guess) in enumerate(zip(expected, found, strict=True), 1):
         if len(truth) != len(guess):
-            need = "equally many tags are needed, "
-            need += f"got {len(truth)} expected and {len(guess)} found"
-            raise ItemError("expected", "sentence", number, need)
+            problem = f"must have a tag for each tag of `found`, got {len(truth)} and {len(guess)}"
+            raise ItemError("expected", "sentence", number, problem)
         try:
             truth, guess = set(entities(truth)), set(entities(guess))
         except ValueError as error:
             raise ItemError("expected", "sentence", number, str(error)) from None
-        for counter, spans in ((right, truth & guess), (made, guess), (wanted, truth)):
+        for counter, spans in ((correct, truth & guess), (predicted, guess), (support, truth)):
             counter.update(kind for kind, _, _ in spans)
     types = {
-        kind: LabelScore(right[kind], made[kind], wanted[kind]) for kind in sorted(made | wanted)
+        kind: LabelScore(correct[kind], predicted[kind], support[kind])
+        for kind in sorted(predicted | support)
     }
-    return EntityScores(LabelScore(right.total(), made.total(), wanted.total()), types)
+    overall = LabelScore(correct.total(), predicted.total(), support.total())
+    return EntityScores(overall, types)
 
 
 def entities(tags):
-    """Finds the entities of a sentence.
+    """Return the entities of a sentence.
 
-    An entity of type `x` is a `B-x` and the `I-x` that follow it. An `I-x` that follows none of its
-    type begins one too, as the `conlleval` script of CoNLL-2000 has it.
+    An entity of type `x` is a `B-x` and the `I-x` that follow it. An `I-x` that does not continue
+    an entity of its type begins one too, as in the `conlleval` script of CoNLL-2000.
 
     Args:
         tags: list of strings: `O`, `B-x` or `I-x`.
 
     Returns:
-        A list of triples: type, place of the first word, and place after the last.
+        A list of triples: type, index of the first word, and index after the last.
 
     Raises:
-        ValueError: if a string is no such tag.
+        ValueError: if a string is not a tag of these.
 
     Example:
     >>> entities(["O", "B-person", "I-person", "B-person", "I-location"])
     [('person', 1, 3), ('person', 3, 4), ('location', 4, 5)]
     """
     spans, kind = [], None
-    for place, tag in enumerate(tags):
+    for index, tag in enumerate(tags):
         part, _, name = tag.partition("-")
         if tag != "O" and not (part in ("B", "I") and name):
-            raise ValueError(f"a tag O, B-type or I-type is needed, got {tag!r}")
+            raise ValueError(f"`tags` must be O, B-type or I-type, got {tag!r}.")
         if tag == "O":
             kind = None
         elif part == "I" and name == kind:
-            spans[-1] = (kind, spans[-1][1], place + 1)
+            spans[-1] = (kind, spans[-1][1], index + 1)
         else:
             kind = name
-            spans.append((kind, place, place + 1))
+            spans.append((kind, index, index + 1))
     return spans

@@ -1,16 +1,16 @@
-"""Precision, recall and F1 of one kind of thing, and tables of them."""
+"""Precision, recall and F1 of a label, and tables of them."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelScore:
-    """How well one kind of thing was found: the words of a class, the entities of a type.
+    """Counts and scores of a label: a class, or a type of entities.
 
     Attributes:
-        true_positives: int, how many were found rightly.
-        predicted: int, how many were found.
-        support: int, how many there are.
+        true_positives: int, the number of correct predictions.
+        predicted: int, the number of predictions.
+        support: int, the number of occurrences.
 
     Example:
     >>> score = LabelScore(true_positives=1, predicted=2, support=4)
@@ -24,45 +24,45 @@ class LabelScore:
 
     @property
     def precision(self):
-        """The share of right ones among the predicted; 0 where none was predicted."""
+        """The fraction of predictions that are correct; 0 without predictions."""
         return self.true_positives / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self):
-        """The share that was found of those there are; 0 where there is none."""
+        """The fraction of occurrences that are predicted; 0 without occurrences."""
         return self.true_positives / self.support if self.support else 0.0
 
     @property
     def f1(self):
-        """The harmonic mean of precision and recall; 0 where nothing was right."""
+        """The harmonic mean of precision and recall; 0 without correct predictions."""
         if not self.true_positives:
             return 0.0
         return 2 * self.true_positives / (self.predicted + self.support)
 
 
-def score_row(name, score):
-    """Gives the cells of a row of `score_table` for a name and a `LabelScore`."""
+def make_row(name, score):
+    """Return a row of `format_table` for a name and a `LabelScore`."""
     return name, score.precision, score.recall, score.f1, score.support
 
 
-def score_table(first, rows):
-    """Sets scores in plain text.
+def format_table(header, rows):
+    """Format scores as a plain-text table.
 
     Args:
-        first: string, the head of the first column.
-        rows: list of tuples: a name; precision, recall and F1, floats; the support, an int. `None`
-            leaves a place free.
+        header: string, the header of the first column.
+        rows: list of tuples: a name; precision, recall and F1, floats or `None` for an empty cell;
+            the support, an int.
 
     Returns:
         A string of lines.
 
     Example:
-    >>> print(score_table("tag", [("NOUN", 0.5, 0.25, 0.3333, 4)]))
+    >>> print(format_table("tag", [("NOUN", 0.5, 0.25, 0.3333, 4)]))
     tag   precision  recall      F1  support
     NOUN     0.5000  0.2500  0.3333        4
     """
-    width = max(len(name) for name in [first, *(row[0] for row in rows)])
-    lines = [f"{first:<{width}}  precision  recall      F1  support"]
+    width = max(len(name) for name in [header, *(row[0] for row in rows)])
+    lines = [f"{header:<{width}}  precision  recall      F1  support"]
     for name, *scores, support in rows:
         cells = ["" if score is None else f"{score:.4f}" for score in scores]
         cells = "  ".join(f"{cell:>{size}}" for cell, size in zip(cells, (9, 6, 6), strict=True))

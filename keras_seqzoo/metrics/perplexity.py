@@ -6,23 +6,23 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Perplexity(keras.metrics.Metric):
-    """The exponent of the mean negative log probability of the predicted tokens.
+    """Exponential of the mean negative log probability of tokens.
 
         exp(-Σ_t m_t log P(y_t) / Σ_t m_t)
 
-    over the tokens t of all batches so far. Every token with a weight m above 0 is an event: the
-    end of a sentence is one, padding is none. It is no mean of the perplexities of batches.
+    over the tokens t of all batches so far, not a mean over batches. Tokens with a weight m above 0
+    count: the end of a sentence does, padding does not.
 
     Args:
-        from_logits: bool, whether predictions are logits and not probabilities.
+        from_logits: bool, whether predictions are logits rather than probabilities.
         name: string.
-        **kwargs: those of `keras.metrics.Metric`.
+        **kwargs: arguments of `keras.metrics.Metric`.
 
     Call arguments:
         y_true: token ids `(...)`.
         y_pred: float tensor `(..., V)`.
         sample_weight: float or bool tensor `(...)`, or `None` for the mask that Keras attached to
-            the predictions, and 1 everywhere without one.
+            the predictions, or 1 without one.
 
     Example:
     >>> metric = Perplexity(from_logits=False)
@@ -51,14 +51,14 @@ class Perplexity(keras.metrics.Metric):
             weights = tf.ones_like(losses)
         else:
             weights = tf.cast(sample_weight, tf.float32) + tf.zeros_like(losses)
-        # Not 0 times what padding has, which may be infinite.
+        # Losses at padding may be infinite.
         self.total.assign_add(tf.reduce_sum(tf.where(weights > 0, weights * losses, 0.0)))
         self.events.assign_add(tf.reduce_sum(weights))
 
     def result(self):
-        """Give the perplexity of all tokens so far; 1 without any."""
+        """Return the perplexity of all tokens so far; 1 without any."""
         return tf.exp(tf.math.divide_no_nan(tf.convert_to_tensor(self.total), self.events))
 
     def get_config(self):
-        """Give the constructor arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "from_logits": self.from_logits}

@@ -1,24 +1,24 @@
-"""BLEU of one sequence, as textbooks have it."""
+"""BLEU of one sequence, as in textbooks."""
 
 import collections
 import math
 
 
 def sentence_bleu(prediction, label, k=4):
-    """Scores a predicted sequence against its label, with more weight on longer n-grams.
+    """Compute the BLEU of a predicted sequence, with more weight on longer n-grams.
 
         exp(min(0, 1 - len_label / len_pred)) · Π_{n=1}^{k} p_n^(1/2^n)
 
-    where p_n is the share of the prediction's n-grams that are in the label, each matched as often
-    as it is there at most (Zhang et al., Dive into Deep Learning, on translation). It is not the
-    corpus BLEU of Papineni et al. 2002, which `score_translations` computes: the weights differ,
-    and there the counts of all sentences are summed.
+    p_n is the fraction of the prediction's n-grams that are in the label, with clipped counts
+    (Zhang et al., Dive into Deep Learning, on translation). It is not the corpus BLEU of Papineni
+    et al. 2002, which `score_translations` computes: that has other weights and sums the counts of
+    all sentences.
 
     Args:
         prediction: list of tokens of any type.
         label: list of tokens, at least one.
-        k: int, at least 1, the longest n-grams to match; n goes no further than the prediction is
-            long.
+        k: int, at least 1, the length of the longest n-grams; at most the length of the prediction
+            is used.
 
     Returns:
         A float from 0 to 1.
@@ -43,15 +43,15 @@ def sentence_bleu(prediction, label, k=4):
 
 
 def ngram_precisions(prediction, label, k=4):
-    """Computes the share of a prediction's n-grams that its label has, for n from 1.
+    """Compute the fractions p_n of the prediction's n-grams that are in the label.
 
     Args:
         prediction: list of tokens.
         label: list of tokens.
-        k: int, the longest n-grams.
+        k: int, the length of the longest n-grams.
 
     Returns:
-        A list of floats, p_1 to p_k, or to as many as the prediction has tokens.
+        A list of floats, p_1 to p_k, or shorter for a prediction of less than k tokens.
 
     Example:
     >>> [round(p, 2) for p in ngram_precisions("ABBCD", "ABCDEF")]

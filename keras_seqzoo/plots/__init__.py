@@ -1,4 +1,4 @@
-"""Figures. They need matplotlib and scikit-learn, the extra `plot`."""
+"""Figures. They require matplotlib and scikit-learn, the extra `plot`."""
 
 from keras_seqzoo.plots.alignment import plot_alignment
 from keras_seqzoo.plots.confusion import plot_confusion

@@ -2,26 +2,27 @@
 
 import numpy as np
 
-from keras_seqzoo.plots.figures import check_figure_path, figure_class, save_figure
+from keras_seqzoo.plots.figures import check_figure_path, draw_heat_map, save_figure
 
 INCHES = 0.45  # of a cell
 
 
 def plot_confusion(matrix, labels, path):
-    """Draws which labels were taken for which.
+    """Plot a confusion matrix as a heat map.
 
-    Rows are what is expected, columns what was found. A cell has its count, where it is not 0, and
-    is the darker the greater its share of the row.
+    Rows are expected labels, columns predicted ones. Cells show their counts, unless 0, and their
+    fraction of the row as darkness.
 
     Args:
         matrix: int array `(labels, labels)`, see `confusion_matrix`.
         labels: list of the labels, in the order of the matrix.
-        path: string or path of the file; its ending says the format, `.png`, `.pdf` or `.svg`.
+        path: string or path of the file; its ending is the format, such as `.png`, `.pdf` or
+            `.svg`.
 
     Raises:
-        ValueError: if the matrix has not a row and a column of counts for each label, or the
+        ValueError: if the matrix does not have a row and a column of counts for each label, or the
             format is unknown.
-        OSError: if the file cannot be written. An old one is then left as it is.
+        OSError: if the file cannot be written. An existing file then stays unchanged.
         ImportError: if matplotlib is not installed.
 
     Example:
@@ -33,30 +34,21 @@ def plot_confusion(matrix, labels, path):
     matrix, size = np.asarray(matrix), len(labels)
     if not size or matrix.shape != (size, size):
         raise ValueError(
-            f"`matrix` must have a row and a column for each of the {size} `labels`, and one at "
-            f"least, got the shape {matrix.shape}."
+            f"`matrix` must have a row and a column for each of the {size} `labels`, at least one, "
+            f"got the shape {matrix.shape}."
         )
     if not np.issubdtype(matrix.dtype, np.integer) or matrix.min() < 0:
-        raise ValueError(f"`matrix` must have counts, ints from 0, got {matrix.tolist()}.")
+        raise ValueError(f"`matrix` must be counts, ints from 0, got {matrix.tolist()}.")
     save_figure(_draw(matrix, [str(label) for label in labels]), path)
 
 
 def _draw(matrix, labels):
-    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    fractions = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     inches = 1.5 + INCHES * max(len(labels), 4)
-    figure = figure_class()(figsize=(inches, inches), layout="constrained")
-    axes = figure.add_subplot()
-    axes.imshow(shares, cmap="Greys", vmin=0.0, vmax=1.0)
+    figure, axes = draw_heat_map(fractions, labels, labels, "expected", "found", (inches, inches))
+    axes.set_aspect("equal")
     for row, column in np.argwhere(matrix):
-        color = "white" if shares[row, column] > 0.5 else "black"
+        color = "white" if fractions[row, column] > 0.5 else "black"
         count = str(matrix[row, column])
         axes.text(column, row, count, ha="center", va="center", color=color, fontsize=7)
-    # Labels are no formulas, whatever dollar signs are in them.
-    axes.set_xticks(range(len(labels)), labels, rotation=90, parse_math=False)
-    axes.set_yticks(range(len(labels)), labels, parse_math=False)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    axes.set_xlabel("found")
-    axes.xaxis.set_label_position("top")
-    axes.set_ylabel("expected")
     return figure

@@ -1,4 +1,4 @@
-"""Making figures with matplotlib, and writing them to files."""
+"""Figures with matplotlib: heat maps, and files."""
 
 import warnings
 from pathlib import Path
@@ -7,7 +7,7 @@ from keras_seqzoo.data.output_files import check_output_path, replacing
 
 
 def check_figure_path(path):
-    """Makes sure that a figure can be written to a path, before the work of making it.
+    """Check that a figure can be written to a path, before it is computed.
 
     Args:
         path: string or path.
@@ -16,33 +16,59 @@ def check_figure_path(path):
         The path, a `pathlib.Path`.
 
     Raises:
-        ValueError: if the ending is no format of matplotlib's.
-        OSError: if no file can be put there.
+        ValueError: if the ending is not a format of matplotlib.
+        OSError: if the file cannot be written.
         ImportError: if matplotlib is not installed.
     """
     path = Path(path)
     formats = figure_class()().canvas.get_supported_filetypes()
     if path.suffix.lower().lstrip(".") not in formats:
         raise ValueError(
-            f"a figure's file name must end in one of .{', .'.join(sorted(formats))}, got {path}"
+            f"`path` of a figure must end in one of .{', .'.join(sorted(formats))}, got {path}"
         )
     return check_output_path(path)
 
 
 def figure_class():
-    """Gives matplotlib's `Figure`; raises `ImportError` where there is no matplotlib."""
-    # Not pyplot, which needs to know of a screen or that there is none.
+    """Return matplotlib's `Figure`; raise `ImportError` if matplotlib is not installed."""
+    # Not pyplot, which depends on a display.
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(
-            "figures need matplotlib, which is not installed: pip install 'keras-seqzoo[plot]'"
-        ) from error
+        raise ImportError("figures require matplotlib: pip install 'keras-seqzoo[plot]'") from error
     return Figure
 
 
+def draw_heat_map(values, rows, columns, row_title, column_title, size):
+    """Draw a heat map, dark where values are high.
+
+    Args:
+        values: float array `(rows, columns)`, from 0 to 1.
+        rows: list of strings, the labels of the rows.
+        columns: list of strings, the labels of the columns.
+        row_title: string, the title of the rows.
+        column_title: string, the title of the columns.
+        size: tuple of floats, width and height in inches.
+
+    Returns:
+        A tuple `(figure, axes)`.
+    """
+    figure = figure_class()(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    axes.imshow(values, cmap="Greys", vmin=0.0, vmax=1.0, aspect="auto")
+    # Dollar signs in labels are not formulas.
+    axes.set_xticks(range(len(columns)), columns, rotation=90, parse_math=False)
+    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.set_xlabel(column_title)
+    axes.xaxis.set_label_position("top")
+    axes.set_ylabel(row_title)
+    return figure, axes
+
+
 def save_figure(figure, path):
-    """Writes a figure in the format of the path's ending; an old file stays if that fails."""
+    """Write a figure in the format of the path's ending; see `replacing`."""
     with replacing(path) as draft, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(draft, dpi=150)

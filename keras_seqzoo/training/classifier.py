@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_labelled
 from keras_seqzoo.data import labelled_batches
-from keras_seqzoo.data.token_pairs import RaggedIds
+from keras_seqzoo.data.ragged_ids import RaggedIds
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
     ConvolutionalTextClassifier,

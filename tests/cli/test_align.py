@@ -43,7 +43,7 @@ def test_a_cut_source_is_told(seqzoo, tmp_path):
     "source, target, preset, message",
     [
         ("a\n", "b\n", "gru_plain", "align needs a model with attention, gru_plain has none"),
-        ("a dog\n", "a\nb\n", DEFAULT_PRESET, "has 1 and"),
+        ("a dog\n", "a\nb\n", DEFAULT_PRESET, "got 1 in"),
         ("", "", DEFAULT_PRESET, "need at least one line"),
     ],
 )

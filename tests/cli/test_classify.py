@@ -133,7 +133,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         ),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "old.png"),
-            "a new file is needed, but this one exists: old.png",
+            "`path` must be a new file, got the existing file old.png",
         ),
         (("export", "--preset", "classifier", "--out", "x", "--beam", 2), "--beam goes with"),
         (("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "x.doc"),

@@ -36,7 +36,7 @@ def test_file_to_file(seqzoo, tmp_path):
     assert sorted(words) == ["cat", "dog", "sat", "the"]
     old = out.read_bytes()
     refused = seqzoo("train", "ngram", *options, "--vocabulary-size", 2)
-    assert refused.status == 2 and f"this one exists: {out}" in refused.errors
+    assert refused.status == 2 and f"got the existing file {out}" in refused.errors
     assert out.read_bytes() == old
     out.unlink()
     assert seqzoo("train", "ngram", *options, "--vocabulary-size", 2).status == 0

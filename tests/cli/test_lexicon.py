@@ -29,8 +29,8 @@ def test_the_file_is_the_models(seqzoo, model, files, tmp_path):
     "options, message",
     [
         (["--preset", "gru_plain"], "lexicon needs a model with attention, gru_plain has none"),
-        (["--out", "{folder}"], "this is a folder"),
-        (["--out", "{folder}/old.tsv"], "this one exists: {folder}/old.tsv"),
+        (["--out", "{folder}"], "got the folder"),
+        (["--out", "{folder}/old.tsv"], "got the existing file {folder}/old.tsv"),
         (["--out", "{folder}/no/x.tsv"], "no such folder"),
         (["--minimum-count", "0"], "'--minimum-count'"),
         (["--minimum-count", "999"], "were linked 999 times"),

@@ -19,7 +19,7 @@ def test_scores_are_the_models(seqzoo, model, tmp_path):
 @pytest.mark.parametrize(
     "source, target, message",
     [
-        ("a dog\n", "a\nb\n", "has 1 and"),
+        ("a dog\n", "a\nb\n", "got 1 in"),
         ("", "", "need at least one line"),
         ("a dog\n\n", "a\nb\n", "line 2 is blank"),
     ],

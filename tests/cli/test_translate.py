@@ -131,7 +131,7 @@ def test_attention_plot(seqzoo, tmp_path):
     path = tmp_path / "attention.png"
     path.write_bytes(b"an old one")
     refused = seqzoo("translate", "--attention-plot", path, "a dog")
-    assert refused.status == 2 and f"this one exists: {path}" in refused.errors
+    assert refused.status == 2 and f"got the existing file {path}" in refused.errors
     assert path.read_bytes() == b"an old one"
     path.unlink()
     result = seqzoo("translate", "--attention-plot", path, "", "a red $dog$ 犬")
@@ -167,7 +167,7 @@ BAD = {
     "plot without a format": (["--attention-plot", "{folder}/x", "x"], "must end in"),
     "plot of a strange format": (["--attention-plot", "{folder}/x.txt", "x"], "must end in"),
     "plot in no folder": (["--attention-plot", "{folder}/no/x.png", "x"], "no such folder"),
-    "plot on a folder": (["--attention-plot", "{folder}.png", "x"], "this is a folder"),
+    "plot on a folder": (["--attention-plot", "{folder}.png", "x"], "got the folder"),
     "plot of two": (["--attention-plot", "{folder}/x.png", "x", "y"], "one sentence, got 2"),
     "plot of none": (["--attention-plot", "{folder}/x.png", ""], "one sentence, got 0"),
     "plot without attention": (

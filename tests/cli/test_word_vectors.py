@@ -26,7 +26,7 @@ OPTIONS = (
 def test_there_and_back(seqzoo, tmp_path):
     out, text = tmp_path / "vectors", tmp_path / "text.gz"
     text.write_bytes(gzip.compress(TEXT.encode()))
-    flags = ("--normalization", "lowercase", "--split-punctuation", "--phrase-passes", 1)
+    flags = ("--normalization", "lowercase", "--split-punctuation", "--collocation-passes", 1)
     result = seqzoo("train", "vectors", *OPTIONS, *flags, "--train", text, "--out", out)
     assert result.status == 0, result.errors
     first, *epochs = result.errors.splitlines()
@@ -60,7 +60,10 @@ def test_other_kinds(seqzoo, tmp_path):
     [
         (("train", "vectors"), "'--out'"),
         (("train", "vectors", "--out", "none/file"), "no such folder: none"),
-        (("train", "vectors", "--out", "good"), "a new file is needed, but this one exists: good"),
+        (
+            ("train", "vectors", "--out", "good"),
+            "`path` must be a new file, got the existing file good",
+        ),
         (("train", "vectors", "--out", "new", "--train", "none"), "no such file: none"),
         (("train", "vectors", "--out", "new"), "the input must have a word."),
         (("train", "vectors", "--out", "new", "--normalization", "x"), "'--normalization'"),
@@ -98,8 +101,8 @@ def test_a_preset(seqzoo, tmp_path):
     result = seqzoo("similar", "--preset", out, "--number", 1, "king")
     assert result.status == 0 and result.output.startswith("king\t")
     again = seqzoo("train", "vectors", *OPTIONS, *flags, "--out", out, stdin=TEXT.encode())
-    assert again.status == 2 and "this one has files" in again.errors
-    for option in (("--phrase-passes", 1), ("--format", "glove", "--description", "x")):
+    assert again.status == 2 and "got one with files" in again.errors
+    for option in (("--collocation-passes", 1), ("--format", "glove", "--description", "x")):
         refused = seqzoo("train", "vectors", *flags, *option, "--out", tmp_path / "other")
         assert refused.status == 2 and "--format preset" in refused.errors
     assert not (tmp_path / "other").exists()

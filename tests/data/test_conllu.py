@@ -61,7 +61,9 @@ def test_a_column_that_does_not_fit(two):
     first, second = read_conllu(two)
     with pytest.raises(ValueError, match="`values` must be 3, one for each word, got 2"):
         first.with_column("upos", ["A", "B"])
-    with pytest.raises(ValueError, match="line 5 of the sentence: a head from 0 to 3.*got '4'"):
+    with pytest.raises(
+        ValueError, match="line 5 of the sentence: must have a head from 0 to 3.*got '4'"
+    ):
         first.with_column("heads", [2, 4, 0])
     with pytest.raises(ValueError, match="none empty"):
         first.with_column("upos", ["A", "", "C"])
@@ -72,7 +74,7 @@ def test_a_column_that_does_not_fit(two):
             first.with_column(name, ["1", "2", "3"])
     with pytest.raises(ValueError, match="one of ids.*got 'pos'"):
         first.column("pos")
-    with pytest.raises(ValueError, match="word 1, '10 000', has no head"):
+    with pytest.raises(ValueError, match="`heads` must have .*, got none for word 1, '10 000'"):
         _ = second.heads
 
 
@@ -104,14 +106,14 @@ def test_other_forms_become_the_one(tmp_path, content):
 @pytest.mark.parametrize(
     "lines, line, problem",
     [
-        ([], 1, "the file has none"),
-        (["", ""], 1, "the file has none"),
+        ([], 1, "got none in the file"),
+        (["", ""], 1, "got none in the file"),
         ([row("1"), "", "1\ta\tX"], 3, "ten columns.*got 3"),
         (["1 a _ X _ _ 0 dep _ _"], 1, "ten columns.*got 1"),
         ([row("1") + "\t_"], 1, "ten columns.*got 11"),
         ([row("1").replace("X", "")], 1, "none empty"),
         ([row("1"), "# late"], 2, "ten columns"),
-        (["# text = a"], 1, "needs words"),
+        (["# text = a"], 1, "sentence with words, got none"),
         (["# a", row("2")], 2, "word 1.*got '2'"),
         ([row("1"), row("1")], 2, "word 2.*got '1'"),
         ([row("1"), row("3")], 2, "word 2.*got '3'"),
@@ -137,9 +139,9 @@ def test_errors_name_file_and_line(tmp_path, lines, line, problem):
 
 
 def test_only_sentences_can_be_made():
-    with pytest.raises(ValueError, match="a comment is needed.*got 'text'"):
+    with pytest.raises(ValueError, match="must be a comment.*got 'text'"):
         ConlluSentence(["text"], [row("1").split("\t")])
-    with pytest.raises(ValueError, match="needs words"):
+    with pytest.raises(ValueError, match="sentence with words, got none"):
         ConlluSentence([], [])
 
 

@@ -79,13 +79,13 @@ def test_what_file_managers_leave_does_not_fill_a_folder(tmp_path):
     with new_folder(folder) as draft:
         (draft / "file").write_text("new")
     assert {path.name for path in folder.iterdir()} == {*LITTER, "file"}
-    with pytest.raises(FileExistsError, match="this one has files"), new_folder(folder):
+    with pytest.raises(FileExistsError, match="got one with files"), new_folder(folder):
         pass
 
 
 def test_what_comes_to_a_new_folder_meanwhile_stays(tmp_path):
     folder = tmp_path / "new"
-    with pytest.raises(FileExistsError, match="this one has files: "), new_folder(folder) as draft:
+    with pytest.raises(FileExistsError, match="got one with files: "), new_folder(folder) as draft:
         (draft / "other").write_text("mine")
         folder.mkdir()
         for name in ("other", LITTER[0]):

@@ -16,7 +16,7 @@ from keras_seqzoo.data import read_columns, read_labelled_texts
 def test_a_header_is_refused(tmp_path, header):
     path = tmp_path / "a.tsv"
     path.write_text(f"{header}\ngood\tA film.\nbad\tA waste.\n")
-    with pytest.raises(ValueError, match=r"a\.tsv, line 1: a header is not read.* Delete it"):
+    with pytest.raises(ValueError, match=r"a\.tsv, line 1: must not be a header.* Delete it"):
         read_labelled_texts(path)
 
 
@@ -33,7 +33,7 @@ TEXTS = "good\tA film.\nbad\tA waste.\n" * 2
 @pytest.mark.parametrize("header", ["polarity\tutterance", '"polarity"\t"what_was_said"'])
 def test_a_header_of_other_names_is_refused(tmp_path, header):
     (tmp_path / "a.tsv").write_text(f"{header}\n{TEXTS}")
-    with pytest.raises(ValueError, match=r"a\.tsv, line 1: a header is not read.* Delete it"):
+    with pytest.raises(ValueError, match=r"a\.tsv, line 1: must not be a header.* Delete it"):
         read_labelled_texts(tmp_path / "a.tsv")
 
 
@@ -69,14 +69,14 @@ def test_a_rare_tag_of_a_first_word_is_none(tmp_path, recwarn):
 
 def test_a_third_column_is_refused(tmp_path):
     (tmp_path / "a.tsv").write_text("good\tA film.\nbad\tA waste.\t0.7\n")
-    with pytest.raises(ValueError, match=r"a\.tsv, line 2: a label, .*needed.*\(3 columns\)"):
+    with pytest.raises(ValueError, match=r"a\.tsv, line 2: must be a label, .*\(3 columns\)"):
         read_labelled_texts(tmp_path / "a.tsv")
 
 
 def test_a_header_of_tagged_words_is_refused(tmp_path):
     path = tmp_path / "a.conll"
     path.write_text("word tag\nIn O\nParis B-location\n")
-    with pytest.raises(ValueError, match=r"a\.conll, line 1: a header is not read"):
+    with pytest.raises(ValueError, match=r"a\.conll, line 1: must not be a header"):
         read_columns(path)
     path.write_text("word tag\nIn O\n\nthe tag\n")
     assert read_columns(path)[1] == [["tag", "O"], ["tag"]]

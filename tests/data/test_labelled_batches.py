@@ -44,5 +44,8 @@ def test_many_labels_and_errors():
     labels = np.eye(23, dtype="float32")
     batches = labelled_batches(IDS, labels, 5, [12], 0)
     assert {tuple(own.shape) for _, own, _ in batches} == {(5, 23)}
-    with pytest.raises(ValueError, match="`labels` and `weights` must be as many as texts, 23"):
+    with pytest.raises(
+        ValueError,
+        match="`ids`, `labels` and `weights` must have the same, positive length, got 23",
+    ):
         labelled_batches(IDS, labels[:3], 5, [12], 0)

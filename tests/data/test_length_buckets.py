@@ -138,7 +138,7 @@ def test_drop_remainder_leaves_one_shape_per_boundary():
     shapes = [labels.shape for _, labels, _ in as_numpy(dataset)]
     assert dataset.cardinality() == len(shapes)
     assert {rows for rows, _ in shapes} == {8}
-    with pytest.raises(ValueError, match=r"drop_remainder .*batch_size \(100\)"):
+    with pytest.raises(ValueError, match=r"`batch_size` must .*`drop_remainder`, got 100"):
         bucketed_batches(PAIRS, 100, drop_remainder=True)
 
 
@@ -158,11 +158,11 @@ def test_longer_pairs_are_left_out_with_a_warning():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "`batch_size` must be a positive integer, got 0"),
+        ({"batch_size": 0}, "`batch_size` must be an int of at least 1, got 0"),
         ({"boundaries": ()}, "`boundaries` must be increasing"),
         ({"boundaries": (8, 4)}, "`boundaries` must be increasing"),
-        ({"seed": -1}, "seed must be non-negative integers, got -1"),
-        ({"seed": None}, "seed must be non-negative integers, got None"),
+        ({"seed": -1}, "`seed` must be non-negative ints, got -1"),
+        ({"seed": None}, "`seed` must be non-negative ints, got None"),
     ],
 )
 def test_bad_options_are_named(options, message):

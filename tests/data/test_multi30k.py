@@ -57,7 +57,7 @@ def test_damaged_cache_is_fetched_again(home, tmp_path, capsys):
 
 def test_wrong_content_is_refused_and_leaves_nothing(home, tmp_path):
     (home / "val.en.gz").write_bytes(gzip.compress(b"something else\n"))
-    with pytest.raises(ValueError, match="SHA-256 .*give the folder as directory"):
+    with pytest.raises(ValueError, match="SHA-256 .*pass it as `directory`"):
         load_multi30k("val")
     assert list((tmp_path / "cache/keras_seqzoo/multi30k").iterdir()) == []
 
@@ -70,11 +70,13 @@ def test_no_network_tells_how_to_give_a_folder(home, monkeypatch):
 
 
 def test_bad_arguments_are_named(tmp_path):
-    with pytest.raises(ValueError, match="split must be one of train, .*got 'test'"):
+    with pytest.raises(ValueError, match="`split` must be one of train, .*got 'test'"):
         load_multi30k("test")
-    with pytest.raises(ValueError, match="target must be one of .*got 'es'"):
+    with pytest.raises(ValueError, match="`target` must be one of .*got 'es'"):
         load_multi30k("val", target="es")
-    with pytest.raises(FileNotFoundError, match=f"directory {re.escape(str(tmp_path))} holds"):
+    with pytest.raises(
+        FileNotFoundError, match=f"`directory` must .* got {re.escape(str(tmp_path))}"
+    ):
         load_multi30k("val", directory=tmp_path)
 
 

@@ -29,9 +29,9 @@ def test_a_link_stays_one(tmp_path):
 
 def test_where_no_file_can_be(tmp_path):
     assert check_output_path(str(tmp_path / "x")) == tmp_path / "x"
-    with pytest.raises(OSError, match="this is a folder"):
+    with pytest.raises(OSError, match="got the folder"):
         check_output_path(tmp_path)
     with pytest.raises(OSError, match="no such folder: .*no"):
         check_output_path(tmp_path / "no" / "x")
-    with pytest.raises(OSError, match="this is a device"):
+    with pytest.raises(OSError, match="got the device"):
         check_output_path(os.devnull)

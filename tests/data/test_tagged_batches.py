@@ -46,5 +46,5 @@ def test_long_sentences_are_cut():
 
 def test_errors():
     other = RaggedIds.from_lengths(np.arange(3), [3])
-    with pytest.raises(ValueError, match="each as many tags as words"):
+    with pytest.raises(ValueError, match="a tag for each word"):
         tagged_batches(TaggedSentences(WORDS, None, other), 2, [4], 4, seed=1)

@@ -37,7 +37,7 @@ def test_bad_byte_is_located(tmp_path):
 def test_unreadable_files_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file: .*nothing.txt"):
         read_lines(tmp_path / "nothing.txt")
-    with pytest.raises(IsADirectoryError, match=f"folder: {tmp_path}"):
+    with pytest.raises(IsADirectoryError, match=f"got the folder {tmp_path}"):
         read_lines(tmp_path)
     not_gzip, cut = tmp_path / "text.gz", tmp_path / "cut.gz"
     not_gzip.write_bytes(b"plain text")
@@ -53,5 +53,5 @@ def test_parallel_files_must_have_equally_many_lines(tmp_path):
     target.write_text("c\nd\n")
     assert read_parallel(source, target) == (["a", "b"], ["c", "d"])
     target.write_text("c\n")
-    with pytest.raises(ValueError, match=r"t\.en has 2 and .*t\.fr has 1"):
+    with pytest.raises(ValueError, match=r"got 2 in .*t\.en and 1 in .*t\.fr"):
         read_parallel(source, target)

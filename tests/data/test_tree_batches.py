@@ -70,25 +70,25 @@ def test_batches_come_from_tf_data():
 def test_wrong_trees_are_named():
     pair, triple = dependency_tree([0, 1, 1]), dependency_tree([2, 4, 2, 0, 2])
     assert tree_batch([pair], max_children=2)["inner"].tolist() == [0, 1]
-    message = "at most 2 children a node, but node 1 of tree 1 has 3"
+    message = r"`trees\[1\]` must have at most 2 children per node, got 3 of node 1"
     with pytest.raises(ValueError, match=message):
         tree_batch([pair, triple], max_children=2)
-    with pytest.raises(TypeError, match="trees must hold Trees, got list at 1"):
+    with pytest.raises(TypeError, match=r"`trees\[1\]` must be a Tree, got list"):
         tree_batch([pair, [2, 0]])
 
 
 @pytest.mark.parametrize(
     ("parents", "message"),
     [
-        ([1, 0, -1], "nodes of tree 1 form a cycle: 0 -> 1 -> 0"),
-        ([1, 2, 0], "nodes of tree 1 form a cycle: 0 -> 1 -> 2 -> 0"),
-        ([-1, 0, 3], "parents from -1 to their last node, but one in tree 1 is 3"),
-        ([-1, -2, 0], "parents from -1 to their last node, but one in tree 1 is -2"),
-        ([-1, -1, 0], "trees must have one root, but tree 1 has 2"),
-        ([-1, 0], "as many parents as positions, but tree 1 has 2 and 3"),
+        ([1, 0, -1], "must be a tree, got a cycle of nodes: 0 -> 1 -> 0"),
+        ([1, 2, 0], "must be a tree, got a cycle of nodes: 0 -> 1 -> 2 -> 0"),
+        ([-1, 0, 3], "parents from -1 to the last node, got 3"),
+        ([-1, -2, 0], "parents from -1 to the last node, got -2"),
+        ([-1, -1, 0], "must have one root, got 2"),
+        ([-1, 0], "must have a position for each parent, got 3 and 2"),
     ],
 )
 def test_parents_that_make_no_tree(parents, message):
     odd = Tree(np.array(parents), np.arange(3), [], [])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=rf"`trees\[1\]` .*{message}"):
         tree_batch([dependency_tree([0, 1]), odd, dependency_tree([0, 1, 1, 1])])

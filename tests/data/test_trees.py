@@ -57,12 +57,15 @@ def test_blank_and_deep_texts():
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("(3 (2 The) (2 film)", r"texts\[1\] .* 1 are open"),
-        ("(3 (2 The)) (2 film)", r"texts\[1\], character 12: .* whole tree, got '\(2 film\)'"),
-        ("(3 The))", r"texts\[1\], character 7: a bracket closes, but none is open"),
-        ("film", r"texts\[1\], character 0: .*'film'"),
-        ("(S (NP) (VP works))", r"texts\[1\], character 6: .* needs a word or brackets"),
-        ("()", r"texts\[1\], character 1: .* needs a word or brackets"),
+        ("(3 (2 The) (2 film)", r"`texts\[1\]` must have .* got 1 open"),
+        ("(3 (2 The)) (2 film)", r"texts\[1\]`, character 12: must be inside .*, got '\(2 film\)'"),
+        ("(3 The))", r"texts\[1\]`, character 7: must have an opening bracket"),
+        ("film", r"texts\[1\]`, character 0: .*'film'"),
+        (
+            "(S (NP) (VP works))",
+            r"texts\[1\]`, character 6: must be a word or a bracket, got a closing",
+        ),
+        ("()", r"texts\[1\]`, character 1: must be a word or a bracket, got a closing"),
     ],
 )
 def test_wrong_brackets_are_named(text, message):
@@ -71,9 +74,9 @@ def test_wrong_brackets_are_named(text, message):
 
 
 def test_texts_must_be_a_list_of_strings():
-    with pytest.raises(TypeError, match="texts must be a list of strings, got the str"):
+    with pytest.raises(TypeError, match="`texts` must be a list of strings, got"):
         read_bracketed_trees("(2 Yes)")
-    with pytest.raises(TypeError, match=r"texts\[0\] must be a string, got bytes"):
+    with pytest.raises(TypeError, match=r"`texts\[0\]` must be a string, got bytes"):
         read_bracketed_trees([b"(2 Yes)"])
 
 
@@ -90,25 +93,25 @@ def test_dependency_tree():
 @pytest.mark.parametrize(
     "heads, message",
     [
-        ([0, 3, 4, 2], "form a cycle: 2 -> 3 -> 4 -> 2"),
-        ([0, 3, 2, 2, 1], "form a cycle: 2 -> 3 -> 2"),
-        ([1], "form a cycle: 1 -> 1"),
-        ([2, 1], "form a cycle: 1 -> 2 -> 1"),
-        ([0, 0, 3], "form a cycle: 3 -> 3"),
-        ([0, 1, 0], r"one root, a single 0, but have words \[1, 3\]"),
-        ([0, 4, 1], "from 0 to the number of words, 3, but that of word 2 is 4"),
-        ([-1, 0], "from 0 to the number of words, 2, but that of word 1 is -1"),
+        ([0, 3, 4, 2], "got a cycle of words: 2 -> 3 -> 4 -> 2"),
+        ([0, 3, 2, 2, 1], "got a cycle of words: 2 -> 3 -> 2"),
+        ([1], "got a cycle of words: 1 -> 1"),
+        ([2, 1], "got a cycle of words: 1 -> 2 -> 1"),
+        ([0, 0, 3], "got a cycle of words: 3 -> 3"),
+        ([0, 1, 0], r"one root, a single 0, got words \[1, 3\]"),
+        ([0, 4, 1], "from 0 to the number of words, 3, got 4 for word 2"),
+        ([-1, 0], "from 0 to the number of words, 2, got -1 for word 1"),
     ],
 )
 def test_wrong_heads_are_named(heads, message):
-    with pytest.raises(ValueError, match=f"heads must .*{message}"):
+    with pytest.raises(ValueError, match=f"`heads` must .*{message}"):
         dependency_tree(heads)
 
 
 def test_other_wrong_arguments_of_dependency_trees_are_named():
-    with pytest.raises(TypeError, match=r"heads must be a sequence of ints, got \['2', '0'\]"):
+    with pytest.raises(TypeError, match=r"`heads` must be a sequence of ints, got \['2', '0'\]"):
         dependency_tree(["2", "0"])
-    with pytest.raises(ValueError, match="words must be as many as heads, 2, got 1"):
+    with pytest.raises(ValueError, match="`words` must have the length of `heads`, 2, got 1"):
         dependency_tree([2, 0], words=["a"])
-    with pytest.raises(ValueError, match="labels must be as many as heads, 2, got 3"):
+    with pytest.raises(ValueError, match="`labels` must have the length of `heads`, 2, got 3"):
         dependency_tree([2, 0], labels="abc")

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 
-from keras_seqzoo.data.columns import read_columns
+from keras_seqzoo.data import read_columns
 from keras_seqzoo.metrics.entity_scores import entities, entity_scores
 from keras_seqzoo.metrics.label_score import LabelScore
 
@@ -92,9 +92,9 @@ def check(expected, found):
 @pytest.mark.parametrize(
     "expected, found, problem",
     [
-        ([], [], "one at least, got 0 and 0"),
-        ([["O"]], [], "equally many sentences.*got 1 and 0"),
-        ([["O"], ["O", "O"]], [["O"], ["O"]], "sentence 2: .*got 2 expected and 1 found"),
+        ([], [], "positive number of sentences, got 0 and 0"),
+        ([["O"]], [], "number of sentences, got 1 and 0"),
+        ([["O"], ["O", "O"]], [["O"], ["O"]], "sentence 2: .*got 2 and 1"),
         ([["O"], ["X-a"]], [["O"], ["O"]], "sentence 2: .*O, B-type or I-type.*got 'X-a'"),
         ([["O"]], [["B-"]], "sentence 1: .*got 'B-'"),
         ([["O"]], [["I"]], "sentence 1: .*got 'I'"),

@@ -1,9 +1,12 @@
+import json
 import sys
 
+import keras
 import pytest
 import sacrebleu
+import tensorflow as tf
 
-from keras_seqzoo.metrics import score_translations
+from keras_seqzoo.metrics import BLEU, ChrF, score_translations
 from keras_seqzoo.metrics.translation_scores import check_bleu_tokenizer
 
 HYPOTHESES = ["A red dog runs fast today.", "The cat sees a small red dog, here."]
@@ -52,9 +55,7 @@ def test_the_package_that_a_tokenizer_needs_is_named(tokenizer, module, package,
         if name.startswith("sacrebleu.tokenizers."):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)  # importing it raises ImportError
-    message = (
-        f"`bleu_tokenizer` '{tokenizer}' needs a package .* not installed: pip install '{package}'"
-    )
+    message = f"'{tokenizer}' requires a package .* not installed: pip install '{package}'"
     with pytest.raises(ImportError, match=message):
         check_bleu_tokenizer(tokenizer)
 
@@ -67,7 +68,7 @@ def test_a_file_that_cannot_be_fetched_is_named(monkeypatch):
 
     monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", "nowhere")
     monkeypatch.setattr(tokenizer_spm, "download_file", download_file)
-    with pytest.raises(OSError, match="'flores101' needs a file .* cannot fetch: no route"):
+    with pytest.raises(OSError, match="'flores101' requires a file .* cannot download: no route"):
         check_bleu_tokenizer("flores101")
 
 
@@ -79,3 +80,42 @@ def test_empty_translations_score_nothing():
 def test_lists_must_match(count):
     with pytest.raises(ValueError, match=f"got {count[0]} and {count[1]}"):
         score_translations(["a"] * count[0], ["a"] * count[1])
+
+
+# === Keras metrics ===
+CORPUS = ["a black dog runs home", "Two men sit on a wall", "nobody is here today"]
+OUTPUTS = ["a black dog runs away", "two men sit on the wall", "nobody is here"]
+every_metric = pytest.mark.parametrize("metric, name", [(BLEU, "bleu"), (ChrF, "chrf")])
+
+
+@every_metric
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_metrics_score_the_corpus(metric, name, lowercase):
+    subject = metric(lowercase=lowercase)
+    assert float(subject.result()) == 0.0
+    subject.update_state(CORPUS[:1], OUTPUTS[:1])
+    subject.update_state(tf.constant(CORPUS[1:]), tf.constant(OUTPUTS[1:]))
+    expected = getattr(score_translations(OUTPUTS, CORPUS, lowercase), name)
+    assert float(subject.result()) == pytest.approx(expected)
+    subject.reset_state()
+    assert float(subject(CORPUS, CORPUS)) == pytest.approx(100.0)
+
+
+@every_metric
+def test_metrics_are_serialized(metric, name):
+    stored = json.dumps(keras.saving.serialize_keras_object(metric(lowercase=True)))
+    twin = keras.saving.deserialize_keras_object(json.loads(stored))
+    assert type(twin) is metric and twin.lowercase and twin.name == name
+
+
+def test_wrong_updates():
+    metric = BLEU()
+    with pytest.raises(ValueError, match="same length, got 1 and 2"):
+        metric.update_state(["a"], ["b", "c"])
+    with pytest.raises(ValueError, match="`y_pred` must be a list of strings"):
+        metric.update_state(["a"], "b")
+    with pytest.raises(ValueError, match="`sample_weight`"):
+        metric.update_state(["a"], ["b"], sample_weight=[1.0])
+    with pytest.raises(ValueError, match="outside of `tf.function`"):
+        tf.function(metric.update_state, autograph=False)(tf.constant(["a"]), tf.constant(["b"]))
+    assert float(metric.result()) == 0.0

@@ -40,7 +40,7 @@ def test_what_is_drawn(tmp_path, monkeypatch):
     [
         (MATRIX, LABELS[:2], r"each of the 2 `labels`.*got the shape \(3, 3\)"),
         (MATRIX[:2], LABELS, r"got the shape \(2, 3\)"),
-        (np.zeros((0, 0), int), [], "one at least"),
+        (np.zeros((0, 0), int), [], "at least one"),
         (MATRIX / 2, LABELS, "ints from 0"),
         (-MATRIX, LABELS, "ints from 0"),
     ],

@@ -31,9 +31,9 @@ def test_neighbours_are_near(vectors, tmp_path):
 def test_bad_arguments(vectors, tmp_path, monkeypatch):
     with pytest.raises(KeyError, match="'c0'"):
         plot_neighbours(vectors, ["a0", "c0"], tmp_path / "figure.png")
-    with pytest.raises(ValueError, match="at least two"):
+    with pytest.raises(ValueError, match="must have at least two"):
         plot_neighbours(vectors, ["a0"], tmp_path / "figure.png")
-    with pytest.raises(ValueError, match="file name must end in"):
+    with pytest.raises(ValueError, match="`path` of a figure must end in"):
         plot_neighbours(vectors, ["a0", "b0"], tmp_path / "figure.xyz")
     monkeypatch.setitem(sys.modules, "sklearn.manifold", None)
     with pytest.raises(ImportError, match=r"scikit-learn.*keras-seqzoo\[plot\]"):

@@ -206,9 +206,9 @@ def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, mo
 
 BAD = {
     "missing file": ({"source": "{folder}/no"}, "no such file: {folder}/no"),
-    "folder as file": ({"valid_source": "{folder}"}, "a file is needed, but this is a folder"),
-    "unequal lengths": ({"source": "{short}"}, "{short} has 1 and"),
-    "unequal validation": ({"valid_target": "{short}"}, "{short} has 1"),
+    "folder as file": ({"valid_source": "{folder}"}, "`path` must be a file, got the folder"),
+    "unequal lengths": ({"source": "{short}"}, "got 1 in {short} and"),
+    "unequal validation": ({"valid_target": "{short}"}, "and 1 in {short}"),
     "not UTF-8": ({"target": "{latin}"}, "{latin}, line 1: not UTF-8"),
     "no text": ({"source": "{empty}", "target": "{empty}"}, "{empty} is empty"),
     "no validation text": (

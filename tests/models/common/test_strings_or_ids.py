@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.data import labelled_batches, stream_batches, tagged_batches, translation_batches
+from keras_seqzoo.data.ragged_ids import RaggedIds
 from keras_seqzoo.data.tagged_batches import TaggedSentences
-from keras_seqzoo.data.token_pairs import RaggedIds
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
     ConvolutionalTextClassifier,

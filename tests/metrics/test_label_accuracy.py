@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.metrics.label_metrics import SentenceAccuracy, TokenAccuracy
+from keras_seqzoo.metrics.label_accuracy import SentenceAccuracy, TokenAccuracy
 
 TRUTH = np.array([[1, 2, 0], [3, 0, 0], [1, 1, 1], [0, 0, 0]])
 FOUND = np.array([[1, 2, 3], [3, 0, 0], [1, 2, 1], [1, 1, 1]])
@@ -87,7 +87,7 @@ def test_in_fit_with_a_mask():
     [(TRUTH, FOUND[0]), (TRUTH, SCORES[None]), (TRUTH[..., None], SCORES), (TRUTH[:, :1], FOUND)],
 )
 def test_shapes_that_do_not_fit(truth, found):
-    with pytest.raises(ValueError, match="TokenAccuracy needs `y_true` .batch, time.*got the sh"):
+    with pytest.raises(ValueError, match=r"`y_true` must have the shape \(batch, time\).*got \("):
         TokenAccuracy().update_state(truth, found)
 
 

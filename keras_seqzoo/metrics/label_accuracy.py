@@ -1,11 +1,13 @@
-"""How many labels of sequences are right, as Keras metrics."""
+"""Accuracy of the labels of sequences: Keras metrics and a function on lists."""
+
+import operator
 
 import keras
 import tensorflow as tf
 
 
 class _LabelMetric(keras.metrics.Metric):
-    """A share of what has been counted over all batches so far."""
+    """A ratio of counts over all batches so far."""
 
     def __init__(self, name, **kwargs):
         super().__init__(name=name, **kwargs)
@@ -16,11 +18,11 @@ class _LabelMetric(keras.metrics.Metric):
         """Add the labels of a batch."""
         mask = getattr(y_pred, "_keras_mask", None)
         y_true, y_pred = tf.convert_to_tensor(y_true), tf.convert_to_tensor(y_pred)
-        fits = y_true.shape.is_compatible_with(y_pred.shape[:2])
-        if y_pred.shape.rank not in (2, 3) or not fits:
+        compatible = y_true.shape.is_compatible_with(y_pred.shape[:2])
+        if y_pred.shape.rank not in (2, 3) or not compatible:
             raise ValueError(
-                f"{type(self).__name__} needs `y_true` (batch, time) and `y_pred` (batch, time) or "
-                f"(batch, time, labels), got the shapes {y_true.shape} and {y_pred.shape}."
+                "`y_true` must have the shape (batch, time) and `y_pred` (batch, time) or "
+                f"(batch, time, labels), got {y_true.shape} and {y_pred.shape}."
             )
         if y_pred.shape.rank == 3:
             y_pred = tf.argmax(y_pred, -1)
@@ -35,29 +37,29 @@ class _LabelMetric(keras.metrics.Metric):
         self.counted.assign_add(tf.reduce_sum(counted))
 
     def result(self):
-        """Give the share over all batches so far; 0 where nothing was counted."""
+        """Return the ratio over all batches so far; 0 without valid labels."""
         return tf.math.divide_no_nan(tf.convert_to_tensor(self.right), self.counted)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TokenAccuracy(_LabelMetric):
-    """The share of places whose label is right.
+    """Fraction of steps with a correct label.
 
         Σ_t w_t [ŷ_t = y_t] / Σ_t w_t
 
-    over the places t of all batches so far, padding having the weight 0, as have places whose label
-    is negative. It is no mean of the accuracies of batches.
+    over the steps t of all batches so far, not a mean over batches. Padding and steps with a
+    negative label have weight 0.
 
     Args:
         name: string.
-        **kwargs: those of `keras.metrics.Metric`.
+        **kwargs: arguments of `keras.metrics.Metric`.
 
     Call arguments:
         y_true: label ids `(batch, time)`.
-        y_pred: float scores `(batch, time, labels)`, the highest being the label, or label ids
-            `(batch, time)`.
+        y_pred: float scores `(batch, time, labels)`, of which the highest is the label, or label
+            ids `(batch, time)`.
         sample_weight: float or bool tensor `(batch, time)`, or `(batch,)` for whole sentences, or
-            `None` for 1. It is multiplied with the mask that Keras attached to the predictions.
+            `None` for 1. It is multiplied by the mask that Keras attached to the predictions.
 
     Example:
     >>> metric = TokenAccuracy()
@@ -75,18 +77,18 @@ class TokenAccuracy(_LabelMetric):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class SentenceAccuracy(_LabelMetric):
-    """The share of sentences all of whose labels are right.
+    """Fraction of sentences with only correct labels.
 
-    Places of weight above 0 must be right; a sentence without any, all padding, is not counted.
+    All labels of weight above 0 must be correct; sentences without them are not counted.
 
     Args:
         name: string.
-        **kwargs: those of `keras.metrics.Metric`.
+        **kwargs: arguments of `keras.metrics.Metric`.
 
     Call arguments:
-        y_true: as those of `TokenAccuracy`.
-        y_pred: as those of `TokenAccuracy`.
-        sample_weight: as those of `TokenAccuracy`; how far a weight is above 0 does not matter.
+        y_true: as in `TokenAccuracy`.
+        y_pred: as in `TokenAccuracy`.
+        sample_weight: as in `TokenAccuracy`, but only whether a weight is above 0 matters.
 
     Example:
     >>> metric = SentenceAccuracy()
@@ -102,3 +104,36 @@ class SentenceAccuracy(_LabelMetric):
         valid = weights > 0
         counted = tf.cast(tf.reduce_any(valid, -1), tf.float32)  # (batch,)
         return counted * tf.cast(tf.reduce_all(hits | ~valid, -1), tf.float32), counted
+
+
+def tag_accuracy(expected, found):
+    """Compute the fraction of words with a correct tag.
+
+    Args:
+        expected: list of lists of tags.
+        found: list of lists of tags of the same lengths, the predicted tags.
+
+    Returns:
+        A float; 0 without words.
+
+    Raises:
+        ValueError: if the lengths differ.
+
+    Example:
+        >>> tag_accuracy([["DET", "NOUN"], ["VERB"]], [["DET", "VERB"], ["VERB"]])
+        0.6666666666666666
+    """
+    if len(expected) != len(found):
+        raise ValueError(
+            "`expected` and `found` must have the same number of sentences, "
+            f"got {len(expected)} and {len(found)}."
+        )
+    hits = []
+    for number, (truth, guess) in enumerate(zip(expected, found, strict=True), 1):
+        if len(truth) != len(guess):
+            raise ValueError(
+                "`expected` and `found` must have the same number of tags, "
+                f"got {len(truth)} and {len(guess)} in sentence {number}."
+            )
+        hits += map(operator.eq, truth, guess)
+    return sum(hits) / len(hits) if hits else 0.0

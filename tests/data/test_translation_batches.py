@@ -1,8 +1,10 @@
+import sys
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.data import RaggedIds, token_pairs, tokenize_pairs
+from keras_seqzoo.data import RaggedIds, tokenize_pairs
 
 
 def code_points(texts):
@@ -23,7 +25,7 @@ def ids_of(ragged):
 
 @pytest.mark.parametrize("chunk", [1, 2, 8192])
 def test_ids_of_functions_are_taken_as_they_are(monkeypatch, chunk):
-    monkeypatch.setattr(token_pairs, "CHUNK", chunk)
+    monkeypatch.setattr(sys.modules[tokenize_pairs.__module__], "CHUNK", chunk)
     pairs = tokenize_pairs(
         ["ab", "", "é"], ["<>", "<x>", "<🐕>"], lambda t: code_points(t).to_list(), code_points
     )
@@ -56,13 +58,13 @@ def test_padded_cuts_and_fills():
 
 
 def test_bad_input_is_named():
-    with pytest.raises(ValueError, match="source_texts and target_texts .* 1 and 2"):
+    with pytest.raises(ValueError, match="`source_texts` and `target_texts` .* 1 and 2"):
         tokenize_pairs(["a"], ["b", "c"], code_points, code_points)
-    with pytest.raises(TypeError, match="target_texts must hold strings, got NoneType at 1"):
+    with pytest.raises(TypeError, match=r"`target_texts\[1\]` must be a string, got NoneType"):
         tokenize_pairs(["a", "b"], ["<>", None], code_points, code_points)
-    with pytest.raises(ValueError, match=r"encode_target must give \[BOS\].* number 1 .*\[99\]"):
+    with pytest.raises(ValueError, match=r"`encode_target` .* \[99\] for `target_texts\[1\]`"):
         tokenize_pairs(["a", "b"], ["<>", "c"], code_points, code_points)
-    with pytest.raises(TypeError, match="encode_source must return a RaggedTensor"):
+    with pytest.raises(TypeError, match="`encode_source` must return a RaggedTensor"):
         tokenize_pairs(["a"], ["<>"], lambda texts: code_points(texts).to_tensor(), code_points)
-    with pytest.raises(TypeError, match="encode_source must return one sequence .* 2 for 1"):
+    with pytest.raises(TypeError, match="`encode_source` must return one sequence .* 2 for 1"):
         tokenize_pairs(["a"], ["<>"], lambda texts: [[1], [2]], code_points)
