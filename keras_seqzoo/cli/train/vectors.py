@@ -11,7 +11,7 @@ from keras_seqzoo.cli.lines import text_lines
 from keras_seqzoo.cli.options import Normalization, refuse_given
 from keras_seqzoo.cli.train.options import Description, Seed, Size, TrainText, report
 from keras_seqzoo.data.output_files import check_new_file, new_folder
-from keras_seqzoo.models.word_vectors import Phrases, RowAdagrad, Word2Vec, linear_decay
+from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
@@ -42,8 +42,8 @@ def train_vectors(
     split_punctuation: Annotated[
         bool, typer.Option("--split-punctuation", help="Punctuation marks are words.")
     ] = False,
-    phrase_passes: Annotated[
-        int, typer.Option(min=0, max=5, help="Passes that join words such as New_York.")
+    collocation_passes: Annotated[
+        int, typer.Option(min=0, max=5, help="Passes that join collocations, such as New_York.")
     ] = 0,
     minimum_count: Annotated[
         int | None,
@@ -71,9 +71,9 @@ def train_vectors(
     """
     if format != PRESET:
         refuse_given(context, ("description",), "goes with --format preset")
-    elif phrase_passes:
+    elif collocation_passes:
         raise ValueError(
-            "--phrase-passes does not go with --format preset: its tokenizer joins no words"
+            "--collocation-passes does not go with --format preset: its tokenizer joins no words"
         )
     cutting = {
         "normalization": list(map(str, normalization or [])),
@@ -83,9 +83,9 @@ def train_vectors(
         lines = text_lines(train)
         if any(cutting.values()):
             lines = _normal_lines(lines, cutting)
-        if phrase_passes:
+        if collocation_passes:
             rarest = {} if minimum_count is None else {"minimum_count": minimum_count}
-            lines = Phrases.learn(lines, passes=phrase_passes, **rarest)(lines)
+            lines = Collocations.learn(lines, passes=collocation_passes, **rarest)(lines)
         keras.utils.set_random_seed(seed)
         model = Word2Vec.for_text(
             lines,

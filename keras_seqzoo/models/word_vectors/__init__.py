@@ -1,12 +1,12 @@
-"""Word vectors: learned, asked, measured, and kept in files."""
+"""Word vectors: training, search, evaluation and files."""
 
+from keras_seqzoo.models.word_vectors.collocations import Collocations
 from keras_seqzoo.models.word_vectors.evaluation import (
     AnalogyReport,
     SimilarityReport,
     evaluate_analogies,
     evaluate_similarities,
 )
-from keras_seqzoo.models.word_vectors.phrases import Phrases
 from keras_seqzoo.models.word_vectors.projector import save_projector
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad, linear_decay
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
@@ -14,7 +14,7 @@ from keras_seqzoo.models.word_vectors.word2vec import Word2Vec
 
 __all__ = [
     "AnalogyReport",
-    "Phrases",
+    "Collocations",
     "RowAdagrad",
     "SimilarityReport",
     "Word2Vec",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_seqzoo.models.word_vectors import Phrases
+from keras_seqzoo.models.word_vectors import Collocations
 
 TEXT = ["the new york times", "in new york", "new york times", "times are new", ""] * 4
 
@@ -41,29 +41,29 @@ texts = st.lists(st.text("abc \t", max_size=20), max_size=8)
 @settings(max_examples=300)
 @given(texts, st.integers(1, 3), st.floats(0, 3))
 def test_equals_the_definition(texts, minimum_count, threshold):
-    phrases = Phrases.learn(texts, minimum_count, threshold)
-    [pairs] = phrases.passes
+    collocations = Collocations.learn(texts, minimum_count, threshold)
+    [pairs] = collocations.passes
     assert len(pairs) == len(set(pairs))
     assert set(pairs) == plain_pairs(texts, minimum_count, threshold)
-    assert phrases(texts) == [plain_join(text, set(pairs)) for text in texts]
+    assert collocations(texts) == [plain_join(text, set(pairs)) for text in texts]
 
 
-def test_longer_phrases_by_a_second_pass():
-    once = Phrases.learn(TEXT, minimum_count=5, threshold=1.5)
+def test_longer_collocations_by_a_second_pass():
+    once = Collocations.learn(TEXT, minimum_count=5, threshold=1.5)
     assert once.passes == [[("new", "york")]]
-    twice = Phrases.learn(TEXT, minimum_count=5, threshold=0.8, passes=2)
+    twice = Collocations.learn(TEXT, minimum_count=5, threshold=0.8, passes=2)
     assert ("new_york", "times") in twice.passes[1]
     assert twice(["a new york times  yorker", ""]) == ["a new_york_times yorker", ""]
-    assert Phrases(twice.passes, "+")(["new york"]) == ["new+york"]
+    assert Collocations(twice.passes, "+")(["new york"]) == ["new+york"]
 
 
 def test_new_words_stay_as_they_are():
-    phrases = Phrases.learn(TEXT, minimum_count=5, threshold=1.5)
-    assert phrases(["york new york", "never seen", " "]) == ["york new_york", "never seen", ""]
-    assert phrases([]) == []
+    collocations = Collocations.learn(TEXT, minimum_count=5, threshold=1.5)
+    assert collocations(["york new york", "never seen", " "]) == ["york new_york", "never seen", ""]
+    assert collocations([]) == []
 
 
 def test_bad_arguments():
     for arguments in ({"minimum_count": 0}, {"passes": 0}, {"threshold": -1}):
         with pytest.raises(ValueError, match=f"`{next(iter(arguments))}`"):
-            Phrases.learn(TEXT, **arguments)
+            Collocations.learn(TEXT, **arguments)
