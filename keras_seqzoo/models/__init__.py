@@ -11,6 +11,7 @@ from keras_seqzoo.models.classifier.recurrent import (
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
+from keras_seqzoo.models.common.encoder import Encoder, RecurrentEncoder
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport
 from keras_seqzoo.models.language_model.cache import CacheLanguageModel
@@ -29,10 +30,8 @@ from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
-from keras_seqzoo.models.seq2seq.encoder import RecurrentEncoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import (
     Decoder,
-    Encoder,
     EncoderDecoder,
     TeacherForcing,
 )

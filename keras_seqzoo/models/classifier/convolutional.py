@@ -9,7 +9,7 @@ from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
 from keras_seqzoo.models.common.backbone import SequenceBackbone, token_inputs
-from keras_seqzoo.models.seq2seq.encoder_decoder import Encoder
+from keras_seqzoo.models.common.encoder import Encoder
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

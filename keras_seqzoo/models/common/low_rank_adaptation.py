@@ -23,7 +23,8 @@ class LowRankAdaptation:
 
     def default_lora_layer_names(self):
         """Return the names of all layers that can have low-rank updates."""
-        return sorted({layer.name for layer in self._adaptable_layers()})
+        layers = self._flatten_layers(include_self=False)
+        return sorted({x.name for x in layers if hasattr(x, "enable_lora") and x.weights})
 
     def enable_lora(self, rank, target_layer_names=None):
         """Freeze all weights and add low-rank updates to layers, initially zero.
@@ -105,10 +106,6 @@ class LowRankAdaptation:
             for layer in layers:
                 for weight in _low_rank_weights(layer):
                     weight.assign(file[f"{layer.path}/{weight.name}"][()])
-
-    def _adaptable_layers(self):
-        layers = self._flatten_layers(include_self=False)
-        return [layer for layer in layers if hasattr(layer, "enable_lora") and layer.weights]
 
 
 def adapted_layers(model):

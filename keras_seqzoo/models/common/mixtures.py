@@ -4,18 +4,7 @@ from keras_seqzoo.checks import check_number
 
 
 def check_weights(weights, count):
-    """Return one weight for each of several models, 1 by default.
-
-    Args:
-        weights: list of numbers of at least 0, or `None`.
-        count: int, the number of models.
-
-    Returns:
-        A list of floats.
-
-    Raises:
-        ValueError: if there are not `count` weights or one is below 0.
-    """
+    """Return a list of `count` weights of at least 0; `None` stands for weights of 1."""
     weights = [1.0] * count if weights is None else list(weights)
     if len(weights) != count:
         raise ValueError(
@@ -33,15 +22,7 @@ def mixture_weights(weights, count):
 
 
 def check_same_vocabulary(tokenizers, name="vocabulary"):
-    """Check that the tokenizers of several models have the same tokens.
-
-    Args:
-        tokenizers: list of tokenizers, one of each model.
-        name: string, the name of the vocabulary in the error.
-
-    Raises:
-        ValueError: if a tokenizer differs from the first.
-    """
+    """Raise a `ValueError` unless the tokenizers of all models have the same tokens."""
     first, *others = [tokenizer.get_vocabulary() for tokenizer in tokenizers]
     for number, other in enumerate(others, 2):
         if other != first:

@@ -10,7 +10,7 @@ from keras_seqzoo.models.common.backbone import (
     token_embedding,
     token_inputs,
 )
-from keras_seqzoo.models.seq2seq.encoder import RecurrentEncoder
+from keras_seqzoo.models.common.encoder import RecurrentEncoder
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -40,11 +40,9 @@ class RecurrentBackbone(SequenceBackbone):
         output_dropout: float, dropout rate on the last layer's outputs, or `None` for `dropout`.
         word_dropout: float, fraction of the vocabulary dropped in a batch, see `RecurrentEncoder`.
         variational: bool, whether all steps of a sequence share one dropout mask.
-        recurrent_dropout: float, dropout rate of the state as the recurrent weights see it, see
-            `keras_seqzoo.layers.Recurrent`.
+        recurrent_dropout: float, see `keras_seqzoo.layers.Recurrent`.
         zoneout: float, see `keras_seqzoo.layers.Recurrent`.
-        weight_drop: float, fraction of the recurrent weights dropped, see
-            `keras_seqzoo.layers.Recurrent`.
+        weight_drop: float, see `keras_seqzoo.layers.Recurrent`.
         scale_embedding: bool, whether to multiply the embeddings by sqrt(d), see
             `RecurrentEncoder`.
         dtype: dtype policy of all layers.

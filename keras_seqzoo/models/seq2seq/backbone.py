@@ -11,8 +11,8 @@ from keras_seqzoo.models.common.backbone import (
     token_embedding,
     token_inputs,
 )
+from keras_seqzoo.models.common.encoder import RecurrentEncoder
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
-from keras_seqzoo.models.seq2seq.encoder import RecurrentEncoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
 
 DIRECTIONS = ("forward", "reversed", "bidirectional")

@@ -6,30 +6,6 @@ import tensorflow as tf
 from keras_seqzoo.layers.serialization import QuantizedParts
 
 
-class Encoder(QuantizedParts, keras.layers.Layer):
-    """Base class for encoders, from a source sequence to a memory and final states.
-
-    A subclass implements `call`. Masks are arguments, so none is attached to the memory.
-
-    Call arguments:
-        token_ids: int32 tensor `(batch, source_length)`.
-        mask: boolean tensor `(batch, source_length)`, `True` at valid tokens, or `None`.
-        training: bool, whether dropout is active.
-
-    Returns:
-        A tuple `(memory, states)`: a float tensor `(batch, source_length, memory_size)` that is
-        zero at padding, and any nest of tensors whose first dimension is `batch`.
-    """
-
-    def call(self, token_ids, mask=None, training=False):
-        """Encode a batch of source sentences."""
-        raise NotImplementedError(f"{type(self).__name__} must implement `call`.")
-
-    def compute_mask(self, inputs, previous_mask=None):
-        """Return `None`: attach no mask to the outputs."""
-        return None
-
-
 class Decoder(QuantizedParts, keras.layers.Layer):
     """Base class for decoders, from target tokens and a state to features and the next state.
 

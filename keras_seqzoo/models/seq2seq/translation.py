@@ -149,15 +149,7 @@ def replace_unknown_words(translation, lexicon=None, source=None):
 
 
 def join_pieces(pieces):
-    """Join subwords to text, as the tokenizers' `detokenize` joins their ids.
-
-    Args:
-        pieces: iterable of strings. A piece may stand for a single byte; U+2581 stands for a space,
-            `[UNK]` for U+2047, and the other special tokens for nothing.
-
-    Returns:
-        A string, including the space that most first pieces begin with.
-    """
+    """Join subwords to text as `detokenize` joins their ids, but keep a space at the beginning."""
     content = b"".join(_content(piece) for piece in pieces)
     text = content.decode("utf-8", errors="replace").replace(SPACE, " ")
     for character in (SPACE, ESCAPE):  # the escape character comes last
@@ -166,14 +158,9 @@ def join_pieces(pieces):
 
 
 def group_words(pieces):
-    """Group subwords to words separated by spaces.
+    """Return a list of pairs, the text of each word and the indices of its pieces.
 
-    Args:
-        pieces: list of strings.
-
-    Returns:
-        A list of pairs, the text of each word and the list of the indices of its pieces. Tokens
-        without text, such as `[EOS]`, belong to no word.
+    Words are separated by spaces. Tokens without text, such as `[EOS]`, are in none of them.
     """
     groups = []
     for index, piece in enumerate(pieces):

@@ -149,19 +149,11 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
 
 
 def sentence_weights(weights):
-    """Return weights of sentences as float32 `(batch,)`.
-
-    Args:
-        weights: numbers `(batch,)` or `(batch, 1)`. A tensor of unknown rank is returned as it is:
-            in graph, `fit` loses the shape of the preprocessor's outputs.
-
-    Raises:
-        ValueError: if the weights have another shape.
-    """
+    """Return weights of sentences, `(batch,)` or `(batch, 1)`, as float32 `(batch,)`."""
     weights = tf.cast(weights, tf.float32)
     if weights.shape.rank == 2 and weights.shape[1] == 1:
         return weights[:, 0]
-    if weights.shape.rank not in (None, 1):
+    if weights.shape.rank not in (None, 1):  # in graph, `fit` loses the preprocessor's shapes
         raise ValueError(
             "`sample_weight` must be weights of sentences, (batch,) or (batch, 1), got shape "
             f"{weights.shape}."

@@ -130,7 +130,7 @@ def test_nothing_to_rank():
 
 ROWS = {
     "sources are a string": (("xy", CANDIDATES, [Table(ONE)]), "`sources` must be a list"),
-    "candidates are a string": ((SOURCES, "xy", [Table(ONE)]), "must be lists of strings, got 'xy'"),
+    "candidates are a string": ((SOURCES, "xy", [Table(ONE)]), "lists of strings, got 'xy'"),
     "one list is missing": ((SOURCES, [[]], [Table(ONE)]), "each of the 2 `sources`, got 1"),
     "a list is a string": ((["x"], ["bee"], [Table(ONE)]), "got bee at number 1"),
     "no strings": (
