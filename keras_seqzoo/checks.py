@@ -38,7 +38,7 @@ def check_number(name, value, minimum=-math.inf):
     return float(value)
 
 
-def check_share(name, value, alternative=""):
+def check_fraction(name, value, alternative=""):
     """Returns `value` as a float from 0 to 1, or raises a ValueError that names what is needed."""
     value = check_number(name, value, minimum=0.0)
     if value > 1:

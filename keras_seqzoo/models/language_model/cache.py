@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_number, check_share, list_of_texts
+from keras_seqzoo.checks import check_integer, check_number, check_fraction, list_of_texts
 from keras_seqzoo.models.language_model.base import LanguageModel
 
 
@@ -44,7 +44,7 @@ class CacheLanguageModel(LanguageModel):
             raise ValueError(f"`model` must be a LanguageModel, got {model!r}.")
         self.model = model
         self.tokenizer = model.tokenizer
-        self.weight = check_share("weight", weight)
+        self.weight = check_fraction("weight", weight)
         self.size = check_integer("size", size, minimum=1)
         self.decay = check_number("decay", decay, minimum=0.0)
 

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_number, check_share
+from keras_seqzoo.checks import check_number, check_fraction
 from keras_seqzoo.models.language_model.running_text import RunningText
 
 
@@ -38,7 +38,7 @@ class DynamicEvaluation(RunningText):
     def __init__(self, model, learning_rate=0.1, decay=0.0, clipnorm=1.0, streams=1, length=20):
         super().__init__(model, streams, length)
         self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
-        self.decay = check_share("decay", decay)
+        self.decay = check_fraction("decay", decay)
         self.clipnorm = check_number("clipnorm", clipnorm, minimum=0.0)
         if not self.clipnorm:
             raise ValueError("`clipnorm` must be above 0, got 0.")

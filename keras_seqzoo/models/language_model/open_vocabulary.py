@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from keras_seqzoo.checks import check_integer, check_share, list_of_texts
+from keras_seqzoo.checks import check_integer, check_fraction, list_of_texts
 from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport
 from keras_seqzoo.tokenizers import WordTokenizer
 
@@ -59,7 +59,7 @@ class OpenVocabulary:
                 "pieces of words leave none unknown."
             )
         self.model = model
-        self.weight = None if weight is None else check_share("weight", weight, " or None")
+        self.weight = None if weight is None else check_fraction("weight", weight, " or None")
         known = len(model.tokenizer.words) if spelling is None else 1
         self.vocabulary_size = check_integer("vocabulary_size", vocabulary_size, minimum=known)
         self.spelling = spelling

@@ -4,7 +4,7 @@ import abc
 
 import numpy as np
 
-from keras_seqzoo.checks import check_share
+from keras_seqzoo.checks import check_fraction
 
 
 class Estimator(abc.ABC):
@@ -79,7 +79,7 @@ class FixedInterpolation(Estimator):
     """
 
     def __init__(self, weights=(0.01, 0.1, 0.5)):
-        self.weights = [check_share("weights", weight) for weight in weights]
+        self.weights = [check_fraction("weights", weight) for weight in weights]
         if not self.weights:
             raise ValueError("`weights` must be numbers from 0 to 1, got [].")
 
@@ -122,7 +122,7 @@ class AbsoluteDiscounting(Estimator):
     """
 
     def __init__(self, discount=None, interpolates=False):
-        self.discount = None if discount is None else check_share("discount", discount)
+        self.discount = None if discount is None else check_fraction("discount", discount)
         self.interpolates = interpolates
 
     def share(self, n, counts, sums, total):
