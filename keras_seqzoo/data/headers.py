@@ -20,13 +20,10 @@ def check_no_header(place, cells, label, labels):
     It is a header if all its cells are usual names of columns and no other line has its label.
 
     Args:
-        place: string, the file and the line.
+        place: string, the file and the line, for the error.
         cells: list of strings, the columns of the line.
         label: string, the label of the line.
         labels: collection of strings, the labels of the other lines.
-
-    Raises:
-        ValueError: if the line is a header.
     """
     if all(map(_is_name, cells)) and label not in labels:
         raise _header_error(place, cells, label)
@@ -38,14 +35,6 @@ def check_first_label(place, text, labels):
     The line may be a header, or the label may be rare. Raise an error if label and text are single
     words, as names of columns are; otherwise warn. Do nothing for few lines. This does not apply to
     tagged words, since the tag of the first word may be rare.
-
-    Args:
-        place: string, the file and the line.
-        text: string, the text of the line.
-        labels: list of strings, the labels of all lines.
-
-    Raises:
-        ValueError: if the line looks like a header.
     """
     counts = collections.Counter(labels)
     others = [count for label, count in counts.items() if label != labels[0]]

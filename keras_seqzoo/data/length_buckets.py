@@ -49,28 +49,16 @@ def count_batches(buckets, batch_size, drop_remainder=False):
 
 
 def bucket_rows(lengths, boundaries):
-    """Return the rows of each bucket: a row belongs to the first boundary that it does not exceed.
+    """Return the rows of each bucket, a list of integer arrays.
 
-    Args:
-        lengths: integers `(rows,)`. Rows longer than the last boundary belong to it.
-        boundaries: list of increasing ints.
-
-    Returns:
-        A list of integer arrays.
+    A row belongs to the first boundary that its length does not exceed, or to the last.
     """
     bucket = np.searchsorted(boundaries, np.minimum(lengths, boundaries[-1]))
     return [np.flatnonzero(bucket == number) for number in range(len(boundaries))]
 
 
 def full_batch(ids, rows, width, batch_size, value):
-    """Pad rows of ids, and fill the batch with padding rows.
-
-    Args:
-        ids: `RaggedIds`.
-        rows: integers, the rows of the batch, at most `batch_size`.
-        width: int, the length to which rows are padded or truncated.
-        batch_size: int.
-        value: int, the id at padding.
+    """Pad rows of `RaggedIds` to a width with a value, and fill the batch with padding rows.
 
     Returns:
         A tuple of int32 ids `(batch_size, width)` and a bool mask of the same shape.

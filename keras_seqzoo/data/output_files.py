@@ -20,13 +20,7 @@ FULL = {
 
 
 def check_output_path(path):
-    """Check that a file can be written to a path, before it is computed.
-
-    Args:
-        path: string or path.
-
-    Returns:
-        The path, a `pathlib.Path`.
+    """Check that a file can be written to a path, and return it as a `pathlib.Path`.
 
     Raises:
         OSError: if the path is a folder or a device, or is not in a writable folder.
@@ -101,16 +95,9 @@ def writing_into(folder):
 
 
 def reserve(folder, size):
-    """Check that the disk of a folder has space for a file.
+    """Raise an `OSError` unless the disk of a folder has space for a file of `size` bytes.
 
     HDF5 ends the process if the disk is full while it writes.
-
-    Args:
-        folder: string or path of an existing folder.
-        size: int, the size of the file in bytes.
-
-    Raises:
-        OSError: if there is not enough space.
     """
     with tempfile.TemporaryFile(dir=folder) as file:
         if hasattr(os, "posix_fallocate"):
@@ -192,15 +179,7 @@ def new_folder(path):
 
 
 def write_text(path, text):
-    """Write a UTF-8 file, compressed if its name ends in `.gz`; see `replacing`.
-
-    Args:
-        path: string or path.
-        text: string.
-
-    Raises:
-        OSError: if the file cannot be written.
-    """
+    """Write a UTF-8 file, compressed if its name ends in `.gz`; see `replacing`."""
     content = text.encode("utf-8")
     if Path(path).suffix == ".gz":
         content = gzip.compress(content, mtime=0)  # reproducible bytes

@@ -73,16 +73,7 @@ def score_translations(hypotheses, references, lowercase=False, bleu_tokenizer=B
 
 
 def check_bleu_tokenizer(name):
-    """Check that sacrebleu's tokenizer of this name is available.
-
-    Args:
-        name: string.
-
-    Raises:
-        ValueError: if sacrebleu does not have the tokenizer.
-        ImportError: if it requires a package that is not installed.
-        OSError: if it requires a file that cannot be downloaded.
-    """
+    """Raise an error unless sacrebleu has the tokenizer, with its package and its file."""
     _make_bleu(name)
 
 

@@ -7,13 +7,7 @@ from keras_seqzoo.data.output_files import check_output_path, replacing
 
 
 def check_figure_path(path):
-    """Check that a figure can be written to a path, before it is computed.
-
-    Args:
-        path: string or path.
-
-    Returns:
-        The path, a `pathlib.Path`.
+    """Check that a figure can be written to a path, and return it as a `pathlib.Path`.
 
     Raises:
         ValueError: if the ending is not a format of matplotlib.
@@ -40,18 +34,9 @@ def figure_class():
 
 
 def draw_heat_map(values, rows, columns, row_title, column_title, size):
-    """Draw a heat map, dark where values are high.
+    """Draw a heat map of values from 0 to 1, dark where they are high; return figure and axes.
 
-    Args:
-        values: float array `(rows, columns)`, from 0 to 1.
-        rows: list of strings, the labels of the rows.
-        columns: list of strings, the labels of the columns.
-        row_title: string, the title of the rows.
-        column_title: string, the title of the columns.
-        size: tuple of floats, width and height in inches.
-
-    Returns:
-        A tuple `(figure, axes)`.
+    `rows` and `columns` are lists of labels, `size` is the width and height in inches.
     """
     figure = figure_class()(figsize=size, layout="constrained")
     axes = figure.add_subplot()

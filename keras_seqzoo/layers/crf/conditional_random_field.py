@@ -140,11 +140,7 @@ class ConditionalRandomField(keras.layers.Layer):
         return linear_chain.log_partition(scores, lengths, self.transitions) - path
 
     def best_labels(self, potentials, mask=None):
-        """Return the label sequence with the highest probability (Viterbi's algorithm).
-
-        Args:
-            potentials: the output of the layer.
-            mask: bool tensor `(batch, time)`, or `None` for the mask of the layer's call.
+        """Find the label sequences with the highest probability; arguments as in `loss`.
 
         Returns:
             A tuple: labels, int32 `(batch, time)`, 0 at padding, and their `log P`, `(batch,)`.
@@ -155,14 +151,10 @@ class ConditionalRandomField(keras.layers.Layer):
         return linear_chain.unpack(order, labels), path - total
 
     def marginals(self, potentials, mask=None):
-        """Return the probability of each label at each step, over all label sequences.
-
-        Args:
-            potentials: the output of the layer.
-            mask: bool tensor `(batch, time)`, or `None` for the mask of the layer's call.
+        """Compute the probability of each label at each step; arguments as in `loss`.
 
         Returns:
-            float32 `(batch, time, num_labels)`, zero at padding.
+            float32 `(batch, time, num_labels)`, 0 at padding.
         """
         order, lengths, (scores,) = self._pack(potentials, mask)
         probabilities = linear_chain.marginals(scores, lengths, self.transitions)

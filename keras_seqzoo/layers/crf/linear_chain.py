@@ -18,11 +18,7 @@ from keras_seqzoo.tensors import dimension
 
 
 def pack(mask, *tensors):
-    """Move valid steps to the front, in their order.
-
-    Args:
-        mask: bool tensor `(batch, time)`.
-        *tensors: tensors `(batch, time, ...)`.
+    """Move the valid steps of tensors `(batch, time, ...)` to the front, in their order.
 
     Returns:
         A tuple `(order, lengths, tensors)`: `order`, int32 `(batch, time)`, the original index of
@@ -83,13 +79,10 @@ def marginals(scores, lengths, transitions):
 
 
 def best_path(scores, lengths, transitions):
-    """Return the label sequence with the highest score (Viterbi 1967).
+    """Return the best labels, int32 `(batch, time)`, 0 beyond the length, and their scores.
 
-    Of equal sequences, the one with the lower label at the last step where they differ wins.
-
-    Returns:
-        A tuple of the labels, int32 `(batch, time)`, 0 beyond the length, and their scores
-        `(batch,)`.
+    This is Viterbi's algorithm (1967). Of equal sequences, the one with the lower label at the last
+    step where they differ wins.
     """
 
     def forward(time, best, step, keep):

@@ -30,27 +30,16 @@ class LargeSoftmax(keras.layers.Layer):
         self.supports_masking = True
 
     def training_losses(self, hidden, labels):
-        """Compute the training losses of tokens.
+        """Compute the training losses, float32 `(tokens,)`.
 
         Args:
             hidden: float tensor `(tokens, features)`.
             labels: int32 tensor `(tokens,)`.
-
-        Returns:
-            float32 tensor `(tokens,)`.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `training_losses`.")
 
     def label_log_probabilities(self, hidden, labels):
-        """Compute log P of the given tokens under the normalized distribution.
-
-        Args:
-            hidden: float tensor `(tokens, features)`.
-            labels: int32 tensor `(tokens,)`.
-
-        Returns:
-            float32 tensor `(tokens,)`.
-        """
+        """Compute normalized log P of the given tokens, float32 `(tokens,)`; see above."""
         return tf.gather(self(hidden), labels, batch_dims=1)
 
     def call(self, hidden):

@@ -100,9 +100,6 @@ class HierarchicalSoftmax(LargeSoftmax):
 def huffman_tree(counts):
     """Build a Huffman tree: merge the two rarest nodes until one is left.
 
-    Args:
-        counts: float array `(V,)`.
-
     Returns:
         A tuple: `parents`, int32 `(2 V - 1,)`, and `is_right`, bool `(2 V - 1,)`. The first V
         nodes are the tokens; the last node is the root, with the parent -1.
@@ -121,12 +118,7 @@ def huffman_tree(counts):
 
 
 def huffman_paths(parents, is_right, size):
-    """Return the path of inner nodes from the root to each token.
-
-    Args:
-        parents: int32 `(2 V - 1,)`, see `huffman_tree`.
-        is_right: bool `(2 V - 1,)`.
-        size: int, V.
+    """Return the path of inner nodes from the root to each of `size` tokens of a `huffman_tree`.
 
     Returns:
         A tuple: `nodes`, int32 `(V, longest)`, numbered from 0; `turns`, float32 of the same shape,

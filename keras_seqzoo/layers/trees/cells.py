@@ -46,6 +46,7 @@ class TreeCell(keras.layers.Layer):
 
     gates = 1  # number of blocks in W and b
     leaf_gates = 1  # number of blocks that a leaf needs: the first ones in the order of `advance`
+    recurrent_gates = 1  # number of blocks in U
     arity = None  # the highest number of children of a node, or None for any number
 
     def __init__(
@@ -68,11 +69,6 @@ class TreeCell(keras.layers.Layer):
         self.recurrent_regularizer = keras.regularizers.get(recurrent_regularizer)
         self.unit_forget_bias = unit_forget_bias
 
-    @property
-    def recurrent_shape(self):
-        """Shape of U."""
-        return (self.units, self.gates * self.units)
-
     def initialize_bias(self, shape, dtype=None):
         """Return the initial value of b."""
         return self.bias_initializer(shape, dtype=dtype)
@@ -86,7 +82,7 @@ class TreeCell(keras.layers.Layer):
             name="kernel",
         )
         self.recurrent_kernel = self.add_weight(
-            shape=self.recurrent_shape,
+            shape=((self.arity or 1) * self.units, self.recurrent_gates * self.units),
             initializer=self.recurrent_initializer,
             regularizer=self.recurrent_regularizer,
             name="recurrent_kernel",
@@ -101,7 +97,7 @@ class TreeCell(keras.layers.Layer):
 
     def recurrent_weights(self):
         """Return U in the form that `advance` takes."""
-        return self.reorder(self.recurrent_kernel, self.gates)
+        return self.reorder(self.recurrent_kernel, self.recurrent_gates)
 
     def project(self, words, nodes, count, gates):
         """Compute W·x + b of nodes, with x = 0 at a node without a word.
@@ -123,27 +119,21 @@ class TreeCell(keras.layers.Layer):
         return projected + tf.cast(bias, projected.dtype)
 
     def compute_leaves(self, projected):
-        """Compute the states of nodes without children.
+        """Compute the states of leaves, a list of `(nodes, U)`, h first.
 
         Args:
             projected: tensor `(nodes, leaf_gates·U)`, from `project`.
-
-        Returns:
-            List of tensors `(nodes, U)`; the first is the output h.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `compute_leaves`.")
 
     def advance(self, projected, states, edges, weights):
-        """Compute the states of nodes from the states of their children.
+        """Compute the states of nodes, a list of `(nodes, U)`, from the states of their children.
 
         Args:
             projected: tensor `(nodes, gates·U)`, from `project`.
             states: list of tensors `(children, U)`.
             edges: the `Edges` from these children to the nodes.
             weights: the result of `recurrent_weights`.
-
-        Returns:
-            List of tensors `(nodes, U)`, in the order of `states`.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `advance`.")
 
@@ -176,11 +166,6 @@ class RecursiveCell(TreeCell):
     """
 
     arity = 2
-
-    @property
-    def recurrent_shape(self):
-        """Shape of U."""
-        return (2 * self.units, self.units)
 
     def compute_leaves(self, projected):
         """Compute `tanh` of the word's part."""
@@ -236,10 +221,11 @@ class ChildSumTreeLSTMCell(TreeLSTMCell):
     same over a chain. The memory c is float32 under mixed precision.
     """
 
+    recurrent_gates = 4
+
     def recurrent_weights(self):
         """Return U of i, o and u, and U of f."""
-        sizes = [3 * self.units, self.units]
-        return tf.split(self.reorder(self.recurrent_kernel, self.gates), sizes, axis=-1)
+        return tf.split(super().recurrent_weights(), [3 * self.units, self.units], axis=-1)
 
     def advance(self, projected, states, edges, weights):
         """Compute the gates, the memory and the output."""
@@ -265,15 +251,7 @@ class BinaryTreeLSTMCell(TreeLSTMCell):
     """
 
     arity = 2
-
-    @property
-    def recurrent_shape(self):
-        """Shape of U."""
-        return (2 * self.units, 5 * self.units)
-
-    def recurrent_weights(self):
-        """Return U."""
-        return self.reorder(self.recurrent_kernel, 5)
+    recurrent_gates = 5
 
     def advance(self, projected, states, edges, weights):
         """Compute the gates, the memory and the output."""
