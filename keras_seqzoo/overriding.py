@@ -1,19 +1,17 @@
-"""Whether a method still belongs to what its base class does beside it."""
+"""Overridden methods."""
 
 
-def defines_first(cls, name, other):
-    """Tells whether no subclass redefines `other` below the class that defines `name`.
-
-    What one method knows of another holds only as long as nobody overrides the other alone.
+def overrides_without(cls, name, other):
+    """Return whether a subclass overrides `name` without `other`, which describes the same thing.
 
     Args:
         cls: a class.
-        name: string, an attribute of it.
-        other: string, an attribute of it.
+        name: string, an attribute.
+        other: string, an attribute that is out of date if only `name` is overridden.
     """
     for base in cls.__mro__:
-        if name in vars(base):
-            return True
         if other in vars(base):
             return False
+        if name in vars(base):
+            return True
     return False

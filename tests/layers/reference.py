@@ -48,7 +48,7 @@ def gru_reset_after_step(x, states, kernel, recurrent, bias):
 
 
 def unroll(step, weights, sequence, initial, mask=None, reverse=False):
-    """Runs the valid steps of each row alone; padding is not there at all.
+    """Run the valid steps of each row alone, without the padding.
 
     Returns outputs `(B, T, U)` in the time order of the input, zero at padding; the last outputs
     `(B, U)`, zero in rows without a valid step; and the list of final states.
@@ -70,7 +70,7 @@ def unroll(step, weights, sequence, initial, mask=None, reverse=False):
 
 
 def numeric_gradients(loss, arrays, epsilon=1e-6):
-    """Central differences of a function of the given float64 arrays, one entry at a time."""
+    """Compute central differences of a function of float64 arrays, one entry at a time."""
     gradients = []
     for array in arrays:
         gradient = np.zeros_like(array)

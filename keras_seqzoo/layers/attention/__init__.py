@@ -1,1 +1,1 @@
-"""Attention over a memory, and the decoder that uses it."""
+"""Attention layers, and the recurrent decoder with attention."""

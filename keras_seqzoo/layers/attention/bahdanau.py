@@ -1,9 +1,10 @@
-"""Attention by a small network, the additive score."""
+"""Attention with an additive score."""
 
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.attention.base import Attention, check_units
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.layers.attention.base import Attention
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -15,14 +16,14 @@ class BahdanauAttention(Attention):
     ```
 
     Bahdanau, Cho and Bengio 2015, "Neural machine translation by jointly learning to align and
-    translate", appendix A.1.2. `U·memory_s` is the same for all queries: give it as `keys` when
-    one memory is read many times.
+    translate", appendix A.1.2. `U·memory_s` is the same for all queries: pass it as `keys` to read
+    one memory many times.
 
     Args:
-        units: size of the hidden layer.
+        units: int, size of the hidden layer.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
-    Call arguments and returns: those of `Attention`.
+    Call arguments and returns: see `Attention`.
 
     Raises:
         ValueError: if `units` is not a positive integer.
@@ -35,30 +36,29 @@ class BahdanauAttention(Attention):
     """
 
     def __init__(self, units, **kwargs):
-        check_units(units)
         super().__init__(**kwargs)
-        self.units = units
+        self.units = check_integer("units", units, minimum=1)
         self.query_projection, self.memory_projection = (
             keras.layers.Dense(units, use_bias=False, dtype=self.part_policy(name), name=name)
             for name in ("query_projection", "memory_projection")
         )
 
     def build(self, query_shape, memory_shape):
-        """Make W, U and v."""
+        """Create W, U and v."""
         self.query_projection.build(query_shape)
         self.memory_projection.build(memory_shape)
         self.vector = self.add_weight(name="vector", shape=(self.units, 1))
 
     def project_memory(self, memory):
-        """Compute U·memory; `(batch, steps, units)`."""
+        """Compute U·memory, `(batch, steps, units)`."""
         return self.memory_projection(memory)
 
     def scores(self, query, keys):
-        """Score `query` `(batch, time, depth)` against `keys`; `(batch, time, steps)`."""
+        """Compute the scores `(batch, time, steps)` of `query` `(batch, time, depth)`."""
         if keys.shape[-1] != self.units:
             raise ValueError(
-                f"`keys` needs {self.units} features, the `units` of the layer, "
-                f"but has the shape {tuple(keys.shape)}"
+                f"`keys` must have {self.units} features, the `units` of the layer, "
+                f"got the shape {tuple(keys.shape)}."
             )
         query = self._project_query(query)[:, :, tf.newaxis]
         hidden = tf.tanh(query + keys[:, tf.newaxis])  # (batch, time, steps, units)
@@ -68,11 +68,11 @@ class BahdanauAttention(Attention):
     def _project_query(self, query):
         if self.query_projection.quantization_mode is not None:
             return self.query_projection(query)
-        # Not tensordot (nor Dense, which calls it): in a loop where shapes are open, XLA refuses
-        # its gradient.
+        # Not Dense, which calls tensordot: XLA cannot compile its gradient in a loop with unknown
+        # shapes.
         kernel = tf.cast(self.query_projection.kernel, query.dtype)
         return tf.einsum("btq,qu->btu", query, kernel)
 
     def get_config(self):
-        """Give the constructor arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "units": self.units}

@@ -1,9 +1,10 @@
-"""A recurrent decoder that looks at a memory through attention."""
+"""A recurrent decoder with attention over a memory."""
 
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.input_feeding import run_fed
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers.attention.input_feeding import run_input_feeding
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.serialization import QuantizedParts
@@ -12,47 +13,47 @@ from keras_seqzoo.tensors import loop_dtype
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class AttentionDecoder(QuantizedParts, keras.layers.Layer):
-    """Recurrent layers, an attention over a memory, and the vector that joins both.
+    """Recurrent layers, attention over a memory, and a layer that joins both.
 
-    With `attend_from="top"` this is the decoder of Luong et al. (2015), equations 5 and 8,
+    With `attend_from="top"` this is the decoder of Luong et al. (2015), equations 5 and 8:
 
         h_t = recurrent(x_t, h_{t-1}),        c_t = attention(h_t, memory),
         o_t = tanh(W_o [c_t; h_t]).
 
-    With `attend_from="bottom"` the first layer asks and the layers above it read the answer, as in
-    Wu et al. (2016), so that what was attended before is known to the later steps,
+    With `attend_from="bottom"` the output of the first layer is the query and the layers above it
+    read the context, so that their states depend on earlier contexts (Wu et al., 2016):
 
         q_t = first(x_t, q_{t-1}),            c_t = attention(q_t, memory),
         h_t = upper([q_t; c_t], h_{t-1}),     o_t = tanh(W_o [c_t; h_t]).
 
-    Neither feeds a context back into the layer that asks, so in training the recurrent layers run
-    whole and the attention is one batched matmul over all steps. `input_feeding=True` puts the
-    last joined vector beside the input, [x_t; o_{t-1}] (Luong et al., section 3.3; o_0 = 0), and
-    then all of them are one loop. It has a hand-written gradient for one layer whose cell has one,
-    under a `LuongAttention` with the score "dot" or "general"; any other is differentiated.
+    Without a context in the query, each layer runs over all steps in training, and the attention is
+    one batched matmul. `input_feeding=True` appends the last output to the input, [x_t; o_{t-1}]
+    (Luong et al., section 3.3; o_0 = 0), so that everything runs in one loop. This loop has a
+    hand-written gradient for one layer whose cell has one, with a `LuongAttention` with the score
+    "dot" or "general"; else it is differentiated automatically.
 
     Args:
         layers: a list of `Recurrent` layers, from the bottom.
         attention: an attention layer, such as `LuongAttention` or `BahdanauAttention`.
-        units: int, size of the joined vector o_t.
+        units: int, size of the output o_t.
         input_feeding: bool, whether o_{t-1} is also an input of step t.
-        attend_from: `"top"` or `"bottom"`, the layer whose output asks.
-        residual: bool, whether each layer's input is added to its output, see `Stack`.
-        dropout: float, dropout on the inputs of the layers above the first and on o_t, with one
-            mask for all steps of a sequence (Gal and Ghahramani, 2016). Only with input feeding
-            do the inputs between two layers, and the layers' own `dropout` and
-            `recurrent_dropout`, get a new mask at each step.
-        **kwargs: arguments of `keras.layers.Layer`. `dtype` is the first layer's if not given.
+        attend_from: `"top"` or `"bottom"`, the layer whose output is the query.
+        residual: bool, whether to add each layer's input to its output, see `Stack`.
+        dropout: float, dropout rate of the inputs of the layers above the first and of o_t, with
+            one mask for all steps of a sequence (Gal and Ghahramani, 2016). With input feeding the
+            inputs between two layers, and the layers' own `dropout` and `recurrent_dropout`, have a
+            new mask at each step.
+        **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the first layer's.
 
     Call arguments:
         sequence: float tensor `(batch, steps, features)`.
         memory: float tensor `(batch, memory_steps, memory_size)`.
         memory_mask: boolean tensor `(batch, memory_steps)`, `True` at valid steps, or `None`.
-        mask: boolean tensor `(batch, steps)` of the sequence, `True` at valid steps, or `None`. A
-            mask that Keras attached to `sequence` is used if none is given. Outputs at padding are
-            zero, and the state is the one after the last valid step.
-        keys: what `project_memory(memory)` gave, or `None` to compute it.
-        initial_state: what `get_initial_state` returned or a call gave back; zeros by default.
+        mask: boolean tensor `(batch, steps)` of the sequence, `True` at valid steps, or `None` for
+            the mask that Keras attached to `sequence`, if any. Outputs at padding are zero, and the
+            state is the one after the last valid step.
+        keys: the result of `project_memory(memory)`, or `None` to compute it.
+        initial_state: a state from `get_initial_state` or a call, or `None` for zeros.
         training: bool.
 
     Returns:
@@ -62,9 +63,9 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         `"output"` `(batch, units)`.
 
     Raises:
-        ValueError: if `layers` is empty or holds something else than `Recurrent` layers that go
-            forwards, if `attend_from="bottom"` has no layer above the first, or if the dtypes of
-            decoder, layers and attention differ.
+        ValueError: if `layers` is empty or has other layers than `Recurrent` ones that go forwards,
+            if `attend_from="bottom"` has no layer above the first, or if the dtypes of decoder,
+            layers and attention differ.
 
     Example:
     >>> decoder = AttentionDecoder([GRU(8)], LuongAttention("general"), units=6)
@@ -92,18 +93,17 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             raise ValueError("`layers` must go forwards, got one with `go_backwards=True`.")
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = layers[0].dtype_policy
-        # States go in and out in their own dtypes: the LSTM's memory stays float32.
+        # No autocast: each state has its own dtype, float32 for the LSTM's memory.
         super().__init__(autocast=False, **kwargs)
         for part in (*layers, attention):
             if part.compute_dtype != self.compute_dtype:
                 raise ValueError(
-                    f"`dtype` must be that of `layers` and `attention`: got {self.compute_dtype}, "
-                    f"and '{part.name}' has {part.compute_dtype}."
+                    "`dtype` must be the dtype of `layers` and `attention`, got "
+                    f"{self.compute_dtype}, and '{part.name}' has {part.compute_dtype}."
                 )
-        if attend_from not in ("top", "bottom"):
-            raise ValueError(f'`attend_from` must be "top" or "bottom", got {attend_from!r}.')
+        check_choice("attend_from", attend_from, ("top", "bottom"))
         if attend_from == "bottom" and len(layers) < 2:
-            raise ValueError('`attend_from="bottom"` needs at least two `layers`, got 1.')
+            raise ValueError('`layers` must be at least two for `attend_from="bottom"`, got 1.')
         self.layers = layers
         self.attention = attention
         self.units = units
@@ -128,13 +128,13 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", **variational)
 
     def build(self, sequence_shape, memory_shape):
-        """Build the layers, each with the size of what it reads."""
+        """Build the layers, each for the size of its input."""
         batch, steps, features = sequence_shape
         memory_size = memory_shape[-1]
         fed = features + self.units if self.input_feeding else features
         self.lower.build((batch, steps, fed))
         query_size = self.lower.output_size
-        if not self.attention.built:  # it is when it comes from a configuration
+        if not self.attention.built:  # it is when deserialized
             self.attention.build((batch, steps, query_size), memory_shape)
         top_size = query_size
         if self.upper is not None:
@@ -143,18 +143,18 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         self.join.build((batch, steps, memory_size + top_size))
 
     def get_initial_state(self, batch_size):
-        """Return the state of zeros."""
+        """Return the state before the first step: zeros."""
         state = {"layers": [layer.get_initial_state(batch_size) for layer in self.layers]}
         return self.complete_state(state, batch_size)
 
     def complete_state(self, state, batch_size):
-        """Add the first, zero, fed-back output to a state that lacks it."""
+        """Add the output o_0 = 0 to a state without it, if input feeding requires it."""
         if self.input_feeding and "output" not in state:
             state = {**state, "output": tf.zeros((batch_size, self.units), self.compute_dtype)}
         return state
 
     def project_memory(self, memory):
-        """Return the attention's keys, computed once for all steps."""
+        """Return the attention's keys, the same for all steps."""
         return self.attention.project_memory(memory)
 
     def call(
@@ -167,14 +167,14 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         initial_state=None,
         training=False,
     ):
-        """Run over all steps."""
+        """Run over all steps; see the class."""
         mask = self.lower.resolve_mask(sequence, mask)
         sequence = tf.cast(sequence, self.compute_dtype)
         batch_size = tf.shape(sequence)[0]
         state = initial_state or self.get_initial_state(batch_size)
         state = self.complete_state(state, batch_size)
         keys = self.project_memory(memory) if keys is None else keys
-        # (B, 1, upper input): drawn once, so that one mask serves all steps in either path.
+        # (B, 1, upper input): drawn once, so that all steps have the same mask.
         scale = None
         if self.upper is not None and training and self.dropout:
             size = self.lower.output_size + memory.shape[-1]
@@ -182,7 +182,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
                 tf.ones((batch_size, 1, size), self.compute_dtype), training=True
             )
         if self.input_feeding:
-            outputs, weights, state = run_fed(
+            outputs, weights, state = run_input_feeding(
                 self, sequence, mask, state, memory, memory_mask, keys, scale, training
             )
         else:
@@ -199,22 +199,19 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             state: the state before the step.
             memory: float tensor `(batch, memory_steps, memory_size)`.
             memory_mask: boolean tensor `(batch, memory_steps)` or `None`.
-            keys: what `project_memory(memory)` gave, or `None` to compute it.
+            keys: the result of `project_memory(memory)`, or `None` to compute it.
 
         Returns:
-            A tuple `(output, weights, state)`: `(batch, units)`, `(batch, memory_steps)`.
+            A tuple `(output, weights, state)`, of shapes `(batch, units)`, `(batch, memory_steps)`.
         """
         inputs = tf.cast(inputs, self.compute_dtype)
-        run = self.feed if self.input_feeding else self._attend
+        run = self.step_with_feeding if self.input_feeding else self._attend
         return run(inputs, state, memory, memory_mask, keys)
 
     def _attend(
         self, inputs, state, memory, memory_mask, keys, scale=None, training=False, mask=None
     ):
-        """Recurrent layers, attention and join, without feeding.
-
-        Runs over whole sequences `(batch, steps, features)`, or does one step `(batch, features)`.
-        """
+        """Run layers, attention and join over `(batch, steps, features)`, or for one step."""
         split = len(self.lower.layers)
         query, lower_states = _run(self.lower, inputs, state["layers"][:split], training, mask)
         context, weights, _ = self.attention(query, memory, mask=memory_mask, keys=keys)
@@ -228,25 +225,18 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             output = tf.where(mask[..., tf.newaxis], output, tf.zeros((), output.dtype))
         return output, weights, {"layers": lower_states + upper_states}
 
-    def feed(self, inputs, state, memory, memory_mask, keys, scale=None, training=False):
-        """One step of `_attend` with the last output beside the input."""
+    def step_with_feeding(
+        self, inputs, state, memory, memory_mask, keys, scale=None, training=False
+    ):
+        """Run one step of `_attend` with the last output appended to the input."""
         inputs = tf.concat([inputs, state["output"]], axis=-1)
         output, weights, state = self._attend(
             inputs, state, memory, memory_mask, keys, scale, training
         )
         return output, weights, {**state, "output": output}
 
-    def compute_output_spec(
-        self,
-        sequence,
-        memory,
-        memory_mask=None,
-        mask=None,
-        keys=None,
-        initial_state=None,
-        training=False,
-    ):
-        """Return shapes and dtypes of the outputs, the weights and the state."""
+    def compute_output_spec(self, sequence, memory, memory_mask=None, mask=None, *args, **kwargs):
+        """Return the shapes and dtypes of the outputs, the weights and the state."""
         self.lower.resolve_mask(sequence, mask)
         batch, steps, _ = sequence.shape
         state = {
@@ -268,36 +258,34 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         return outputs, weights, state
 
     def compute_mask(self, inputs, previous_mask=None):
-        """Keep the mask of the sequence on the outputs."""
+        """Return the mask of the sequence for the outputs."""
         return previous_mask, None, None
 
     def get_config(self):
-        """Return every constructor argument."""
-        config = super().get_config()
-        config.update(
-            layers=[keras.saving.serialize_keras_object(layer) for layer in self.layers],
-            attention=keras.saving.serialize_keras_object(self.attention),
-            units=self.units,
-            input_feeding=self.input_feeding,
-            attend_from=self.attend_from,
-            residual=self.residual,
-            dropout=self.dropout,
-        )
-        return config
+        """Return the constructor arguments."""
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "layers": serialize(self.layers),
+            "attention": serialize(self.attention),
+            "units": self.units,
+            "input_feeding": self.input_feeding,
+            "attend_from": self.attend_from,
+            "residual": self.residual,
+            "dropout": self.dropout,
+        }
 
     @classmethod
     def from_config(cls, config):
-        """Make the layer from its configuration."""
+        """Create the layer and its parts from `get_config`."""
         config = dict(config)
-        config["layers"] = [
-            keras.saving.deserialize_keras_object(layer) for layer in config["layers"]
-        ]
-        config["attention"] = keras.saving.deserialize_keras_object(config["attention"])
+        for name in ("layers", "attention"):
+            config[name] = keras.saving.deserialize_keras_object(config[name])
         return cls(**config)
 
 
 def _run(stack, inputs, states, training, mask):
-    """Run a stack over sequences, or for one step where the inputs have no time axis."""
+    """Run a stack over sequences, or one step if the inputs have no time axis."""
     if inputs.shape.rank == 2:
         return stack.step(inputs, states, training=training)
     outputs, *states = stack(inputs, mask=mask, initial_state=states, training=training)

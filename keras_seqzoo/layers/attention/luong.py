@@ -1,10 +1,11 @@
-"""Attention by a product of query and memory."""
+"""Attention with a multiplicative score."""
 
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers.attention.bahdanau import BahdanauAttention
-from keras_seqzoo.layers.attention.base import Attention, check_units
+from keras_seqzoo.layers.attention.base import Attention
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -18,22 +19,22 @@ class LuongAttention(Attention):
     ```
 
     Luong, Pham and Manning 2015, "Effective approaches to attention-based neural machine
-    translation", equation 8. "concat" multiplies the two halves of W one by one, which makes it
-    the score of `BahdanauAttention`; the papers differ in which decoder state is the query.
+    translation", equation 8. With W split in two halves, "concat" is the score of
+    `BahdanauAttention`; the papers differ in which decoder state is the query.
 
     Args:
         score: "dot" (query and memory have the same depth), "general" or "concat".
-        units: rows of W in "concat"; `None` takes the depth of the query. Only for "concat".
-        scale: whether to divide "dot" and "general" by the root of the memory depth, as
-            Vaswani et al. 2017, "Attention is all you need", equation 1: it keeps the softmax
-            of deep memories from saturating, so that attention learns from the first steps.
+        units: int, rows of W in "concat", or `None` for the depth of the query. Only for "concat".
+        scale: bool, whether to divide "dot" and "general" by the square root of the memory depth
+            (Vaswani et al. 2017, "Attention is all you need", equation 1). With deep memories this
+            keeps the softmax from saturating.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
-    Call arguments and returns: those of `Attention`.
+    Call arguments and returns: see `Attention`.
 
     Raises:
-        ValueError: if an argument is none of the above, or, in a call with "dot", if the depths
-            of query and memory differ.
+        ValueError: if an argument is invalid, or with "dot" if the depths of query and memory
+            differ.
 
     Example:
     >>> attention = LuongAttention("dot", scale=True)
@@ -44,26 +45,25 @@ class LuongAttention(Attention):
     """
 
     def __init__(self, score="dot", units=None, scale=False, **kwargs):
-        if score not in ("dot", "general", "concat"):
-            raise ValueError(f'`score` needs "dot", "general" or "concat", but is {score!r}')
+        check_choice("score", score, ("dot", "general", "concat"))
         if units is not None:
             if score != "concat":
-                raise ValueError(f'`units` goes with the score "concat", not {score!r}')
-            check_units(units)
+                raise ValueError(f'`units` must be None for `score="{score}"`, got {units!r}.')
+            units = check_integer("units", units, minimum=1)
         if score == "concat" and scale:
-            raise ValueError('`scale` goes with the scores "dot" and "general", not "concat"')
+            raise ValueError(f'`scale` must be False for `score="concat"`, got {scale!r}.')
         super().__init__(**kwargs)
         self.score = score
         self.units = units
         self.scale = scale
 
     def build(self, query_shape, memory_shape):
-        """Make W (and v)."""
+        """Create W (and v)."""
         query_depth, memory_depth = query_shape[-1], memory_shape[-1]
         if self.score == "dot" and query_depth != memory_depth:
             raise ValueError(
-                '`score="dot"` needs `query` and `memory` of the same depth, but they have '
-                f'{query_depth} and {memory_depth}; `score="general"` takes both'
+                '`query` and `memory` must have the same depth for `score="dot"`, '
+                f"got {query_depth} and {memory_depth}."
             )
         if self.score == "general":
             self.kernel = self.add_weight(name="kernel", shape=(query_depth, memory_depth))
@@ -74,15 +74,15 @@ class LuongAttention(Attention):
             self.network.build(query_shape, memory_shape)
 
     def project_memory(self, memory):
-        """Compute the keys: W·memory, or for "dot" the memory; with `scale` divided by the root.
+        """Compute the keys: W·memory, or for "dot" the memory, with `scale` divided by the root.
 
         Raises:
             ValueError: for "general" and "concat", before `build` or the first call.
         """
         if self.score != "dot" and not self.built:
             raise ValueError(
-                "`project_memory` needs a built layer: call it, or `build(query_shape, "
-                "memory_shape)`, first"
+                "The layer must be built for `project_memory`, got one without weights. Call it, "
+                "or `build(query_shape, memory_shape)`, first."
             )
         if self.score == "concat":
             return self.network.project_memory(memory)
@@ -94,17 +94,17 @@ class LuongAttention(Attention):
         return keys
 
     def scores(self, query, keys):
-        """Score `query` `(batch, time, depth)` against `keys`; `(batch, time, steps)`."""
+        """Compute the scores `(batch, time, steps)` of `query` `(batch, time, depth)`."""
         if self.score == "concat":
             return self.network.scores(query, keys)
         if query.shape[-1] != keys.shape[-1]:
             raise ValueError(
-                f"`keys` needs {query.shape[-1]} features to multiply with the query, "
-                f"but has the shape {tuple(keys.shape)}"
+                f"`keys` must have {query.shape[-1]} features, the depth of `query`, "
+                f"got the shape {tuple(keys.shape)}."
             )
         return tf.matmul(query, keys, transpose_b=True)
 
     def get_config(self):
-        """Give the constructor arguments."""
-        own = {"score": self.score, "units": self.units, "scale": self.scale}
-        return {**super().get_config(), **own}
+        """Return the constructor arguments."""
+        config = {"score": self.score, "units": self.units, "scale": self.scale}
+        return {**super().get_config(), **config}

@@ -1,24 +1,24 @@
-"""From a sequence to one vector, by attention."""
+"""Pooling of a sequence by attention."""
 
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.attention.base import masked_softmax
-from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.layers.masks import check_sequence_shape, valid_steps
 from keras_seqzoo.layers.serialization import QuantizedParts
 from keras_seqzoo.tensors import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class AttentionPooling(QuantizedParts, keras.layers.Layer):
-    """Pools the valid steps of a sequence by weights that it learns.
+    """Pooling of the valid steps of a sequence, with learned weights.
 
         a_t    = softmax_t(vᵀ tanh(W h_t + b))
         pooled = Σ_t a_t h_t
 
     (Yang et al. 2016, "Hierarchical attention networks for document classification", equations 5
-    to 7). The softmax is computed in float32. Rows that are all padding give zeros.
+    to 7). The softmax is computed in float32. Rows that are all padding are zero.
 
     Args:
         units: int, rows of W, or `None` for the number of features.
@@ -26,15 +26,15 @@ class AttentionPooling(QuantizedParts, keras.layers.Layer):
 
     Call arguments:
         sequence: float tensor `(batch, time, features)`.
-        mask: bool tensor `(batch, time)`, true at valid steps. `None` takes the mask that Keras
-            attached to `sequence`, if there is one, or else makes all steps valid.
+        mask: bool tensor `(batch, time)`, true at valid steps, or `None` for the mask that Keras
+            attached to `sequence`, if any.
         return_weights: bool, whether to return the weights a too.
 
     Returns:
         A float tensor `(batch, features)`, or a tuple of it and the weights, `(batch, time)`.
 
     Raises:
-        ValueError: if shapes do not fit.
+        ValueError: if `units` is not a positive integer, or a shape is wrong.
 
     Example:
     >>> pooled, weights = AttentionPooling(4)(keras.ops.ones((2, 5, 3)), return_weights=True)
@@ -48,11 +48,8 @@ class AttentionPooling(QuantizedParts, keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, sequence_shape):
-        """Makes W, b and v."""
-        if len(sequence_shape) != 3:
-            raise ValueError(
-                f"`sequence` needs the shape (batch, time, features), got {tuple(sequence_shape)}"
-            )
+        """Create W, b and v."""
+        check_sequence_shape(sequence_shape)
         self.hidden = keras.layers.Dense(
             self.units or sequence_shape[-1],
             "tanh",
@@ -63,7 +60,7 @@ class AttentionPooling(QuantizedParts, keras.layers.Layer):
         self.vector = self.add_weight(name="vector", shape=(self.hidden.units, 1))
 
     def call(self, sequence, mask=None, return_weights=False):
-        """Pools; see the class."""
+        """Pool; see the class."""
         if mask is not None:
             mask = valid_steps(mask, sequence)
             sequence = tf.where(mask[:, :, tf.newaxis], sequence, 0)  # 0 times NaN is NaN
@@ -74,9 +71,9 @@ class AttentionPooling(QuantizedParts, keras.layers.Layer):
         return (pooled, weights[:, 0]) if return_weights else pooled
 
     def compute_mask(self, sequence, previous_mask=None):
-        """Gives no mask: the time dimension is gone."""
+        """Return None: there is no time dimension."""
         return None
 
     def get_config(self):
-        """Gives the constructor arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "units": self.units}

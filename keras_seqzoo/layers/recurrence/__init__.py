@@ -1,1 +1,1 @@
-"""What runs a cell over time: cells, loops, and the layers made of them."""
+"""Recurrent cells, the loops over time, and the layers."""

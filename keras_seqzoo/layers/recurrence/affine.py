@@ -1,38 +1,61 @@
-"""What the cells with one kernel for the input and one for the state share, and their layers."""
+"""Cells and layers with one kernel for the input and one for the state."""
 
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.recurrence.cell import RecurrentCell
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 
+# The last word of an argument's name tells which Keras module reads and serializes it.
+MODULES = {
+    "activation": keras.activations,
+    "initializer": keras.initializers,
+    "regularizer": keras.regularizers,
+    "constraint": keras.constraints,
+}
+
 
 class AffineCell(RecurrentCell):
-    """A cell that sees input and state through one kernel each: its gates take W·x + U·h + b.
+    """Cell whose gates are functions of `W·x + U·h + b`, such as the LSTM.
 
-    Elman's network, LSTM and GRU are such cells. Weights have the names, order and shapes of
-    Keras' own cells: `kernel (F, gates·units)`, `recurrent_kernel (units, gates·units)`, and
-    `bias` of the shape that `bias_shape` tells.
+    Weights have the names, order and shapes of Keras' own cells: `kernel (F, gates·units)`,
+    `recurrent_kernel (units, gates·units)` and `bias` of shape `bias_shape`. A subclass adds its
+    own constructor arguments, each kept in an attribute of the same name, to `arguments`.
 
     Args:
         units: int, size of the state and of the output.
         activation: activation of the candidate and the output.
         use_bias: bool, whether there is a bias.
-        kernel_initializer: initializer of the weights of the input.
-        recurrent_initializer: initializer of the weights of the state.
-        bias_initializer: initializer of the bias.
-        kernel_regularizer: regularizer of the weights of the input, or None.
-        recurrent_regularizer: regularizer of the weights of the state, or None.
-        bias_regularizer: regularizer of the bias, or None.
-        kernel_constraint: constraint on the weights of the input, or None.
-        recurrent_constraint: constraint on the weights of the state, or None.
-        bias_constraint: constraint on the bias, or None.
+        kernel_initializer: initializer of W.
+        recurrent_initializer: initializer of U.
+        bias_initializer: initializer of b.
+        kernel_regularizer: regularizer of W, or None.
+        recurrent_regularizer: regularizer of U, or None.
+        bias_regularizer: regularizer of b, or None.
+        kernel_constraint: constraint on W, or None.
+        recurrent_constraint: constraint on U, or None.
+        bias_constraint: constraint on b, or None.
         **kwargs: arguments of `keras.layers.Layer`.
 
     Raises:
         ValueError: if `units` is not a positive integer.
     """
 
+    arguments = (
+        "units",
+        "activation",
+        "use_bias",
+        "kernel_initializer",
+        "recurrent_initializer",
+        "bias_initializer",
+        "kernel_regularizer",
+        "recurrent_regularizer",
+        "bias_regularizer",
+        "kernel_constraint",
+        "recurrent_constraint",
+        "bias_constraint",
+    )
     gates = 1
     regularizes_state = True
 
@@ -53,9 +76,7 @@ class AffineCell(RecurrentCell):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if not isinstance(units, int) or isinstance(units, bool) or units < 1:
-            raise ValueError(f"`units` must be a positive integer, got {units!r}.")
-        self.units = units
+        self.units = check_integer("units", units, minimum=1)
         self.activation = keras.activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
@@ -67,8 +88,7 @@ class AffineCell(RecurrentCell):
         self.kernel_constraint = keras.constraints.get(kernel_constraint)
         self.recurrent_constraint = keras.constraints.get(recurrent_constraint)
         self.bias_constraint = keras.constraints.get(bias_constraint)
-        self.state_size = units
-        self.output_size = units
+        self.state_size = self.output_size = self.units
         self.bias = None
 
     @property
@@ -77,56 +97,54 @@ class AffineCell(RecurrentCell):
         return (self.gates * self.units,)
 
     def initialize_bias(self, shape, dtype=None):
-        """Gives the bias its first values."""
+        """Return the initial bias."""
         return self.bias_initializer(shape, dtype=dtype)
 
     def build(self, input_shape):
-        """Creates the weights for inputs of shape `(B, F)`."""
+        """Create the weights for inputs of shape `(B, F)`."""
         features = input_shape[-1]
         if features is None:
             raise ValueError(
-                f"{type(self).__name__} needs inputs whose last dimension is known, "
-                f"got inputs of shape {tuple(input_shape)}."
+                f"`inputs` of {type(self).__name__} must have a known last dimension, "
+                f"got the shape {tuple(input_shape)}."
             )
-        self.kernel = self.add_weight(
-            shape=(features, self.gates * self.units),
-            initializer=self.kernel_initializer,
-            regularizer=self.kernel_regularizer,
-            constraint=self.kernel_constraint,
-            name="kernel",
-        )
-        self.recurrent_kernel = self.add_weight(
-            shape=(self.units, self.gates * self.units),
-            initializer=self.recurrent_initializer,
-            regularizer=self.recurrent_regularizer,
-            constraint=self.recurrent_constraint,
-            name="recurrent_kernel",
-        )
+        size = self.gates * self.units
+        self.kernel = self._add("kernel", "kernel", (features, size))
+        self.recurrent_kernel = self._add("recurrent_kernel", "recurrent", (self.units, size))
         if self.use_bias:
-            self.bias = self.add_weight(
-                shape=self.bias_shape,
-                initializer=self.initialize_bias,
-                regularizer=self.bias_regularizer,
-                constraint=self.bias_constraint,
-                name="bias",
-            )
+            self.bias = self._add("bias", "bias", self.bias_shape, self.initialize_bias)
 
-    def ready(self, weight):
-        """Reads a weight in the compute dtype, inside a Keras call or outside."""
+    def _add(self, name, prefix, shape, initializer=None):
+        return self.add_weight(
+            shape=shape,
+            initializer=initializer or getattr(self, f"{prefix}_initializer"),
+            regularizer=getattr(self, f"{prefix}_regularizer"),
+            constraint=getattr(self, f"{prefix}_constraint"),
+            name=name,
+        )
+
+    def cast_weight(self, weight):
+        """Return a weight in the compute dtype, inside a Keras call or outside."""
         return tf.cast(weight, self.compute_dtype)
 
-    def uses_functions(self, **functions):
-        """Tells whether attributes such as `activation` are the functions with these names."""
-        known = {name: keras.activations.get(function) for name, function in functions.items()}
-        return all(getattr(self, name) is function for name, function in known.items())
+    def has_activations(self, **activations):
+        """Return whether attributes such as `activation` are the functions with these names."""
+        functions = {name: keras.activations.get(value) for name, value in activations.items()}
+        return all(getattr(self, name) is function for name, function in functions.items())
 
     def input_bias(self):
-        """Reads the bias that belongs to the input, or None."""
-        return self.ready(self.bias) if self.use_bias else None
+        """Return the bias added to W·x, or None."""
+        return self.cast_weight(self.bias) if self.use_bias else None
 
     def project(self, inputs, training=False, kernel=None):
-        """Computes W·x + b, one matmul for all leading dimensions; `kernel` may be part of W."""
-        kernel = self.ready(self.kernel) if kernel is None else kernel
+        """Compute W·x + b in one matmul for all leading dimensions.
+
+        Args:
+            inputs: tensor `(..., F)`.
+            training: bool, without effect.
+            kernel: the rows of W for these inputs, or None for all.
+        """
+        kernel = self.cast_weight(self.kernel) if kernel is None else kernel
         features = inputs.shape[-1]
         leading = tf.shape(inputs)[:-1]
         flat = tf.reshape(inputs, (-1, features)) if len(inputs.shape) != 2 else inputs
@@ -141,26 +159,25 @@ class AffineCell(RecurrentCell):
         return projected
 
     def get_config(self):
-        """Gives all constructor arguments."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "activation": keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "recurrent_initializer": keras.initializers.serialize(self.recurrent_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
-            "recurrent_regularizer": keras.regularizers.serialize(self.recurrent_regularizer),
-            "bias_regularizer": keras.regularizers.serialize(self.bias_regularizer),
-            "kernel_constraint": keras.constraints.serialize(self.kernel_constraint),
-            "recurrent_constraint": keras.constraints.serialize(self.recurrent_constraint),
-            "bias_constraint": keras.constraints.serialize(self.bias_constraint),
-        }
+        """Return the constructor arguments."""
+        config = super().get_config()
+        for name in self.arguments:
+            value, module = getattr(self, name), MODULES.get(name.split("_")[-1])
+            config[name] = value if module is None else module.serialize(value)
+        return config
 
 
 class AffineRecurrent(Recurrent):
-    """Base of the layers that make their cell themselves, from the arguments of that cell."""
+    """Layer that creates its own cell, from the cell's arguments.
+
+    A subclass sets `cell_class`. The arguments are those of the cell and of `Recurrent`.
+    """
+
+    cell_class = None
+
+    def __init__(self, units, **kwargs):
+        options = {name: kwargs.pop(name) for name in self.cell_class.arguments if name in kwargs}
+        super().__init__(self.cell_class(units, dtype=kwargs.get("dtype"), **options), **kwargs)
 
     @property
     def units(self):
@@ -168,9 +185,7 @@ class AffineRecurrent(Recurrent):
         return self.cell.units
 
     def get_config(self):
-        """Gives all constructor arguments: the cell's and the layer's."""
-        config = super().get_config()
+        """Return the constructor arguments: the layer's and the cell's."""
+        config, cell = super().get_config(), self.cell.get_config()
         del config["cell"]
-        layer_only = ("name", "trainable", "dtype")
-        cell = {k: v for k, v in self.cell.get_config().items() if k not in layer_only}
-        return {**config, **cell}
+        return {**config, **{name: cell[name] for name in self.cell.arguments}}

@@ -1,52 +1,52 @@
-"""Two recurrent layers over one sequence, one in each direction."""
+"""Two recurrent layers over one sequence, in opposite directions."""
 
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer
-from keras_seqzoo.layers.recurrence.shared_loop import run_layers, time_major
+from keras_seqzoo.layers.recurrence.shared_loop import run_layers, to_time_major
 
 MERGE_MODES = ("concat", "sum", "mul", "ave", None)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Bidirectional(SequenceLayer):
-    """Reads a sequence in both directions and merges what the two directions give.
+    """Two recurrent layers over a sequence, in opposite directions, and the merge of their outputs.
 
-    `y_t = merge(h→_t, h←_t)` (Schuster and Paliwal 1997, Bidirectional recurrent neural
-    networks), where h←_t has read the steps T…t. The outputs of both directions are in the time
-    order of the input. Without `return_sequences` the last output of each direction is merged:
-    the forward one at the last valid step, the backward one at the first.
+    `y_t = merge(h→_t, h←_t)` (Schuster and Paliwal 1997, Bidirectional recurrent neural networks),
+    where h←_t has read the steps T…t. The outputs of both directions are in the time order of the
+    input. Without `return_sequences` the last output of each direction is merged: the forward one
+    at the last valid step, the backward one at the first.
 
-    The two directions may differ in size and in kind; `return_sequences` and `return_state` are
-    the forward layer's. For padding see `Recurrent`.
+    The two layers may differ in size and class. For padding see `Recurrent`.
 
     Args:
         forward: a `Recurrent` layer (`GRU`, `LSTM`, `Elman`, …).
-        backward: a `Recurrent` layer of the opposite `go_backwards`, or None for a copy of
-            `forward` with weights of its own.
+        backward: a `Recurrent` layer with the opposite `go_backwards` and the same
+            `return_sequences`, `return_state` and `implementation`, or None for a copy of `forward`
+            with new weights.
         merge_mode: `"concat"`, `"sum"`, `"mul"`, `"ave"` (the mean), or None for both outputs.
-        **kwargs: arguments of `keras.layers.Layer`. `dtype` is the forward layer's if not given.
+        **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the forward layer's.
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
         mask: boolean tensor `(B, T)`, True at valid steps, or None.
-        initial_state: list or tuple of the states of the forward layer and then those of the
-            backward layer, such as a call returned after its output, or None for zeros.
+        initial_state: list or tuple of the states of the forward layer followed by the states of
+            the backward layer, as returned by a call, or None for zeros.
         training: bool.
 
     Returns:
         Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, where U is the sum of the two
         sizes for `"concat"`; with `merge_mode=None` the tuple of the forward and the backward
-        output. With `return_state` a tuple of that, the final states of the forward layer and
-        those of the backward layer, as `keras.layers.Bidirectional` returns them: for an LSTM
+        output. With `return_state` the final states of the forward and of the backward layer
+        follow, as in `keras.layers.Bidirectional`: for an LSTM
         `(output, h_forward, c_forward, h_backward, c_backward)`.
 
     Raises:
         TypeError: if a direction is not a `Recurrent`.
-        ValueError: if the merge mode is unknown, if the two directions do not go together, or
-            for a sequence, mask or state that does not fit.
+        ValueError: if the merge mode is unknown, the two layers do not match, or the sequence,
+            mask or initial state has a wrong shape.
 
     Example:
     >>> layer = Bidirectional(GRU(4, return_state=True))
@@ -66,23 +66,24 @@ class Bidirectional(SequenceLayer):
             config["name"] = f"backward_{forward.name}"
             config["go_backwards"] = not forward.go_backwards
             if config["seed"] is not None:
-                config["seed"] += 1  # noise of its own
+                config["seed"] += 1  # other noise
             backward = type(forward).from_config(config)
         if forward.go_backwards == backward.go_backwards:
             raise ValueError(
-                "`backward` must have the opposite `go_backwards` of `forward`, "
+                "`go_backwards` of `forward` and `backward` must differ, "
                 f"got {backward.go_backwards} for both."
             )
         for option in ("return_sequences", "return_state", "implementation"):
             if getattr(forward, option) != getattr(backward, option):
                 raise ValueError(
-                    f"`{option}` of `forward` and `backward` must agree, "
+                    f"`{option}` of `forward` and `backward` must be equal, "
                     f"got {getattr(forward, option)} and {getattr(backward, option)}."
                 )
         if merge_mode in ("sum", "mul", "ave") and forward.output_size != backward.output_size:
             raise ValueError(
-                f"`merge_mode='{merge_mode}'` needs two directions of one size, "
-                f"got {forward.output_size} and {backward.output_size}; 'concat' takes any."
+                f"`output_size` of `forward` and `backward` must be equal for "
+                f"`merge_mode='{merge_mode}'`, got {forward.output_size} and "
+                f"{backward.output_size}."
             )
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = forward.dtype_policy
@@ -118,20 +119,20 @@ class Bidirectional(SequenceLayer):
         return sum(sizes) if self.merge_mode == "concat" else sizes[0]
 
     def get_initial_state(self, batch_size):
-        """Return the states before the first step, a list of those of both directions."""
+        """Return the states before the first step: forward, then backward, in one list."""
         layers = self.forward, self.backward
         return [state for layer in layers for state in layer.get_initial_state(batch_size)]
 
     def build(self, sequence_shape, initial_state_shape=None):
-        """Builds both directions for sequences of shape `(B, T, F)`."""
+        """Build both layers for sequences of shape `(B, T, F)`."""
         for layer in (self.forward, self.backward):
             if not layer.built:
                 layer.build(sequence_shape)
 
     def call(self, sequence, mask=None, initial_state=None, training=None):
-        """Runs both directions and merges them."""
+        """Run both directions and merge them; see the class."""
         mask = self.resolve_mask(sequence, mask)
-        steps, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
+        steps, mask = to_time_major(tf.cast(sequence, self.compute_dtype), mask)
         initial = None if initial_state is None else self.pack_states(initial_state)
         output, states = self.scan(steps, mask, initial, training)
         if self.return_sequences:  # (T, B, U) to (B, T, U)
@@ -139,25 +140,24 @@ class Bidirectional(SequenceLayer):
         return self._with_states(output, [*states["forward"], *states["backward"]])
 
     def _with_states(self, output, states):
-        """Join outputs, and states where they are wanted, to what a call returns."""
+        """Return outputs, with the states if `return_state`."""
         if not self.return_state:
             return output
         return (*output, *states) if self.merge_mode is None else (output, *states)
 
     def pack_states(self, states):
-        """Return states as `scan` takes and gives them: a dict, by direction."""
+        """Return states in the structure of `scan`: a dict by direction."""
         counts = [len(layer.cell.state_sizes) for layer in (self.forward, self.backward)]
         if not isinstance(states, (list, tuple)) or len(states) != sum(counts):
             got = len(states) if isinstance(states, (list, tuple)) else type(states).__name__
             raise ValueError(
-                f"`initial_state` of Bidirectional '{self.name}' must be a list of the "
-                f"{counts[0]} state(s) of the forward layer and the {counts[1]} of the backward "
-                f"layer, got {got}."
+                f"`initial_state` of Bidirectional '{self.name}' must be a list of {counts[0]} "
+                f"state(s) of the forward layer and {counts[1]} of the backward layer, got {got}."
             )
         return {"forward": list(states[: counts[0]]), "backward": list(states[counts[0] :])}
 
     def scan(self, steps, mask, initial_state, training):
-        """Runs over a time-major sequence; see `run_layers`."""
+        """Run over a time-major sequence; see `run_layers`."""
         initial = self._directions(initial_state)
         names, layers = ("forward", "backward"), [self.forward, self.backward]
         results = run_layers(layers, steps, mask, [initial[name] for name in names], training)
@@ -180,20 +180,20 @@ class Bidirectional(SequenceLayer):
         if not isinstance(states, dict) or set(states) != {"forward", "backward"}:
             got = sorted(states) if isinstance(states, dict) else type(states).__name__
             raise ValueError(
-                f"The states of Bidirectional '{self.name}' in a Stack must be a dict with the "
-                f"keys 'forward' and 'backward', got {got}."
+                f"`initial_state` of Bidirectional '{self.name}' in a Stack must be a dict with "
+                f"the keys 'forward' and 'backward', got {got}."
             )
         return states
 
     def check_states(self, states):
-        """Raise a ValueError where states, a dict by direction, do not fit the layers."""
+        """Raise a ValueError if states, a dict by direction, do not fit the layers."""
         states = self._directions(states)
         for name, layer in (("forward", self.forward), ("backward", self.backward)):
             if states[name] is not None:
                 layer.check_states(states[name])
 
     def compute_mask(self, sequence, previous_mask):
-        """Gives the mask of the outputs, or None without `return_sequences`."""
+        """Return the mask of the outputs, or None without `return_sequences`."""
         mask = previous_mask if self.return_sequences else None
         if self.merge_mode is None:
             mask = (mask, mask)
@@ -210,7 +210,7 @@ class Bidirectional(SequenceLayer):
         return self._with_states(output, [(sequence_shape[0], size) for size in sizes])
 
     def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
-        """Gives the shapes and dtypes of what a call returns, and checks its arguments."""
+        """Check the arguments and return the shapes and dtypes of the results."""
         self.resolve_mask(sequence, mask)
         if initial_state is not None:
             self.check_states(self.pack_states(initial_state))
@@ -223,7 +223,7 @@ class Bidirectional(SequenceLayer):
         return tuple(map(keras.KerasTensor, shapes, dtypes))
 
     def get_config(self):
-        """Gives all constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "forward": keras.saving.serialize_keras_object(self.forward),
@@ -233,7 +233,7 @@ class Bidirectional(SequenceLayer):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the layer, and both directions, from what `get_config` gave."""
+        """Create the layer and both directions from `get_config`."""
         config = dict(config)
         for name in ("forward", "backward"):
             config[name] = keras.saving.deserialize_keras_object(config[name])

@@ -3,29 +3,32 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.overriding import defines_first
+from keras_seqzoo.overriding import overrides_without
 
 
 class RecurrentCell(keras.layers.Layer):
-    """One step of a recurrent network, split so that the loop over time can be fast.
+    """One step of a recurrent network, split so that the loop over time is fast.
 
-    This is Keras' cell contract (`state_size`, `output_size`, `get_initial_state`, and
-    `call(inputs, states)`), so a cell also runs inside `keras.layers.RNN`. The step is split in
-    two: `project` does everything that depends on the input alone, and runs once over all time
-    steps; `advance` does the rest, step by step. `call` is the one after the other.
+    The contract is that of Keras' cells (`state_size`, `output_size`, `get_initial_state` and
+    `call(inputs, states)`), so a cell also runs inside `keras.layers.RNN`. `call` is `project`,
+    everything that depends on the input alone, which runs once for all time steps, and then
+    `advance`, the rest, which runs step by step.
 
-    A new cell defines `state_size`, `output_size`, `build`, `project` and `advance`. What the loop
-    would otherwise compute again at each step from the weights alone (reading them, casting them
-    to the compute dtype) may go into `constants`.
+    A new cell defines `state_size`, `output_size`, `build`, `project` and `advance`. It may define
+    `constants` for what each step would otherwise compute again from the weights alone (such as
+    their cast to the compute dtype).
 
     Attributes:
-        state_size: int, or a list of ints where there are several state tensors.
+        state_size: int, or a list of ints for several state tensors.
         output_size: int, the size of the output.
+        kernel_step: a `Kernel` of the same equations (see `kernels.py`), or None.
+        regularizes_state: bool, whether the output is the first state, and `advance` accepts
+            `seen_scale`, a factor of the first state as the weights see it.
 
     Call arguments:
         inputs: tensor `(B, F)`.
         states: list or tuple of tensors `(B, state_size)`.
-        training: bool, whether the cell runs in training mode.
+        training: bool.
 
     Returns:
         Tuple of the output `(B, output_size)` and the list of new states. As with Keras' cells,
@@ -47,9 +50,7 @@ class RecurrentCell(keras.layers.Layer):
 
     state_size = None
     output_size = None
-    kernel_step = None  # one of `recurrence_kernels`, where there is one for the cell's equations
-    # Whether the output is the first state, and `advance` takes `seen_scale`, which multiplies that
-    # state where the weights see it.
+    kernel_step = None
     regularizes_state = False
 
     @property
@@ -60,37 +61,29 @@ class RecurrentCell(keras.layers.Layer):
 
     @property
     def state_dtypes(self):
-        """List of the dtypes of all state tensors; the compute dtype unless a cell says else."""
+        """List of the dtypes of all state tensors; the compute dtype by default."""
         return [self.compute_dtype for _ in self.state_sizes]
 
     def get_initial_state(self, batch_size=None):
-        """Makes the state before the first step: zeros.
-
-        Args:
-            batch_size: int or scalar tensor.
-
-        Returns:
-            List of tensors `(batch_size, size)`, one for each state.
-        """
+        """Return the state before the first step, a list of zeros `(batch_size, size)`."""
         sizes_and_dtypes = zip(self.state_sizes, self.state_dtypes, strict=True)
         return [tf.zeros((batch_size, size), dtype) for size, dtype in sizes_and_dtypes]
 
     def constants(self):
-        """Gives what each step needs of the weights, ready for use, or None.
+        """Compute what all steps need of the weights, once outside of the loop.
 
         Returns:
-            A nest of tensors that `advance` then gets as its argument `constants`, computed once
-            outside of the loop; or None, and `advance` gets no such argument. The tensors of it
-            are what `kernel_step` takes of the weights.
+            A nest of tensors, which `advance` gets as its argument `constants` and `kernel_step` as
+            its weights; or None, and `advance` gets no such argument.
         """
         return None
 
-    def own_kernel_step(self):
-        """Gives `kernel_step`, or None where a subclass has changed `advance` but not it."""
-        return self.kernel_step if defines_first(type(self), "kernel_step", "advance") else None
+    def get_kernel_step(self):
+        """Return `kernel_step`, or None if a subclass overrides `advance` without it."""
+        return None if overrides_without(type(self), "advance", "kernel_step") else self.kernel_step
 
     def project(self, inputs, training=False):
-        """Does what depends on the input alone, for one step or for all steps at once.
+        """Compute what depends on the input alone, for one step or for all steps at once.
 
         Args:
             inputs: tensor `(..., F)` in the compute dtype, with any leading dimensions.
@@ -99,31 +92,31 @@ class RecurrentCell(keras.layers.Layer):
         Returns:
             Tensor or nest of tensors `(..., P)`, with the same leading dimensions.
         """
-        raise NotImplementedError(f"{type(self).__name__} needs a method `project`.")
+        raise NotImplementedError(f"{type(self).__name__} must define `project`.")
 
     def advance(self, projected, states, training=False):
-        """Does the rest of one step.
+        """Compute the rest of one step.
 
         Args:
-            projected: one step's part `(B, P)` of what `project` returned.
+            projected: the part `(B, P)` of one step of what `project` returned.
             states: list or tuple of tensors `(B, state_size)`.
             training: bool.
 
         Returns:
-            Tuple of the output `(B, output_size)` and the list of new states, of the dtypes that
-            the states came in.
+            Tuple of the output `(B, output_size)` and the list of new states, in the dtypes of
+            `states`.
         """
-        raise NotImplementedError(f"{type(self).__name__} needs a method `advance`.")
+        raise NotImplementedError(f"{type(self).__name__} must define `advance`.")
 
     def call(self, inputs, states, training=False):
-        """Does one step: `project`, then `advance`."""
+        """Run one step: `project`, then `advance`."""
         single = not isinstance(states, (list, tuple))
         projected = self.project(tf.cast(inputs, self.compute_dtype), training=training)
         output, states = self.advance(projected, [states] if single else states, training=training)
         return output, states[0] if single else states
 
     def compute_output_spec(self, inputs, states, training=False):
-        """Gives the shapes and dtypes of `(output, states)`."""
+        """Return the shapes and dtypes of `(output, states)`."""
         batch = inputs.shape[0]
         single = not isinstance(states, (list, tuple))
         new_states = [

@@ -1,8 +1,7 @@
-"""The loop over time."""
+"""The loop over time for any cell, differentiated automatically."""
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.state_noise import blend
 from keras_seqzoo.layers.recurrence.time_arrays import (
     at_least_one,
     padded,
@@ -13,7 +12,7 @@ from keras_seqzoo.layers.recurrence.time_arrays import (
 from keras_seqzoo.tensors import dimension
 
 
-def recurrence(
+def run_cell_loop(
     advance,
     projected,
     states,
@@ -23,45 +22,41 @@ def recurrence(
     reverse=False,
     return_sequences=False,
 ):
-    """Runs any recurrent step over all time steps, time-major; its gradient is differentiation's.
+    """Run a recurrent step over all time steps of a time-major sequence.
 
-    Everything that depends on the input alone is in `projected` already, computed for all steps
-    at once; only what depends on the state is left for the loop. The loop is one `tf.while_loop`
-    over TensorArrays whose elements have a static rank and size, so it is differentiable and XLA
-    compiles both directions, with a static or a dynamic number of steps.
+    The loop is one `tf.while_loop` over TensorArrays whose elements have a static rank and size:
+    XLA compiles it and its gradient, with a static or a dynamic number of steps.
 
     Args:
         advance: function `(projected, states) -> (output, states)` of one step.
-        projected: tensor or nest of tensors `(T, B, ...)`.
+        projected: tensor or nest of tensors `(T, B, ...)`, computed from the input alone.
         states: list of tensors `(B, ...)`, the state before the first step.
-        output: tensor `(B, U)`, the output where no step is valid; it also gives the loop the
-            output's shape and dtype.
-        mask: None or boolean tensor `(T, B)`. Steps where it is False leave the state of their row
-            as it was.
-        zoneout: None or a list with one tensor `(T, B, 1 or size)` for each state, the share of the
-            old state that stays. The output is then the first state.
-        reverse: whether to run from the last step to the first.
-        return_sequences: whether to collect the output of each step.
+        output: tensor `(B, U)`, the output of rows without a valid step, with the shape and dtype
+            of all outputs.
+        mask: boolean tensor `(T, B)` or None. Where it is False, the state does not change.
+        zoneout: None or a list with one tensor `(T, B, 1 or size)` for each state, the rate at
+            which the old state is kept. The output is then the first state.
+        reverse: bool, whether to run from the last step to the first.
+        return_sequences: bool, whether to collect the output of each step.
 
     Returns:
-        Tuple `(outputs, states)`. `outputs` has shape `(T, B, U)`, in the order of time and
-        zero at masked steps, or without `return_sequences` `(B, U)`: the output of the last valid
-        step. `states` is the list of states after the last valid step.
+        Tuple `(outputs, states)`. `outputs` is `(T, B, U)`, in the order of time and zero at masked
+        steps, or without `return_sequences` `(B, U)`, the output of the last valid step. `states`
+        is the list of states after the last valid step.
     """
     flat = tf.nest.flatten(projected)
     length = dimension(flat[0], 0)
     inputs = [read_array(tensor) for tensor in flat]
-    # (T, B) -> (T, B, 1): one decision for a whole row
-    rows = None if mask is None else padded(mask)[..., tf.newaxis]
-    shares = None if zoneout is None else [padded(share) for share in zoneout]
+    rows = None if mask is None else padded(mask)[..., tf.newaxis]  # (T, B, 1)
+    rates = None if zoneout is None else [padded(rate) for rate in zoneout]
 
     def body(step, collected, states):
         time = length - 1 - step if reverse else step
         now = tf.nest.pack_sequence_as(projected, [array.read(time) for array in inputs])
         new_output, new_states = advance(now, states)
         new_states = list(new_states)
-        if shares is not None:
-            new_states = blend([share[time] for share in shares], states, new_states)
+        if rates is not None:
+            new_states = blend_states([rate[time] for rate in rates], states, new_states)
             new_output = tf.cast(new_states[0], output.dtype)
         if rows is not None:
             valid = rows[time]
@@ -94,3 +89,11 @@ def recurrence(
         if mask is not None:
             outputs = tf.where(mask[..., tf.newaxis], outputs, tf.zeros((), outputs.dtype))
     return outputs, list(states)
+
+
+def blend_states(rates, old, new):
+    """Return the list of `rate·old + (1 - rate)·new`."""
+    return [
+        tf.cast(rate, n.dtype) * o + tf.cast(1.0 - rate, n.dtype) * n
+        for rate, o, n in zip(rates, old, new, strict=True)
+    ]

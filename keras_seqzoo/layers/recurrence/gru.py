@@ -14,40 +14,31 @@ class GRUCell(AffineCell):
     `z = σ(W_z·x + U_z·h + b_z)`, the update gate; `r = σ(W_r·x + U_r·h + b_r)`, the reset gate;
     `h~ = tanh(W_h·x + U_h·(r ⊙ h) + b_h)` with `reset_after=False` (Cho et al. 2014, Learning
     phrase representations using RNN encoder-decoder, equations 5 to 8), or
-    `h~ = tanh(W_h·x + b_h + r ⊙ (U_h·h + b'_h))` with `reset_after=True` (the form of cuDNN, which
-    needs one matmul a step);
+    `h~ = tanh(W_h·x + b_h + r ⊙ (U_h·h + b'_h))` with `reset_after=True` (the form of cuDNN, with
+    one matmul per step);
     `h' = z ⊙ h + (1 - z) ⊙ h~`.
 
-    Which way z points: here, as in Cho et al. 2014, in Keras, in PyTorch and in Dive into Deep
-    Learning, a z near 1 KEEPS the old state and a z near 0 replaces it. Chung et al. 2014 and
-    textbooks after them write `h' = (1 - z) ⊙ h + z ⊙ h~`: the same model with z for 1 - z, so
-    their biases and weights of z have the opposite sign.
+    The direction of z: as in Cho et al. 2014, Keras, PyTorch and Dive into Deep Learning, a z near
+    1 keeps the old state. Chung et al. 2014 and many textbooks write `h' = (1 - z) ⊙ h + z ⊙ h~`:
+    the same model with 1 - z for z, so that the weights and biases of z have the opposite sign.
 
-    Weights are those of `keras.layers.GRUCell`, in name, order and shape, with the gates in the
-    order z, r, h.
+    Weights have the names, order and shapes of `keras.layers.GRUCell`: W `(F, 3U)`, U `(U, 3U)` and
+    b, with `reset_after` `(2, 3U)` (of the input and of the state), else `(3U,)`. The gates come in
+    the order z, r, h~.
 
     Args:
         units: int, size U of the state and of the output.
         activation: the function of the candidate h~.
         recurrent_activation: the function of the gates.
         use_bias: bool, whether there are biases.
-        kernel_initializer: initializer of W `(F, 3U)`.
-        recurrent_initializer: initializer of U `(U, 3U)`.
-        bias_initializer: initializer of the bias: `(2, 3U)` with `reset_after` (of the input and
-            of the state), else `(3U,)`.
-        kernel_regularizer: regularizer of W, or None.
-        recurrent_regularizer: regularizer of U, or None.
-        bias_regularizer: regularizer of the bias, or None.
-        kernel_constraint: constraint on W, or None.
-        recurrent_constraint: constraint on U, or None.
-        bias_constraint: constraint on the bias, or None.
         reset_after: bool, whether the reset gate acts after the matmul (cuDNN) or before (Cho).
-        **kwargs: arguments of `keras.layers.Layer`.
+        **kwargs: the initializers, regularizers and constraints of `keras.layers.GRUCell`, and
+            arguments of `keras.layers.Layer`.
 
     Call arguments:
         inputs: tensor `(B, F)`.
         states: list `[h]` of a tensor `(B, U)`.
-        training: bool, of no effect.
+        training: bool, without effect.
 
     Returns:
         Tuple of the output h' `(B, U)` and the list `[h']`, in the compute dtype.
@@ -62,6 +53,7 @@ class GRUCell(AffineCell):
     TensorShape([2, 4])
     """
 
+    arguments = (*AffineCell.arguments, "recurrent_activation", "reset_after")
     gates = 3
 
     def __init__(
@@ -70,33 +62,11 @@ class GRUCell(AffineCell):
         activation="tanh",
         recurrent_activation="sigmoid",
         use_bias=True,
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer="orthogonal",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        recurrent_regularizer=None,
-        bias_regularizer=None,
-        kernel_constraint=None,
-        recurrent_constraint=None,
-        bias_constraint=None,
+        *,
         reset_after=True,
         **kwargs,
     ):
-        super().__init__(
-            units,
-            activation=activation,
-            use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
-            **kwargs,
-        )
+        super().__init__(units, activation, use_bias, **kwargs)
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.reset_after = reset_after
 
@@ -106,74 +76,67 @@ class GRUCell(AffineCell):
         return (2, 3 * self.units) if self.reset_after else (3 * self.units,)
 
     def input_bias(self):
-        """Reads the bias that belongs to the input, or None."""
+        """Return the bias added to W·x, or None."""
         bias = super().input_bias()
         return bias[0] if self.use_bias and self.reset_after else bias
 
     def constants(self):
-        """Reads U, and the bias of the state, once for all steps."""
-        kernel = self.ready(self.recurrent_kernel)
+        """Return U, and the bias of the state, in the compute dtype."""
+        kernel = self.cast_weight(self.recurrent_kernel)
         if not self.reset_after:
-            # Two matmuls a step: gates first, then the candidate, which needs r.
+            # Two matmuls per step: the candidate needs r.
             return kernel[:, : 2 * self.units], kernel[:, 2 * self.units :]
-        return kernel, self.ready(self.bias)[1] if self.use_bias else None
+        return kernel, self.cast_weight(self.bias)[1] if self.use_bias else None
 
     @property
     def kernel_step(self):
-        """The step with a hand-written gradient, for the standard functions."""
-        if not self.uses_functions(activation="tanh", recurrent_activation="sigmoid"):
+        """The kernel of the step, for tanh and sigmoid; else None."""
+        if not self.has_activations(activation="tanh", recurrent_activation="sigmoid"):
             return None
         return ResetAfterGRUKernel() if self.reset_after else ResetBeforeGRUKernel()
 
     def advance(self, projected, states, training=False, constants=None, seen_scale=None):
-        """Computes the gates, the candidate and their mixture."""
+        """Compute the gates, the candidate and the new state."""
         constants = self.constants() if constants is None else constants
         (state,) = states
         seen = state if seen_scale is None else state * seen_scale
-        advance = self._reset_after if self.reset_after else self._reset_before
+        advance = self._reset_after_matmul if self.reset_after else self._reset_before_matmul
         update, candidate = advance(projected, seen, *constants)
         output = candidate + update * (state - candidate)
         return output, [output]
 
-    def _reset_after(self, projected, state, kernel, bias):
+    def _reset_after_matmul(self, projected, state, kernel, bias):
         inner = tf.matmul(state, kernel)  # (B, 3U)
         if bias is not None:
             inner = tf.nn.bias_add(inner, bias)
         gates, inner_candidate = tf.split(inner, (2 * self.units, self.units), axis=-1)
-        update, reset, candidate = self._gates(projected, gates)
+        update, reset, candidate = self._compute_gates(projected, gates)
         return update, self.activation(candidate + reset * inner_candidate)
 
-    def _reset_before(self, projected, state, gate_kernel, candidate_kernel):
-        update, reset, candidate = self._gates(projected, tf.matmul(state, gate_kernel))
+    def _reset_before_matmul(self, projected, state, gate_kernel, candidate_kernel):
+        update, reset, candidate = self._compute_gates(projected, tf.matmul(state, gate_kernel))
         return update, self.activation(candidate + tf.matmul(reset * state, candidate_kernel))
 
-    def _gates(self, projected, inner):
+    def _compute_gates(self, projected, inner):
         gates, candidate = tf.split(projected, (2 * self.units, self.units), axis=-1)
         update, reset = tf.split(gates + inner, 2, axis=-1)
         return self.recurrent_activation(update), self.recurrent_activation(reset), candidate
-
-    def get_config(self):
-        """Gives all constructor arguments."""
-        return {
-            **super().get_config(),
-            "recurrent_activation": keras.activations.serialize(self.recurrent_activation),
-            "reset_after": self.reset_after,
-        }
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class GRU(AffineRecurrent):
     """A gated recurrent unit over a sequence.
 
-    `h' = z ⊙ h + (1 - z) ⊙ h~`, a z near 1 KEEPS the old state; see `GRUCell` for the equations
-    and the arguments up to `reset_after`, and `Recurrent` for the rest, the padding rule, the
-    call arguments and what is returned. The state is `[h]`. Weights interchange with
-    `keras.layers.GRU`.
+    `h' = z ⊙ h + (1 - z) ⊙ h~`, where a z near 1 keeps the old state. The state is `[h]`. Weights
+    interchange with `keras.layers.GRU`. See `GRUCell` for the equations and its arguments, and
+    `Recurrent` for the other arguments, the padding rule, the call arguments and what is returned.
 
     Example:
     >>> GRU(4, return_sequences=True)(keras.ops.ones((2, 5, 3))).shape
     TensorShape([2, 5, 4])
     """
+
+    cell_class = GRUCell
 
     def __init__(
         self,
@@ -181,36 +144,25 @@ class GRU(AffineRecurrent):
         activation="tanh",
         recurrent_activation="sigmoid",
         use_bias=True,
-        kernel_initializer="glorot_uniform",
-        recurrent_initializer="orthogonal",
-        bias_initializer="zeros",
-        kernel_regularizer=None,
-        recurrent_regularizer=None,
-        bias_regularizer=None,
-        kernel_constraint=None,
-        recurrent_constraint=None,
-        bias_constraint=None,
+        *,
         reset_after=True,
         return_sequences=False,
         return_state=False,
         go_backwards=False,
+        dropout=0.0,
+        recurrent_dropout=0.0,
         **kwargs,
     ):
-        cell = GRUCell(
+        super().__init__(
             units,
             activation=activation,
             recurrent_activation=recurrent_activation,
             use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            recurrent_initializer=recurrent_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            recurrent_regularizer=recurrent_regularizer,
-            bias_regularizer=bias_regularizer,
-            kernel_constraint=kernel_constraint,
-            recurrent_constraint=recurrent_constraint,
-            bias_constraint=bias_constraint,
             reset_after=reset_after,
-            dtype=kwargs.get("dtype"),
+            return_sequences=return_sequences,
+            return_state=return_state,
+            go_backwards=go_backwards,
+            dropout=dropout,
+            recurrent_dropout=recurrent_dropout,
+            **kwargs,
         )
-        super().__init__(cell, return_sequences, return_state, go_backwards, **kwargs)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.state_noise import blend
+from keras_seqzoo.layers.recurrence.cell_loop import blend_states
 from keras_seqzoo.layers.recurrence.time_arrays import (
     at_least_one,
     read_array,
@@ -17,19 +17,19 @@ from keras_seqzoo.tensors import dimension, loop_dtype
 
 
 @dataclasses.dataclass
-class Lane:
-    """One recurrence of those that share a loop, time-major.
+class Recurrence:
+    """A kernel and the time-major tensors it runs over.
 
     Attributes:
-        kernel: a `Kernel`, see `recurrence_kernels`.
+        kernel: a `Kernel`.
         projected: tensor `(T, B, P)`, what depends on the input alone.
-        states: list of tensors `(B, U)`, the state before the first step; the one that the weights
-            see comes first.
-        weights: list of tensors, the weights that the kernel takes.
-        keep: None, or a list with one tensor `(T, B, 1)` or `(T, B, U)` for each state: the share
-            of the old state that stays, 1 at padding.
-        seen_scale: None or tensor `(B, U)`, what multiplies the state that the weights see.
-        reverse: whether to run from the last step to the first.
+        states: list of tensors `(B, U)`, the state before the first step, first the one that the
+            weights see.
+        weights: list of tensors, the weights of the kernel.
+        keep: None, or a list with one tensor `(T, B, 1)` or `(T, B, U)` for each state: the rate at
+            which the old state is kept, 1 at padding.
+        seen_scale: None or tensor `(B, U)`, a factor of the state as the weights see it.
+        reverse: bool, whether to run from the last step to the first.
     """
 
     kernel: object
@@ -41,8 +41,8 @@ class Lane:
     reverse: bool = False
 
     def spec(self):
-        """Gives all of the lane that is no tensor."""
-        return LaneSpec(
+        """Return everything but the tensors."""
+        return RecurrenceSpec(
             self.kernel,
             len(self.states),
             len(self.weights),
@@ -52,13 +52,13 @@ class Lane:
         )
 
     def tensors(self):
-        """Lists the lane's tensors in the order of `unpack`."""
+        """Return the list of the tensors, in the order that `unpack` reads."""
         scale = [] if self.seen_scale is None else [self.seen_scale]
         return [self.projected, *self.states, *self.weights, *(self.keep or []), *scale]
 
 
-class LaneSpec(NamedTuple):
-    """What a compiled loop is made for: the kernel, and how many tensors of each kind there are."""
+class RecurrenceSpec(NamedTuple):
+    """The kernel of a `Recurrence` and how many tensors of each kind it has."""
 
     kernel: object
     states: int
@@ -69,14 +69,14 @@ class LaneSpec(NamedTuple):
 
 
 def unpack(specs, tensors):
-    """Makes lanes of their specs and of the tensors of all of them."""
+    """Create recurrences from their specs and the tensors of all of them."""
     tensors = iter(tensors)
 
     def take(count):
         return [next(tensors) for _ in range(count)]
 
     return [
-        Lane(
+        Recurrence(
             spec.kernel,
             next(tensors),
             take(spec.states),
@@ -89,78 +89,78 @@ def unpack(specs, tensors):
     ]
 
 
-def kernel_recurrence(lanes, return_sequences=True, training=False, compiled=False):
-    """Runs recurrences of one length in one loop, with gradients written by hand.
+def run_kernel_loop(recurrences, return_sequences=True, training=False, compiled=False):
+    """Run recurrences of the same length in one loop, with hand-written gradients.
 
-    The forward loop keeps what the backward one needs (without `training` it keeps nothing, and
-    the gradient, if there is one after all, runs it again). The backward loop carries only what
-    is sequential; the gradients of the weights are one matmul each over all steps after it.
+    The forward loop saves what the backward loop needs. Without `training` it saves nothing, and
+    a gradient runs it again. The backward loop carries only what is sequential; the gradients of
+    the weights are one matmul each over all steps after it.
 
     States and activations inside the loop are float32 under half precision; the matmuls over all
     steps are in the dtype of `projected`.
 
     Args:
-        lanes: list of `Lane`s with the same T.
-        return_sequences: whether to give the states of all steps, as many as `Kernel.outputs`.
-        training: whether a gradient is expected.
-        compiled: whether XLA compiles the two loops, once for each shape. The matmuls over all
-            steps stay outside.
+        recurrences: list of `Recurrence`s with the same T.
+        return_sequences: bool, whether to return the first `Kernel.outputs` states of all steps.
+        training: bool, whether a gradient is expected.
+        compiled: bool, whether XLA compiles the two loops, once for each shape. The matmuls over
+            all steps stay outside.
 
     Returns:
-        A list with `(sequences, states)` for each lane: the list of the states of all steps
+        A list with `(sequences, states)` for each recurrence: the list of the states of all steps
         `(T, B, U)` in the order of time, empty without `return_sequences`, and the list of states
         after the last step.
 
     Raises:
-        NotImplementedError: when a gradient of the gradient is taken.
+        NotImplementedError: if a gradient of the gradient is taken.
     """
-    specs = tuple(lane.spec() for lane in lanes)
+    specs = tuple(recurrence.spec() for recurrence in recurrences)
     sequences = return_sequences
 
     @tf.custom_gradient
     def run(*tensors):
-        # Stopped, so that no tape looks into the loops: what is inside has its gradient here.
+        # Stopped, so that no tape records the loops: their gradient is defined here.
         inputs = [tf.stop_gradient(tensor) for tensor in tensors]
         outputs, states, history = _loop(_forward, specs, training, sequences, compiled)(inputs)
 
         def gradient(*upstream):
-            # Of a gather, the gradient comes as slices.
+            # The gradient of a gather is an `IndexedSlices`.
             upstream = [tf.convert_to_tensor(tensor) for tensor in upstream]
             stopped = [tf.stop_gradient(tensor) for tensor in upstream]
-            kept = history
+            saved = history
             if not training:
-                kept = _loop(_forward, specs, True, sequences, compiled)(inputs)[2]
-            swept = _loop(_backward, specs, sequences, compiled)(inputs, kept, stopped)
+                saved = _loop(_forward, specs, True, sequences, compiled)(inputs)[2]
+            results = _loop(_backward, specs, sequences, compiled)(inputs, saved, stopped)
             gradients = []
-            for lane, saved, results in zip(unpack(specs, inputs), kept, swept, strict=True):
-                gradients += _lane_gradients(lane, saved, *results)
+            for one, steps, result in zip(unpack(specs, inputs), saved, results, strict=True):
+                gradients += _tensor_gradients(one, steps, *result)
             return _refuse_second_order(gradients, [*tensors, *upstream])
 
         return tf.nest.flatten([outputs, states]), gradient
 
-    flat = iter(run(*[tensor for lane in lanes for tensor in lane.tensors()]))
-    outputs = [[next(flat) for _ in range(_outputs(lane, sequences))] for lane in lanes]
+    flat = iter(run(*[tensor for one in recurrences for tensor in one.tensors()]))
+    outputs = [[next(flat) for _ in range(_count_outputs(one, sequences))] for one in recurrences]
     return [
-        (output, [next(flat) for _ in lane.states])
-        for output, lane in zip(outputs, lanes, strict=True)
+        (output, [next(flat) for _ in one.states])
+        for output, one in zip(outputs, recurrences, strict=True)
     ]
 
 
-def _outputs(lane, sequences):
-    return lane.kernel.outputs if sequences else 0
+def _count_outputs(recurrence, sequences):
+    return recurrence.kernel.outputs if sequences else 0
 
 
 @functools.cache
 def _loop(function, specs, *options):
-    """Binds a loop to its specs and, where wanted, lets XLA compile it."""
+    """Bind a loop to its specs; the last option tells whether XLA compiles it."""
     *options, compiled = options
     bound = functools.partial(function, specs, *options)
-    bound.__name__ = function.__name__  # what compilers and profilers show
+    bound.__name__ = function.__name__  # for compilers and profilers
     return tf.function(bound, jit_compile=True, autograph=False) if compiled else bound
 
 
-def _collectors(sizes, like, dtype, length):
-    """Makes empty TensorArrays for steps of `(B, size)`."""
+def _make_arrays(sizes, like, dtype, length):
+    """Create empty TensorArrays for steps of `(B, size)`."""
     batch = dimension(like, 0)
     return [write_array([batch, size], dtype, length) for size in sizes]
 
@@ -176,56 +176,56 @@ def _stack(arrays, length):
     return [stacked(array, length) for array in arrays]
 
 
-def _ready(lane):
-    """Casts to the dtype of the loop what each of its steps needs."""
-    dtype = loop_dtype(lane.projected.dtype)
-    scale = lane.seen_scale
+def _cast_for_steps(one):
+    """Return the weights in the loop's dtype, and the function that scales the seen state."""
+    dtype = loop_dtype(one.projected.dtype)
+    scale = one.seen_scale
     return (
-        [tf.cast(weight, dtype) for weight in lane.weights],
+        [tf.cast(weight, dtype) for weight in one.weights],
         (lambda state: state) if scale is None else (lambda state: state * tf.cast(scale, dtype)),
     )
 
 
 def _forward(specs, training, sequences, tensors):
-    """Runs all lanes; gives their outputs, final states and, in training, their history."""
-    lanes = unpack(specs, tensors)
-    length = dimension(lanes[0].projected, 0)
-    inputs = [read_array(lane.projected) for lane in lanes]
-    keeps = [[read_array(keep) for keep in lane.keep or ()] for lane in lanes]
-    ready = [_ready(lane) for lane in lanes]
-    kinds = [loop_dtype(lane.projected.dtype) for lane in lanes]
+    """Run all recurrences; return their outputs, final states and, in training, their history."""
+    recurrences = unpack(specs, tensors)
+    length = dimension(recurrences[0].projected, 0)
+    inputs = [read_array(one.projected) for one in recurrences]
+    keeps = [[read_array(keep) for keep in one.keep or ()] for one in recurrences]
+    casts = [_cast_for_steps(one) for one in recurrences]
+    dtypes = [loop_dtype(one.projected.dtype) for one in recurrences]
     collected = []
-    for lane, dtype in zip(lanes, kinds, strict=True):
-        sizes = [state.shape[-1] for state in lane.states]
+    for one, dtype in zip(recurrences, dtypes, strict=True):
+        sizes = [state.shape[-1] for state in one.states]
         if training:
             sizes = {
                 "states": sizes,
-                "saved": lane.kernel.saved_sizes(lane.states, lane.weights),
-                "new": sizes if lane.keep else [],
+                "saved": one.kernel.saved_sizes(one.states, one.weights),
+                "new": sizes if one.keep else [],
             }
         else:
-            sizes, dtype = {"states": sizes[: _outputs(lane, sequences)]}, lane.projected.dtype
+            sizes, dtype = {"states": sizes[: _count_outputs(one, sequences)]}, one.projected.dtype
         collected.append(
-            {name: _collectors(size, lane.states[0], dtype, length) for name, size in sizes.items()}
+            {name: _make_arrays(size, one.states[0], dtype, length) for name, size in sizes.items()}
         )
 
     def body(step, states, collected):
         next_states, next_collected = [], []
-        for index, lane in enumerate(lanes):
-            time = length - 1 - step if lane.reverse else step
-            weights, see = ready[index]
+        for index, one in enumerate(recurrences):
+            time = length - 1 - step if one.reverse else step
+            weights, see = casts[index]
             old, arrays = states[index], collected[index]
-            projected = tf.cast(inputs[index].read(time), kinds[index])
-            new, saved = lane.kernel.forward(projected, see(old[0]), old, weights)
-            kept = new
-            if lane.keep:
-                kept = blend([array.read(time) for array in keeps[index]], old, new)
+            projected = tf.cast(inputs[index].read(time), dtypes[index])
+            new, saved = one.kernel.forward(projected, see(old[0]), old, weights)
+            blended = new
+            if one.keep:
+                blended = blend_states([array.read(time) for array in keeps[index]], old, new)
             if training:
-                record = {"states": kept, "saved": saved, "new": new if lane.keep else []}
+                record = {"states": blended, "saved": saved, "new": new if one.keep else []}
             else:
-                record = {"states": kept[: _outputs(lane, sequences)]}
+                record = {"states": blended[: _count_outputs(one, sequences)]}
             next_states.append(
-                [tf.ensure_shape(n, o.shape) for n, o in zip(kept, old, strict=True)]
+                [tf.ensure_shape(n, o.shape) for n, o in zip(blended, old, strict=True)]
             )
             next_collected.append(
                 {name: _write(arrays[name], time, record[name]) for name in arrays}
@@ -233,8 +233,8 @@ def _forward(specs, training, sequences, tensors):
         return step + 1, next_states, next_collected
 
     first = [
-        [tf.cast(state, dtype) for state in lane.states]
-        for lane, dtype in zip(lanes, kinds, strict=True)
+        [tf.cast(state, dtype) for state in one.states]
+        for one, dtype in zip(recurrences, dtypes, strict=True)
     ]
     _, states, collected = tf.while_loop(
         lambda step, *_: step < length,
@@ -243,29 +243,29 @@ def _forward(specs, training, sequences, tensors):
         maximum_iterations=at_least_one(length),
     )
     states = [
-        [tf.cast(state, old.dtype) for state, old in zip(lane_states, lane.states, strict=True)]
-        for lane_states, lane in zip(states, lanes, strict=True)
+        [tf.cast(state, old.dtype) for state, old in zip(last, one.states, strict=True)]
+        for last, one in zip(states, recurrences, strict=True)
     ]
     collected = [
-        {name: _stack(arrays, length) for name, arrays in lane.items()} for lane in collected
+        {name: _stack(arrays, length) for name, arrays in each.items()} for each in collected
     ]
     outputs = [
         [
-            tf.cast(state, lane.projected.dtype)
-            for state in history["states"][: _outputs(lane, sequences)]
+            tf.cast(state, one.projected.dtype)
+            for state in history["states"][: _count_outputs(one, sequences)]
         ]
-        for history, lane in zip(collected, lanes, strict=True)
+        for history, one in zip(collected, recurrences, strict=True)
     ]
     return outputs, states, collected if training else []
 
 
-def _previous(lane, history):
-    """Shifts the states of all steps to those before each step."""
+def _previous(one, history):
+    """Shift the states of all steps to the states before each step."""
     shifted = []
-    for states, first in zip(history["states"], lane.states, strict=True):
+    for states, first in zip(history["states"], one.states, strict=True):
         first = tf.cast(first, states.dtype)[tf.newaxis]
-        # Sliced last, so that no step at all stays none.
-        if lane.reverse:
+        # Sliced last, so that zero steps stay zero.
+        if one.reverse:
             shifted.append(tf.concat([states, first], 0)[1:])
         else:
             shifted.append(tf.concat([first, states], 0)[:-1])
@@ -273,43 +273,49 @@ def _previous(lane, history):
 
 
 def _backward(specs, sequences, tensors, history, upstream):
-    """Runs all lanes back; gives their `Kernel.inner` and the gradients of their first states."""
-    lanes = unpack(specs, tensors)
-    length = dimension(lanes[0].projected, 0)
+    """Run all recurrences back.
+
+    Returns:
+        For each recurrence its `Kernel.activation_gradients` of all steps, and the gradients of
+        its first states.
+    """
+    recurrences = unpack(specs, tensors)
+    length = dimension(recurrences[0].projected, 0)
     upstream = iter(upstream)
     outputs = [
-        [read_array(next(upstream)) for _ in range(_outputs(lane, sequences))] for lane in lanes
+        [read_array(next(upstream)) for _ in range(_count_outputs(one, sequences))]
+        for one in recurrences
     ]
-    finals, ready, coefficients, keeps, collected = [], [], [], [], []
-    for lane, kept in zip(lanes, history, strict=True):
-        dtype = loop_dtype(lane.projected.dtype)
-        finals.append([tf.cast(next(upstream), dtype) for _ in lane.states])
-        weights, see = _ready(lane)
-        # Once here instead of in each matmul.
-        ready.append(([tf.transpose(w) if w.shape.rank == 2 else w for w in weights], see))
-        new = kept["new"] or kept["states"]
-        coefficients.append(lane.kernel.coefficients(new, _previous(lane, kept), kept["saved"]))
-        keeps.append([read_array(keep) for keep in lane.keep or ()])
-        sizes = lane.kernel.kept_sizes(lane.states, lane.weights)
-        collected.append(_collectors(sizes, lane.states[0], dtype, length))
-    factors = [[read_array(tensor) for tensor in lane] for lane in coefficients]
+    finals, casts, coefficients, keeps, collected = [], [], [], [], []
+    for one, saved in zip(recurrences, history, strict=True):
+        dtype = loop_dtype(one.projected.dtype)
+        finals.append([tf.cast(next(upstream), dtype) for _ in one.states])
+        weights, see = _cast_for_steps(one)
+        # Transposed once instead of in each matmul.
+        casts.append(([tf.transpose(w) if w.shape.rank == 2 else w for w in weights], see))
+        new = saved["new"] or saved["states"]
+        coefficients.append(one.kernel.coefficients(new, _previous(one, saved), saved["saved"]))
+        keeps.append([read_array(keep) for keep in one.keep or ()])
+        sizes = one.kernel.kept_sizes(one.states, one.weights)
+        collected.append(_make_arrays(sizes, one.states[0], dtype, length))
+    factors = [[read_array(tensor) for tensor in each] for each in coefficients]
 
     def body(step, gradients, collected):
         next_gradients, next_collected = [], []
-        for index, lane in enumerate(lanes):
-            time = step if lane.reverse else length - 1 - step
+        for index, one in enumerate(recurrences):
+            time = step if one.reverse else length - 1 - step
             old = list(gradients[index])
-            weights, see = ready[index]
+            weights, see = casts[index]
             for state, array in enumerate(outputs[index]):
                 old[state] += tf.cast(array.read(time), old[state].dtype)
             keep = [tf.cast(array.read(time), old[0].dtype) for array in keeps[index]]
             inner = [(1.0 - k) * g for k, g in zip(keep, old, strict=True)] if keep else old
             now = [array.read(time) for array in factors[index]]
-            collect, by_seen, direct = lane.kernel.backward(now, inner, weights)
+            kept, by_seen, direct = one.kernel.backward(now, inner, weights)
             if keep:
                 direct = [d + k * g for d, k, g in zip(direct, keep, old, strict=True)]
             direct[0] += see(by_seen)
-            next_collected.append(_write(collected[index], time, collect))
+            next_collected.append(_write(collected[index], time, kept))
             next_gradients.append(
                 [tf.ensure_shape(d, o.shape) for d, o in zip(direct, old, strict=True)]
             )
@@ -322,40 +328,42 @@ def _backward(specs, sequences, tensors, history, upstream):
         maximum_iterations=at_least_one(length),
     )
     results = []
-    for lane, known, arrays, first in zip(lanes, coefficients, collected, gradients, strict=True):
-        inner = lane.kernel.inner(known, _stack(arrays, length))
-        results.append(([tf.cast(tensor, lane.projected.dtype) for tensor in inner], first))
+    for one, known, arrays, first in zip(
+        recurrences, coefficients, collected, gradients, strict=True
+    ):
+        inner = one.kernel.activation_gradients(known, _stack(arrays, length))
+        results.append(([tf.cast(tensor, one.projected.dtype) for tensor in inner], first))
     return results
 
 
-def _lane_gradients(lane, history, inner, states):
-    """Gives the gradients of a lane's tensors, in the order of `Lane.tensors`."""
-    previous, see = _previous(lane, history), _ready(lane)[1]
-    weights = lane.kernel.by_weights(
+def _tensor_gradients(one, history, inner, states):
+    """Return the gradients of a recurrence's tensors, in the order of `Recurrence.tensors`."""
+    previous, see = _previous(one, history), _cast_for_steps(one)[1]
+    weights = one.kernel.weight_gradients(
         inner,
         history["saved"],
         history["new"] or history["states"],
         [see(previous[0]), *previous[1:]],
     )
-    own = [*states, *weights[: len(lane.weights)]]
+    own = [*states, *weights[: len(one.weights)]]
     return [
-        lane.kernel.by_projected(inner),
-        *[tf.cast(x, y.dtype) for x, y in zip(own, [*lane.states, *lane.weights], strict=True)],
-        *[tf.zeros_like(tensor) for tensor in lane.keep or ()],
-        *([] if lane.seen_scale is None else [tf.zeros_like(lane.seen_scale)]),
+        one.kernel.projected_gradient(inner),
+        *[tf.cast(x, y.dtype) for x, y in zip(own, [*one.states, *one.weights], strict=True)],
+        *[tf.zeros_like(tensor) for tensor in one.keep or ()],
+        *([] if one.seen_scale is None else [tf.zeros_like(one.seen_scale)]),
     ]
 
 
 def _refuse_second_order(gradients, tensors):
-    """Passes gradients on; taking their gradient is an error instead of a wrong number."""
+    """Return the gradients; their own gradient raises an error instead of being wrong."""
 
     @tf.custom_gradient
     def identity(*values):
         def refuse(*_):
             raise NotImplementedError(
-                "Recurrent layers with hand-written gradients have no second derivatives. Run the "
-                "cell in `keras.layers.RNN`, which differentiates its equations, to take the "
-                "gradient of a gradient."
+                "Recurrent layers with hand-written gradients have no second derivatives. To take "
+                "the gradient of a gradient, run the cell in `keras.layers.RNN`, which "
+                "differentiates it automatically."
             )
 
         return [tf.identity(value) for value in values[: len(gradients)]], refuse

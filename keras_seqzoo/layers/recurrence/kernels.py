@@ -1,13 +1,13 @@
-"""One step of Elman's network, the LSTM and the GRU, and its gradient, written by hand.
+"""One step of Elman's network, the LSTM and the GRU, and its hand-written gradient.
 
-All gradients here have one form. Once the forward loop has run, every factor of the backward step
-that does not depend on the incoming gradient is known for all steps, so they are computed at once;
-what is left for the backward loop is linear in the gradient of the state: a product with a
-coefficient and one matmul with the recurrent weights (two for the GRU that resets before). The
-gradients of the weights are matmuls over all steps after it.
+All gradients have the same form. After the forward loop every factor of the backward step that does
+not depend on the incoming gradient is known, and is computed for all steps at once. The backward
+loop is then linear in the gradient of the state: a product with a coefficient and one matmul with
+the recurrent weights (two for the GRU that resets before the matmul). After it, the gradients of
+the weights are matmuls over all steps.
 
-Gates are computed as `σ(a) = (1 + tanh(a / 2)) / 2`, so that one tanh goes over the activations of
-all gates at once; a compiler then reads and writes each of them once.
+Gates are computed as `σ(a) = (1 + tanh(a / 2)) / 2`, so that one tanh covers the activations of all
+gates, and a compiler reads and writes each of them once.
 
 Shapes: T steps, B rows, U units, G gates.
 """
@@ -19,24 +19,24 @@ import tensorflow as tf
 
 
 class Kernel:
-    """What `kernel_recurrence` needs to know of a step. All methods take and give lists.
+    """One step and its gradient, for `run_kernel_loop`. All methods take and return lists.
 
     Attributes:
-        outputs: how many of the states, from the first, are wanted as sequences.
+        outputs: int, how many of the states, from the first, are returned as sequences.
     """
 
     outputs: ClassVar[int] = 1
 
     def saved_sizes(self, states, weights):
-        """Return the sizes of what `forward` saves, ints or scalar tensors."""
+        """Return the sizes of the tensors that `forward` saves, ints or scalar tensors."""
         raise NotImplementedError
 
     def kept_sizes(self, states, weights):
-        """Gives the sizes of what `backward` keeps; by default that is `gradients`."""
+        """Return the sizes of the tensors that `backward` keeps, by default of `gradients`."""
         return [state.shape[-1] for state in states]
 
     def forward(self, projected, seen, states, weights):
-        """Does one step.
+        """Run one step.
 
         Args:
             projected: tensor `(B, P)`, the projected input.
@@ -45,61 +45,65 @@ class Kernel:
             weights: list of tensors.
 
         Returns:
-            The new states, and what the backward pass needs beside them.
+            The new states, and the other tensors to save for the backward pass.
         """
         raise NotImplementedError
 
     def coefficients(self, new, previous, saved):
-        """Gives what `backward` multiplies with, `(T, B, ...)`, for all steps at once.
+        """Compute the factors of `backward` for all steps at once, `(T, B, ...)`.
 
         Args:
-            new: list of the states that the steps computed, `(T, B, U)`.
-            previous: list of the states that they had, `(T, B, U)`.
-            saved: list of what they saved.
+            new: list of the states after each step, `(T, B, U)`.
+            previous: list of the states before each step, `(T, B, U)`.
+            saved: list of the tensors that `forward` saved.
         """
         raise NotImplementedError
 
     def backward(self, coefficients, gradients, weights):
-        """Does one step back.
+        """Run one step back.
 
         Args:
             coefficients: list of tensors `(B, ...)`.
             gradients: list of tensors `(B, U)`, of the new states.
-            weights: list of tensors, the matrices among them transposed.
+            weights: list of tensors, with the matrices transposed.
 
         Returns:
-            What to keep for `inner`, the gradient of `seen`, and those of the old states that do
-            not go through it.
+            The tensors to keep for `activation_gradients`, the gradient of `seen`, and the
+            gradients of the old states that do not go through `seen`.
         """
         raise NotImplementedError
 
-    def inner(self, coefficients, kept):
-        """Gives the gradients of what the gates and the candidate take, for one step or for all.
+    def activation_gradients(self, coefficients, kept):
+        """Compute the gradients of the arguments of tanh and σ, for one step or for all.
 
         Args:
             coefficients: list of tensors `(..., B, ...)`.
-            kept: list of what `backward` kept `(..., B, size)`.
+            kept: list of the tensors that `backward` kept, `(..., B, size)`.
         """
         raise NotImplementedError
 
-    def by_projected(self, inner):
-        """Gives the gradient of `projected`, for one step or for all, from what `inner` gave."""
-        return inner[0]
-
-    def by_weights(self, inner, saved, new, previous):
-        """Gives the gradients of the weights, from all steps.
+    def projected_gradient(self, inner):
+        """Return the gradient of `projected`, for one step or for all.
 
         Args:
-            inner: list of what `inner` gave.
-            saved: list of what `forward` saved.
-            new: list of the states that the steps computed.
-            previous: list of the states that they had, the first as the weights saw it.
+            inner: what `activation_gradients` returned.
+        """
+        return inner[0]
+
+    def weight_gradients(self, inner, saved, new, previous):
+        """Compute the gradients of the weights, from all steps.
+
+        Args:
+            inner: what `activation_gradients` returned.
+            saved: list of the tensors that `forward` saved.
+            new: list of the states after each step.
+            previous: list of the states before each step, the first as the weights saw it.
         """
         raise NotImplementedError
 
 
-def all_steps(left, right):
-    """Sums `leftᵀ·right` over all steps: `(T, B, m)`, `(T, B, n)` to `(m, n)`."""
+def sum_over_steps(left, right):
+    """Sum `leftᵀ·right` over all steps: `(T, B, m)`, `(T, B, n)` to `(m, n)`."""
     left = tf.cast(tf.reshape(left, (-1, left.shape[-1])), right.dtype)
     return tf.matmul(left, tf.reshape(right, (-1, right.shape[-1])), transpose_a=True)
 
@@ -108,8 +112,8 @@ def _gate(activation):
     return 0.5 + 0.5 * activation
 
 
-def _flat(blocks):
-    """Turns `(..., G, U)` to `(..., G·U)`."""
+def _flatten_gates(blocks):
+    """Reshape `(..., G, U)` to `(..., G·U)`."""
     size = blocks.shape[-2] * blocks.shape[-1]
     if blocks.shape.rank == 3:
         return tf.reshape(blocks, (-1, size))
@@ -121,36 +125,36 @@ class ElmanKernel(Kernel):
     """`h' = tanh(p + U·h)`, p the projected input. Weights: `[U (U, U)]`."""
 
     def saved_sizes(self, states, weights):
-        """Nothing is saved."""
+        """Return no sizes."""
         return []
 
     def forward(self, projected, seen, states, weights):
-        """Does one step."""
+        """Run one step."""
         return [tf.tanh(projected + tf.matmul(seen, weights[0]))], []
 
     def coefficients(self, new, previous, saved):
-        """Gives `[1 - h'²]`."""
+        """Compute `[1 - h'²]`."""
         return [1.0 - tf.square(new[0])]
 
     def backward(self, coefficients, gradients, weights):
-        """Does one step back."""
-        (inner,) = self.inner(coefficients, gradients)
+        """Run one step back."""
+        (inner,) = self.activation_gradients(coefficients, gradients)
         return gradients, tf.matmul(inner, weights[0]), [0.0]
 
-    def inner(self, coefficients, kept):
-        """Gives the gradient of what tanh takes."""
+    def activation_gradients(self, coefficients, kept):
+        """Compute the gradient of the argument of tanh."""
         return [kept[0] * coefficients[0]]
 
-    def by_weights(self, inner, saved, new, previous):
-        """Gives the gradient of U."""
-        return [all_steps(previous[0], inner[0])]
+    def weight_gradients(self, inner, saved, new, previous):
+        """Compute the gradient of U."""
+        return [sum_over_steps(previous[0], inner[0])]
 
 
 @dataclasses.dataclass(frozen=True)
 class LSTMKernel(Kernel):
-    """`c' = f ⊙ c + i ⊙ g`, `h' = o ⊙ tanh(c')`; gates i, f, g, o, or i, g, o without forgetting.
+    """`c' = f ⊙ c + i ⊙ g`, `h' = o ⊙ tanh(c')`.
 
-    Weights: `[U (U, G·U)]`.
+    Gates: i, f, g, o, or i, g, o without a forget gate. Weights: `[U (U, G·U)]`.
     """
 
     forget_gate: bool = True
@@ -160,7 +164,7 @@ class LSTMKernel(Kernel):
         return 4 if self.forget_gate else 3
 
     def saved_sizes(self, states, weights):
-        """The activations of all gates."""
+        """Return the size of the activations of all gates."""
         return [self._gates * states[0].shape[-1]]
 
     def _scale(self, units, dtype):
@@ -176,7 +180,7 @@ class LSTMKernel(Kernel):
         return _gate(i), None, g, _gate(o)
 
     def forward(self, projected, seen, states, weights):
-        """Does one step."""
+        """Run one step."""
         scale = self._scale(states[0].shape[-1], projected.dtype)
         activations = tf.tanh(scale * (projected + tf.matmul(seen, weights[0])))
         i, f, g, o = self._split(activations)
@@ -184,7 +188,7 @@ class LSTMKernel(Kernel):
         return [o * tf.tanh(memory), memory], [activations]
 
     def coefficients(self, new, previous, saved):
-        """Gives what multiplies the gradients of c' and h' `(T, B, G, U)`, of h', and of c."""
+        """Compute the factors of the gradients of c' and h' `(T, B, G, U)`, of h', and of c."""
         i, f, g, o = self._split(saved[0])
         tanh = tf.tanh(new[1])
         by_memory = [g * i * (1.0 - i), i * (1.0 - tf.square(g))]
@@ -195,40 +199,40 @@ class LSTMKernel(Kernel):
         return [factors, into_memory] + ([] if f is None else [f])
 
     def backward(self, coefficients, gradients, weights):
-        """Does one step back."""
+        """Run one step back."""
         state, memory = gradients
         memory = memory + state * coefficients[1]
-        (inner,) = self.inner(coefficients, [state, memory])
+        (inner,) = self.activation_gradients(coefficients, [state, memory])
         direct = memory * coefficients[2] if self.forget_gate else memory
         by_seen = tf.matmul(inner, weights[0])
         return [state, memory], by_seen, [0.0, direct]
 
-    def inner(self, coefficients, kept):
-        """Gives the gradients of what the activations of all gates take."""
+    def activation_gradients(self, coefficients, kept):
+        """Compute the gradients of the arguments of all gates."""
         state, memory = kept
         of_output = tf.range(self._gates)[:, tf.newaxis] == self._gates - 1  # (G, 1)
         spread = tf.where(of_output, state[..., tf.newaxis, :], memory[..., tf.newaxis, :])
-        return [_flat(spread * coefficients[0])]
+        return [_flatten_gates(spread * coefficients[0])]
 
-    def by_weights(self, inner, saved, new, previous):
-        """Gives the gradient of U."""
-        return [all_steps(previous[0], inner[0])]
+    def weight_gradients(self, inner, saved, new, previous):
+        """Compute the gradient of U."""
+        return [sum_over_steps(previous[0], inner[0])]
 
 
 @dataclasses.dataclass(frozen=True)
 class ResetAfterGRUKernel(Kernel):
     """`h~ = tanh(p_h + r ⊙ (U_h·h + b'_h))`, `h' = z ⊙ h + (1 - z) ⊙ h~`.
 
-    Weights: `[U (U, 3U)]`, and with a bias of the state `b' (3U)`.
+    Weights: `[U (U, 3U)]`, or with a bias of the state `[U, b' (3U)]`.
     """
 
     def saved_sizes(self, states, weights):
-        """The activations of both gates, h~, and `U_h·h + b'_h`."""
+        """Return the sizes of the activations of both gates, h~, and `U_h·h + b'_h`."""
         units = states[0].shape[-1]
         return [2 * units, units, units]
 
     def forward(self, projected, seen, states, weights):
-        """Does one step."""
+        """Run one step."""
         units = states[0].shape[-1]
         inner = tf.matmul(seen, weights[0])
         if len(weights) > 1:
@@ -241,7 +245,7 @@ class ResetAfterGRUKernel(Kernel):
         return [new], [gates, candidate, inner]
 
     def coefficients(self, new, previous, saved):
-        """Gives what the gradient of h' is multiplied with for `U·h`, for h~, and for h."""
+        """Compute the factors of the gradient of h' for `U·h`, for h~, and for h."""
         gates, candidate, inner = saved
         update, reset = tf.split(_gate(gates), 2, -1)
         by_candidate = (1.0 - update) * (1.0 - tf.square(candidate))
@@ -251,24 +255,24 @@ class ResetAfterGRUKernel(Kernel):
         return [factors, by_candidate, update]
 
     def backward(self, coefficients, gradients, weights):
-        """Does one step back."""
-        by_state = _flat(gradients[0][:, tf.newaxis] * coefficients[0])
+        """Run one step back."""
+        by_state = _flatten_gates(gradients[0][:, tf.newaxis] * coefficients[0])
         seen = tf.matmul(by_state, weights[0])
         return gradients, seen, [gradients[0] * coefficients[2]]
 
-    def inner(self, coefficients, kept):
-        """Gives the gradients of `U·h + b'`, and of what the tanh of h~ takes."""
-        by_state = _flat(kept[0][..., tf.newaxis, :] * coefficients[0])
+    def activation_gradients(self, coefficients, kept):
+        """Compute the gradients of `U·h + b'` and of the argument of tanh in h~."""
+        by_state = _flatten_gates(kept[0][..., tf.newaxis, :] * coefficients[0])
         return [by_state, kept[0] * coefficients[1]]
 
-    def by_projected(self, inner):
-        """Gives the gradient of `projected`: that of `U·h + b'` but for the candidate."""
+    def projected_gradient(self, inner):
+        """Return the gradient of `projected`, for the gates that of `U·h + b'`."""
         by_state, candidate = inner
         return tf.concat([by_state[..., : -candidate.shape[-1]], candidate], -1)
 
-    def by_weights(self, inner, saved, new, previous):
-        """Gives the gradients of U and b'."""
-        return [all_steps(previous[0], inner[0]), tf.reduce_sum(inner[0], (0, 1))]
+    def weight_gradients(self, inner, saved, new, previous):
+        """Compute the gradients of U and b'."""
+        return [sum_over_steps(previous[0], inner[0]), tf.reduce_sum(inner[0], (0, 1))]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,17 +283,17 @@ class ResetBeforeGRUKernel(Kernel):
     """
 
     def saved_sizes(self, states, weights):
-        """The activations of both gates, h~, and `seen`."""
+        """Return the sizes of the activations of both gates, h~, and `seen`."""
         units = states[0].shape[-1]
         return [2 * units, units, units]
 
     def kept_sizes(self, states, weights):
-        """The gradients of what the gates take, and of what the tanh of h~ takes."""
+        """Return the sizes of the gradients of the arguments of the gates and of tanh in h~."""
         units = states[0].shape[-1]
         return [2 * units, units]
 
     def forward(self, projected, seen, states, weights):
-        """Does one step."""
+        """Run one step."""
         units = states[0].shape[-1]
         gates = tf.tanh(0.5 * (projected[:, : 2 * units] + tf.matmul(seen, weights[0])))
         update, reset = tf.split(_gate(gates), 2, -1)
@@ -298,7 +302,7 @@ class ResetBeforeGRUKernel(Kernel):
         return [new], [gates, candidate, seen]
 
     def coefficients(self, new, previous, saved):
-        """Gives the factors by z, by r and by h~, and z and r."""
+        """Compute the factors for z, r and h~, and z and r."""
         gates, candidate, seen = saved
         update, reset = tf.split(_gate(gates), 2, -1)
         return [
@@ -310,7 +314,7 @@ class ResetBeforeGRUKernel(Kernel):
         ]
 
     def backward(self, coefficients, gradients, weights):
-        """Does one step back."""
+        """Run one step back."""
         by_update, by_reset, by_candidate, update, reset = coefficients
         candidate = gradients[0] * by_candidate
         gated = tf.matmul(candidate, weights[1])  # the gradient of r ⊙ seen
@@ -318,17 +322,17 @@ class ResetBeforeGRUKernel(Kernel):
         seen = gated * reset + tf.matmul(gates, weights[0])
         return [gates, candidate], seen, [gradients[0] * update]
 
-    def inner(self, coefficients, kept):
-        """Gives what was kept: a matmul lies between the two."""
+    def activation_gradients(self, coefficients, kept):
+        """Return what was kept: there is a matmul between the two, so `backward` computes both."""
         return kept
 
-    def by_projected(self, inner):
-        """Gives the gradient of `projected`."""
+    def projected_gradient(self, inner):
+        """Return the gradient of `projected`."""
         return tf.concat(inner, -1)
 
-    def by_weights(self, inner, saved, new, previous):
-        """Gives the gradients of both parts of U."""
+    def weight_gradients(self, inner, saved, new, previous):
+        """Compute the gradients of both parts of U."""
         gates, candidate = inner
         reset = _gate(tf.split(saved[0], 2, -1)[1])
         gated = tf.cast(reset, candidate.dtype) * tf.cast(previous[0], candidate.dtype)
-        return [all_steps(previous[0], gates), all_steps(gated, candidate)]
+        return [sum_over_steps(previous[0], gates), sum_over_steps(gated, candidate)]

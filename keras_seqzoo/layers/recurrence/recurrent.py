@@ -1,76 +1,43 @@
-"""The recurrent layer: a cell, the loop over time and the padding rule."""
+"""Recurrent layer: a cell, the loop over time and the padding rule."""
 
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_rate
+from keras_seqzoo.checks import check_choice, check_rate
 from keras_seqzoo.layers.recurrence.cell import RecurrentCell
+from keras_seqzoo.layers.recurrence.cell_loop import blend_states
 from keras_seqzoo.layers.recurrence.cudnn import has_cudnn_form
 from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer
-from keras_seqzoo.layers.recurrence.shared_loop import run_layers, time_major
-from keras_seqzoo.layers.recurrence.state_noise import blend, draw_seen_scale, draw_zoneout
-from keras_seqzoo.tensors import dimension
-
-REFUSALS = {
-    "stateful": "no state hides in a layer. Pass the last one as `initial_state`, and take the "
-    "new one with `return_state=True`",
-    "unroll": "the loop over time stays one, with any number of steps. "
-    '`implementation="auto"` lets XLA compile it',
-    "use_cudnn": '`implementation="cudnn"` trains by cuDNN, any other without',
-    "zero_output_for_mask": "outputs at padding are zero",
-}
-
-
-def check_keras_arguments(arguments, implementation):
-    """Take arguments of `keras.layers.LSTM` that say what our layers do anyway, refuse others.
-
-    Args:
-        arguments: dict of keyword arguments. `stateful`, `unroll`, `use_cudnn` and
-            `zero_output_for_mask` are taken out of it.
-        implementation: the layer's `implementation`.
-
-    Raises:
-        ValueError: if one of these asks for something else than what the layer does.
-    """
-    ways = {
-        "stateful": [False],
-        "unroll": [False],
-        "use_cudnn": [implementation == "cudnn", "auto"],
-        "zero_output_for_mask": [True],
-    }
-    for name, known in ways.items():
-        if name in arguments and (value := arguments.pop(name)) not in known:
-            raise ValueError(f"`{name}` must be {known[0]}, got {value!r}: {REFUSALS[name]}.")
-
-
-__all__ = ["Recurrent", "RecurrentCell"]
+from keras_seqzoo.layers.recurrence.shared_loop import run_layers, to_time_major
+from keras_seqzoo.tensors import dimension, loop_dtype
 
 IMPLEMENTATIONS = ("auto", "loop", "cudnn")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Recurrent(SequenceLayer):
-    """Runs a cell over a sequence.
+    """Recurrent layer over a sequence.
 
     `h_t, s_t = cell(x_t, s_{t-1})` for t = 1…T. What the cell computes from the input alone is
     computed for all steps in one matmul before the loop.
 
-    Padding rule: outputs at padding are zero; the returned state, and the output without
-    `return_sequences`, is the one after the last valid step; any pattern of padding (left, right,
-    mixed) gives the valid steps what they get without it. A row that is all padding keeps its
-    initial state, and its output is zero. No state hides in the layer: it goes in as
-    `initial_state` and comes out with `return_state`.
+    Padding rule: outputs at padding are zero. The returned state, and the output without
+    `return_sequences`, is the one after the last valid step. With any pattern of padding (left,
+    right, mixed) the valid steps compute what they compute without it. A row that is all padding
+    keeps its initial state, and its output is zero. The layer keeps no state between calls: pass
+    it as `initial_state` and get it back with `return_state`.
 
-    Cells with a hand-written gradient (`ElmanCell`, `LSTMCell` and `GRUCell` with tanh and sigmoid)
-    keep what their backward loop needs; any other cell is differentiated automatically. With
-    `implementation="auto"`, inside a `tf.function` (as in `fit`) and in training, XLA compiles the
-    two loops of such cells, once for each shape of a batch: pad batches to few lengths. With
-    `"loop"` they are a plain loop of TensorFlow ops, which is also what is exported. With `"cudnn"`
-    a layer trains on an NVIDIA GPU by cuDNN, with any padding, outside of XLA and without noise on
-    states; all else that it does (inference, `step`, decoders with input feeding) is the loop. All
-    compute the same equations: under half precision states and gates are float32 (on a GPU, with
-    TensorFloat-32 where TensorFlow is set to it). Second derivatives are refused with an error for
-    the cells with a hand-written gradient; `keras.layers.RNN(cell)` has them.
+    Gradients: for `ElmanCell`, `LSTMCell` and `GRUCell` with tanh and sigmoid the backward loop is
+    written by hand; other cells are differentiated automatically. Second derivatives raise an error
+    for hand-written gradients; `keras.layers.RNN(cell)` supports them.
+
+    Implementations: with `"auto"`, XLA compiles the loops of cells with a hand-written gradient in
+    training inside a `tf.function` (as in `fit`), once for each shape of a batch: pad batches to
+    few lengths. With `"loop"` they run as TensorFlow ops, as they also do in exported models. With
+    `"cudnn"` the layer trains on NVIDIA GPUs by cuDNN, with any padding, but without XLA and
+    without noise on states; inference, `step` and decoders with input feeding use the loop. All
+    compute the same equations. Under half precision states and gates are float32 (on a GPU
+    TensorFloat-32 if TensorFlow is set to it).
 
     Args:
         cell: a `RecurrentCell`.
@@ -78,45 +45,43 @@ class Recurrent(SequenceLayer):
         return_state: bool, whether to return the final state too.
         go_backwards: bool, whether to run from the last step to the first. As in Keras, outputs
             then come in this reversed order.
-        dropout: float in [0, 1), in training the share of features of the input that are dropped,
+        dropout: float in [0, 1), the rate at which features of the input are dropped in training,
             the same at all steps of a sequence, as in Keras.
-        recurrent_dropout: float in [0, 1), in training the share of units of h that the recurrent
-            weights do not see, the same at all steps of a sequence (Gal and Ghahramani 2016, A
-            theoretically grounded application of dropout in recurrent neural networks).
-        zoneout: float in [0, 1), in training the probability with which a unit of a state keeps its
-            old value at a step; in inference the share of the old value (Krueger et al. 2017,
-            Zoneout: regularizing RNNs by randomly preserving hidden activations).
-        weight_drop: float in [0, 1), in training the share of the recurrent weights that are
-            dropped, the same for all rows and steps of a call; `step` is a call of one step
-            (Merity, Keskar and Socher 2018, Regularizing and optimizing LSTM language models,
-            section 2).
+        recurrent_dropout: float in [0, 1), the rate at which units of h are hidden from the
+            recurrent weights in training, the same at all steps of a sequence (Gal and Ghahramani
+            2016, A theoretically grounded application of dropout in recurrent neural networks).
+        zoneout: float in [0, 1), the probability with which a unit of a state keeps its old value
+            at a step in training; in inference states are the mean, `zoneout·old + (1 -
+            zoneout)·new` (Krueger et al. 2017, Zoneout: regularizing RNNs by randomly preserving
+            hidden activations).
+        weight_drop: float in [0, 1), the rate at which recurrent weights are dropped in training,
+            the same for all rows and steps of a call of the layer or of `step` (Merity, Keskar and
+            Socher 2018, Regularizing and optimizing LSTM language models, section 2).
         seed: int or None, the seed of all four.
         implementation: `"auto"`, `"loop"` or `"cudnn"`, see above.
-        **kwargs: arguments of `keras.layers.Layer`. `dtype` is the cell's if not given. Of Keras'
-            recurrent layers `stateful=False`, `unroll=False`, `zero_output_for_mask=True` and
-            `use_cudnn="auto"` are taken too, being what the layer does anyway; the error for
-            another value says what to write instead.
+        **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the cell's. The arguments
+            `stateful`, `unroll`, `zero_output_for_mask` and `use_cudnn` of Keras' recurrent layers
+            are accepted with the value that describes what the layer does.
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
-        mask: boolean tensor `(B, T)`, True at valid steps, or one of numbers, not 0 there; or
-            None. A mask that Keras attached to `sequence` is used if none is given.
-        initial_state: list or tuple of tensors `(B, state_size)`, such as a call returned after
-            its output, or None for the cell's own (zeros). A cell with one state also takes the
-            bare tensor. `layer([sequence, *initial_state])` is the same call.
+        mask: tensor `(B, T)`, True (or not 0) at valid steps, or None for the mask that Keras
+            attached to `sequence`, if any.
+        initial_state: list or tuple of tensors `(B, state_size)`, as returned by a call, or None
+            for the cell's initial state (zeros). A cell with one state also accepts the bare
+            tensor. `layer([sequence, *initial_state])` is the same call.
         training: bool, passed to the cell.
 
     Returns:
         Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, in the compute dtype. With
-        `return_state` a tuple `(output, *states)` of it and the final states `(B, state_size)`,
-        each in its own dtype (compute dtype; float32 for the LSTM's memory).
+        `return_state` a tuple `(output, *states)` with the final states `(B, state_size)`, each in
+        its own dtype (compute dtype; float32 for the LSTM's memory).
 
     Raises:
         TypeError: if `cell` is not a `RecurrentCell`.
-        ValueError: if a rate or the implementation is out of range, the cell cannot do with
-            recurrent dropout and zoneout or with cuDNN, `dtype` is not the cell's, an argument of
-            Keras' layers asks for what the layer does not do, the sequence has not three
-            dimensions, the mask is not `(B, T)`, or the initial state does not fit the cell.
+        ValueError: if an argument is out of range, the cell does not support the noise or cuDNN,
+            `dtype` differs from the cell's, or the sequence, mask or initial state has a wrong
+            shape.
         RuntimeError: if a layer with `implementation="cudnn"` is trained without an NVIDIA GPU.
 
     Example:
@@ -126,7 +91,7 @@ class Recurrent(SequenceLayer):
     (TensorShape([2, 5, 4]), TensorShape([2, 4]))
     """
 
-    # What `keras.layers.Bidirectional` asks of the layer in it: no state hides here.
+    # Read by `keras.layers.Bidirectional`.
     stateful = False
     states = None
 
@@ -155,13 +120,10 @@ class Recurrent(SequenceLayer):
             check_rate(name, rate)
             if rate and not cell.regularizes_state:
                 raise ValueError(
-                    f"`{name}` needs a cell with `regularizes_state`, such as LSTMCell, "
-                    f"got {cell!r}."
+                    f"`{name}` must be 0 for a cell without `regularizes_state`, got {rate} and "
+                    f"{cell!r}."
                 )
-        if implementation not in IMPLEMENTATIONS:
-            raise ValueError(
-                f"`implementation` must be one of {IMPLEMENTATIONS}, got {implementation!r}."
-            )
+        check_choice("implementation", implementation, IMPLEMENTATIONS)
         check_rate("dropout", dropout)
         check_keras_arguments(kwargs, implementation)
         if kwargs.get("dtype") is None:
@@ -169,14 +131,14 @@ class Recurrent(SequenceLayer):
         super().__init__(**kwargs)
         if self.compute_dtype != cell.compute_dtype:
             raise ValueError(
-                f"`dtype` of {type(self).__name__} must be the cell's: "
-                f"got {self.compute_dtype}, and the cell has {cell.compute_dtype}."
+                f"`dtype` must be the cell's compute dtype {cell.compute_dtype}, "
+                f"got {self.compute_dtype}."
             )
         if implementation == "cudnn" and (any(noise.values()) or not has_cudnn_form(cell)):
             raise ValueError(
-                '`implementation="cudnn"` needs an Elman, LSTM or GRU cell with tanh and sigmoid, '
-                "a forget gate and `reset_after`, without noise on states and weights: got "
-                f"{cell!r} and {noise}."
+                "`cell` must be an Elman, LSTM or GRU cell with tanh and sigmoid, a forget gate "
+                "and `reset_after`, without noise on states and weights, for "
+                f'`implementation="cudnn"`, got {cell!r} and {noise}.'
             )
         self.cell = cell
         self.supports_jit = implementation != "cudnn"
@@ -198,18 +160,18 @@ class Recurrent(SequenceLayer):
         return self.cell.output_size
 
     def get_initial_state(self, batch_size):
-        """Makes the state before the first step, a list of tensors `(batch_size, state_size)`."""
+        """Return the state before the first step, a list of tensors `(batch_size, state_size)`."""
         return self.cell.get_initial_state(batch_size)
 
     def build(self, sequence_shape, initial_state_shape=None):
-        """Builds the cell for sequences of shape `(B, T, F)`."""
+        """Build the cell for sequences of shape `(B, T, F)`."""
         if not self.cell.built:
             self.cell.build((sequence_shape[0], sequence_shape[-1]))
 
     def call(self, sequence, mask=None, initial_state=None, training=None):
-        """Runs the cell over all steps."""
+        """Run the cell over all steps; see the class."""
         mask = self.resolve_mask(sequence, mask)
-        steps, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
+        steps, mask = to_time_major(tf.cast(sequence, self.compute_dtype), mask)
         output, states = self.scan(steps, mask, initial_state, training)
         if self.return_sequences:
             output = tf.transpose(output, (1, 0, 2))  # (B, T, U)
@@ -217,15 +179,15 @@ class Recurrent(SequenceLayer):
         return (output, *states) if self.return_state else output
 
     def pack_states(self, states):
-        """Return states as `scan` takes and gives them: a list."""
+        """Return states in the structure of `scan`: a list."""
         return list(states)
 
     def scan(self, steps, mask, initial_state, training):
-        """Runs over a time-major sequence; see `run_layers`."""
+        """Run over a time-major sequence; see `run_layers`."""
         return run_layers([self], steps, mask, [initial_state], training)[0]
 
     def step(self, inputs, states, training=False):
-        """Does one step of the cell, as decoding needs it.
+        """Run one step, for decoding.
 
         Args:
             inputs: tensor `(B, F)`.
@@ -241,10 +203,10 @@ class Recurrent(SequenceLayer):
         projected = self.cell.project(inputs, training=training)
         old = self.read_states(states)
         seen_scale = self.draw_seen_scale(old[0], training)
-        output, new = self.step_function(training, seen_scale)(projected, old)
-        zoneout = self.draw_zoneout(old, training)
-        if zoneout is not None:
-            new = blend(zoneout, old, new)
+        output, new = self.make_step(training, seen_scale)(projected, old)
+        rates = self.draw_zoneout(old, training)
+        if rates is not None:
+            new = blend_states(rates, old, new)
             output = new[0]
         return output, list(new)
 
@@ -256,29 +218,48 @@ class Recurrent(SequenceLayer):
         return steps * keras.random.dropout(ones, self.dropout, seed=self.seed_generator)
 
     def draw_seen_scale(self, state, training):
-        """Draws the mask of recurrent dropout `(B, U)`, or gives None."""
+        """Draw recurrent dropout for a sequence: 0 or `1 / (1 - rate)`, `(B, U)`, or None."""
         if not (training and self.recurrent_dropout):
             return None
-        return draw_seen_scale(state, self.recurrent_dropout, self.seed_generator)
+        ones = tf.ones_like(state)
+        return keras.random.dropout(ones, self.recurrent_dropout, seed=self.seed_generator)
 
     def draw_zoneout(self, states, training, leading=()):
-        """Draws the shares `(*leading, B, U)` of old states that stay, or gives None."""
+        """Draw the rates at which old states are kept.
+
+        Args:
+            states: list of tensors `(B, size)`.
+            training: bool.
+            leading: list of ints and scalar tensors, the dimensions before those of the states.
+
+        Returns:
+            None without zoneout. In training a list of tensors `(*leading, B, size)` of 1 and 0,
+            else `(*leading, B, 1)` of the rate.
+        """
         if not self.zoneout:
             return None
-        return draw_zoneout(states, self.zoneout, training, self.seed_generator, leading)
+        rates = []
+        for state in states:
+            dtype = loop_dtype(state.dtype)
+            shape = [*leading, dimension(state, 0), state.shape[1]]
+            if training:
+                drawn = keras.random.uniform(shape, dtype=dtype.name, seed=self.seed_generator)
+                rates.append(tf.cast(drawn < self.zoneout, dtype))
+            else:
+                rates.append(tf.fill([*shape[:-1], 1], tf.constant(self.zoneout, dtype)))
+        return rates
 
-    def first_states(self, initial_state, batch_size):
-        """Gives the states to start from, checked and in their dtypes."""
+    def prepare_states(self, initial_state, batch_size):
+        """Return the states before the first step, checked and in their dtypes."""
         if initial_state is None:
             return self.get_initial_state(batch_size)
         return self.read_states(initial_state)
 
-    def constants(self, training):
-        """Gives the cell's `constants`, in training with some of the weights dropped."""
+    def read_constants(self, training):
+        """Return the cell's `constants`, in training with `weight_drop` on the matrices."""
         constants = self.cell.constants()
         if not (training and self.weight_drop):
             return constants
-        # The bias of a GRU's state stays.
         return tf.nest.map_structure(
             lambda weight: (
                 keras.random.dropout(weight, self.weight_drop, seed=self.seed_generator)
@@ -288,14 +269,14 @@ class Recurrent(SequenceLayer):
             constants,
         )
 
-    def weights_of_state(self, training):
-        """Lists what the cell's `kernel_step` takes of the weights."""
-        return [x for x in tf.nest.flatten(self.constants(training)) if x is not None]
+    def kernel_weights(self, training):
+        """Return the list of the weights for the cell's `kernel_step`."""
+        return [x for x in tf.nest.flatten(self.read_constants(training)) if x is not None]
 
-    def step_function(self, training, seen_scale=None):
-        """Gives the cell's `advance` as a function of the projected input and the states."""
+    def make_step(self, training, seen_scale=None):
+        """Return the cell's `advance` as a function of the projected input and the states."""
         options = {"training": training}
-        constants = self.constants(training)
+        constants = self.read_constants(training)
         if constants is not None:
             options["constants"] = constants
         if seen_scale is not None:
@@ -303,13 +284,13 @@ class Recurrent(SequenceLayer):
         return lambda projected, states: self.cell.advance(projected, states, **options)
 
     def read_states(self, states):
-        """Checks states and casts them to their dtypes."""
+        """Check states and cast them to their dtypes."""
         states = self.check_states(states)
         dtypes = self.cell.state_dtypes
         return [tf.cast(state, dtype) for state, dtype in zip(states, dtypes, strict=True)]
 
     def check_states(self, states):
-        """Return states as a list, or raise a ValueError where they do not fit the cell."""
+        """Return states as a list, or raise a ValueError if they do not fit the cell."""
         states = list(states) if isinstance(states, (list, tuple)) else [states]
         sizes = self.cell.state_sizes
         shapes = [None if state is None else tuple(state.shape) for state in states]
@@ -326,7 +307,7 @@ class Recurrent(SequenceLayer):
         return states
 
     def compute_mask(self, sequence, previous_mask):
-        """Gives the mask of the outputs, in their order, or None without `return_sequences`."""
+        """Return the mask of the outputs, in their order, or None without `return_sequences`."""
         mask = previous_mask if self.return_sequences else None
         if mask is not None and self.go_backwards:
             mask = keras.ops.flip(mask, axis=1)
@@ -342,7 +323,7 @@ class Recurrent(SequenceLayer):
         return output
 
     def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
-        """Gives the shapes and dtypes of what a call returns, and checks its arguments."""
+        """Check the arguments and return the shapes and dtypes of the results."""
         self.resolve_mask(sequence, mask)
         if initial_state is not None:
             self.check_states(initial_state)
@@ -353,7 +334,7 @@ class Recurrent(SequenceLayer):
         return tuple(map(keras.KerasTensor, shape, dtypes))
 
     def get_config(self):
-        """Gives all constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "cell": keras.saving.serialize_keras_object(self.cell),
@@ -370,8 +351,24 @@ class Recurrent(SequenceLayer):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the layer, and its cell, from what `get_config` gave."""
+        """Create the layer and its cell from `get_config`."""
         config = dict(config)
         if "cell" in config:
             config["cell"] = keras.saving.deserialize_keras_object(config["cell"])
         return cls(**config)
+
+
+def check_keras_arguments(arguments, implementation):
+    """Remove arguments of `keras.layers.LSTM` that describe what the layer does; refuse others."""
+    rules = {  # the accepted values, and advice for the others
+        "stateful": ([False], "Pass the last state as `initial_state`, with `return_state=True`."),
+        "unroll": ([False], 'XLA compiles the loop over time with `implementation="auto"`.'),
+        "use_cudnn": (
+            [implementation == "cudnn", "auto"],
+            'Only `implementation="cudnn"` trains by cuDNN.',
+        ),
+        "zero_output_for_mask": ([True], "Outputs at padding are always zero."),
+    }
+    for name, (accepted, advice) in rules.items():
+        if name in arguments and (value := arguments.pop(name)) not in accepted:
+            raise ValueError(f"`{name}` must be {accepted[0]}, got {value!r}. {advice}")

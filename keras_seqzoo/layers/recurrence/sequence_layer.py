@@ -1,16 +1,12 @@
-"""What all layers from a sequence to a sequence (or its last output) share."""
+"""Base class of the layers over sequences: inputs, masks and dtypes."""
 
 import keras
 
 
 class SequenceLayer(keras.layers.Layer):
-    """Base of `Recurrent`, `Bidirectional` and `Stack`: inputs, masks and dtypes.
+    """Layer over sequences `(B, T, F)`: `Recurrent`, `Bidirectional` or `Stack`.
 
-    A sequence is a tensor `(B, T, F)`; its mask, given or found attached to it by Keras, is a
-    tensor `(B, T)`, True (or not 0) at valid steps. A call also takes both the sequence and its
-    initial states in one list, `layer([x, h, c])`. Floating-point inputs reach `call` unrounded, so
-    that under mixed precision a state which is kept in float32 (the LSTM's memory) goes in and out
-    as it is.
+    A call accepts the sequence and its initial states in one list, `layer([x, h, c])`.
     """
 
     def __init__(self, **kwargs):
@@ -20,7 +16,11 @@ class SequenceLayer(keras.layers.Layer):
 
     @property
     def input_dtype(self):
-        """The dtype that Keras converts floating-point arguments to."""
+        """The dtype that Keras casts floating-point arguments to.
+
+        Under mixed precision float32, so that a state in float32 (the LSTM's memory) is not
+        rounded on its way in.
+        """
         return "float32" if self.compute_dtype in ("float16", "bfloat16") else self.compute_dtype
 
     def __call__(self, sequence, *args, **kwargs):
@@ -29,29 +29,25 @@ class SequenceLayer(keras.layers.Layer):
             sequence, *states = sequence
             if states and kwargs.get("initial_state") is not None:
                 raise ValueError(
-                    f"`initial_state` of {type(self).__name__} '{self.name}' must not be given "
-                    f"beside a list of inputs that has {len(states)} state(s) in it."
+                    f"`initial_state` of {type(self).__name__} '{self.name}' must be None for a "
+                    f"list of inputs with states, got both, the list with {len(states)} state(s)."
                 )
             if states:
                 kwargs["initial_state"] = states
         return super().__call__(sequence, *args, **kwargs)
 
     def resolve_mask(self, sequence, mask):
-        """Finds the mask of a sequence and checks it.
-
-        Keras fills in `mask` only where a layer gets a single tensor, so beside an initial state
-        the one attached to the sequence is looked up here.
+        """Return the mask of a sequence as a boolean tensor, or None.
 
         Args:
             sequence: tensor `(B, T, F)`.
-            mask: tensor `(B, T)`, boolean or a number that is not 0 at valid steps, or None.
-
-        Returns:
-            The mask, a boolean tensor, or None where there is none.
+            mask: tensor `(B, T)`, True (or not 0) at valid steps, or None for the mask that Keras
+                attached to the sequence, if any.
 
         Raises:
-            ValueError: if the mask has a shape that does not fit the sequence.
+            ValueError: if the shape of the mask does not fit the sequence.
         """
+        # Keras does not pass the attached mask to a call with an initial state.
         if mask is None:
             mask = getattr(sequence, "_keras_mask", None)
         if mask is None:
@@ -64,7 +60,7 @@ class SequenceLayer(keras.layers.Layer):
         )
         if not fits:
             raise ValueError(
-                f"`mask` of {type(self).__name__} '{self.name}' must have shape "
+                f"`mask` of {type(self).__name__} '{self.name}' must have the shape "
                 f"(batch, time) = {need}, got {got}."
             )
         return keras.ops.cast(mask, "bool")

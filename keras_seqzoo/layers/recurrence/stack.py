@@ -7,60 +7,59 @@ from keras_seqzoo.checks import check_rate
 from keras_seqzoo.layers.recurrence.bidirectional import Bidirectional
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer
-from keras_seqzoo.layers.recurrence.shared_loop import time_major
+from keras_seqzoo.layers.recurrence.shared_loop import to_time_major
 from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.layers.serialization import QuantizedParts
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Stack(QuantizedParts, SequenceLayer):
-    """Runs recurrent layers on top of each other, each over the outputs of the one below.
+    """Recurrent layers on top of each other.
 
     `x_{l+1} = layer_l(dropout(x_l))`, or with `residual`
     `x_{l+1} = layer_l(dropout(x_l)) + P_l·x_l` (Wu et al. 2016, Google's neural machine
-    translation system, section 3.1), where the projection P_l is there only if the sizes of the
-    layer's input and output differ.
+    translation system, section 3.1), with a projection P_l only if the sizes of the layer's input
+    and output differ.
 
-    The layers run in sequence mode whatever they were made with: the stack sets `return_sequences`
-    and `return_state` of its layers by its own. All sequences stay in the time order of the input;
-    outputs of a layer with `go_backwards` are put back into it. For padding see `Recurrent`.
+    The stack sets `return_sequences` and `return_state` of its layers. All sequences are in the
+    time order of the input, also the outputs of layers with `go_backwards`. For padding see
+    `Recurrent`.
 
-    Without `return_sequences` the last layer gives its last output, and its residual is its input
-    at the step that this output belongs to: the last valid step, for a layer with `go_backwards`
-    the first, and for a `Bidirectional` the mean of the two.
+    Without `return_sequences` the last layer returns its last output, and its residual is its input
+    at the step of this output: the last valid step, for a layer with `go_backwards` the first, and
+    for a `Bidirectional` the mean of the two.
 
     Args:
         layers: list of `Recurrent` and `Bidirectional` layers, the lowest first. A
             `Bidirectional` must merge its outputs.
-        residual: bool, whether to add the input of each layer, the first too, to its output. What
-            is added has had no dropout.
-        dropout: float in [0, 1), the share of units dropped from the input of each layer but the
-            first.
-        variational: bool, whether one dropout mask serves all time steps of a sequence (Gal and
-            Ghahramani 2016) instead of a new one for each.
+        residual: bool, whether to add the input of each layer, before dropout, to its output.
+        dropout: float in [0, 1), the dropout rate of the input of each layer but the first.
+        variational: bool, whether all time steps of a sequence have the same dropout mask (Gal and
+            Ghahramani 2016).
         return_sequences: bool, whether to return the outputs of all steps instead of the last.
         return_state: bool, whether to return the final states too.
         seed: int or None, the seed of the dropout.
-        **kwargs: arguments of `keras.layers.Layer`. `dtype` is the first layer's if not given.
+        **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the first layer's.
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
         mask: boolean tensor `(B, T)`, True at valid steps, or None.
-        initial_state: list or tuple with one entry per layer, such as a call returned after its
-            output, each of them None for zeros; or None.
-        training: bool, whether there is dropout.
+        initial_state: list or tuple with one entry per layer, as returned by a call, each None for
+            zeros; or None.
+        training: bool, whether to apply dropout.
 
     Returns:
         Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, U the size of the last layer.
-        With `return_state` a tuple `(output, *states)`, states having one entry per layer, as
-        `keras.layers.RNN` over `StackedRNNCells` returns them: the list of its final states.
-        Unlike anything in Keras, that of a `Bidirectional` is a dict
-        `{"forward": [...], "backward": [...]}`, in which an entry may be None for zeros too.
+        With `return_state` a tuple `(output, *states)`, with one entry per layer, as from
+        `keras.layers.RNN` over `StackedRNNCells`: the list of its final states. The entry of a
+        `Bidirectional` is a dict `{"forward": [...], "backward": [...]}`; as an initial state it
+        may have values None for zeros.
 
     Raises:
         TypeError: if a layer is neither `Recurrent` nor `Bidirectional`.
-        ValueError: if there is no layer or one twice, one does not merge its outputs, `dropout` is
-            out of range, or for a sequence, mask or state that does not fit.
+        ValueError: if `layers` is empty, has a layer twice or a `Bidirectional` that does not
+            merge, `dropout` is out of range, or the sequence, mask or initial state has a wrong
+            shape.
 
     Example:
     >>> stack = Stack([Bidirectional(GRU(4)), GRU(6)], residual=True, return_state=True)
@@ -82,7 +81,7 @@ class Stack(QuantizedParts, SequenceLayer):
     ):
         layers = list(layers)
         if not layers:
-            raise ValueError("`layers` must have at least one layer, got none.")
+            raise ValueError("`layers` must have at least one layer, got an empty list.")
         for layer in layers:
             if not isinstance(layer, (Recurrent, Bidirectional)):
                 raise TypeError(
@@ -90,11 +89,11 @@ class Stack(QuantizedParts, SequenceLayer):
                 )
             if isinstance(layer, Bidirectional) and layer.merge_mode is None:
                 raise ValueError(
-                    f"`layers` must give one output each, got Bidirectional '{layer.name}' with "
-                    "`merge_mode=None`."
+                    "`layers` must merge their directions, got Bidirectional "
+                    f"'{layer.name}' with `merge_mode=None`."
                 )
         if len({id(layer) for layer in layers}) < len(layers):
-            raise ValueError("`layers` must be different layers, got one of them twice.")
+            raise ValueError("`layers` must be different layers, got one twice.")
         check_rate("dropout", dropout)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = layers[0].dtype_policy
@@ -128,7 +127,7 @@ class Stack(QuantizedParts, SequenceLayer):
         return [layer.pack_states(layer.get_initial_state(batch_size)) for layer in self.layers]
 
     def build(self, sequence_shape, initial_state_shape=None):
-        """Builds all layers, and projections where sizes differ, for shapes `(B, T, F)`."""
+        """Build the layers and projections for sequences of shape `(B, T, F)`."""
         batch, time, size = sequence_shape
         projections = []
         for index, layer in enumerate(self.layers):
@@ -146,10 +145,10 @@ class Stack(QuantizedParts, SequenceLayer):
         self.projections = projections
 
     def call(self, sequence, mask=None, initial_state=None, training=None):
-        """Runs the layers from the lowest to the highest."""
+        """Run the layers from the lowest to the highest; see the class."""
         mask = self.resolve_mask(sequence, mask)
         initial = self._check_states(initial_state)
-        sequence, mask = time_major(tf.cast(sequence, self.compute_dtype), mask)
+        sequence, mask = to_time_major(tf.cast(sequence, self.compute_dtype), mask)
         states = []
         for index, layer in enumerate(self.layers):
             inputs = self.drop(sequence, training=training) if index else sequence
@@ -165,9 +164,9 @@ class Stack(QuantizedParts, SequenceLayer):
         return (sequence, *states) if self.return_state else sequence
 
     def step(self, inputs, states, training=False):
-        """Does one step of all layers, as decoding needs it.
+        """Run one step of all layers, for decoding.
 
-        In training mode each call draws its own dropout mask, variational or not.
+        In training each call draws a new dropout mask, variational or not.
 
         Args:
             inputs: tensor `(B, F)`.
@@ -178,13 +177,13 @@ class Stack(QuantizedParts, SequenceLayer):
             Tuple of the output `(B, U)` and the list of new states, one entry per layer.
 
         Raises:
-            ValueError: if a layer is bidirectional: it needs the whole sequence.
+            ValueError: if a layer is bidirectional, and so needs the whole sequence.
         """
         for layer in self.layers:
             if not hasattr(layer, "step"):
                 raise ValueError(
-                    f"`step` needs layers of one direction, got {type(layer).__name__} "
-                    f"'{layer.name}' in Stack '{self.name}'."
+                    f"`layers` of Stack '{self.name}' must have one direction for `step`, got "
+                    f"{type(layer).__name__} '{layer.name}'."
                 )
         if not self.built:
             self.build((None, None, inputs.shape[-1]))
@@ -206,7 +205,7 @@ class Stack(QuantizedParts, SequenceLayer):
         return tensor if projection is None else projection(tensor)
 
     def _at_output(self, layer, sequence, mask):
-        """Picks the step `(B, F)` of a sequence that a layer's last output belongs to."""
+        """Return the step `(B, F)` of a sequence at which a layer has its last output."""
         sequence = padded(sequence)
         if mask is None:
             first, last = sequence[0], sequence[-1]
@@ -227,13 +226,13 @@ class Stack(QuantizedParts, SequenceLayer):
         if not isinstance(states, (list, tuple)) or len(states) != len(self.layers):
             got = len(states) if isinstance(states, (list, tuple)) else type(states).__name__
             raise ValueError(
-                f"The states of Stack '{self.name}' must be a list with one entry for each of its "
-                f"{len(self.layers)} layers, got {got}."
+                f"`initial_state` of Stack '{self.name}' must be a list with one entry for each of "
+                f"its {len(self.layers)} layers, got {got}."
             )
         return list(states)
 
     def compute_mask(self, sequence, previous_mask):
-        """Gives the mask of the outputs, or None without `return_sequences`."""
+        """Return the mask of the outputs, or None without `return_sequences`."""
         mask = previous_mask if self.return_sequences else None
         return (mask, *[None] * len(self.layers)) if self.return_state else mask
 
@@ -251,7 +250,7 @@ class Stack(QuantizedParts, SequenceLayer):
         return output, *packed
 
     def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
-        """Gives the shapes and dtypes of what a call returns, and checks its arguments."""
+        """Check the arguments and return the shapes and dtypes of the results."""
         mask = self.resolve_mask(sequence, mask)
         for layer, initial in zip(self.layers, self._check_states(initial_state), strict=True):
             if initial is not None:
@@ -266,10 +265,10 @@ class Stack(QuantizedParts, SequenceLayer):
         return keras.KerasTensor(shape[0], self.compute_dtype), *states
 
     def get_config(self):
-        """Gives all constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
-            "layers": [keras.saving.serialize_keras_object(layer) for layer in self.layers],
+            "layers": keras.saving.serialize_keras_object(self.layers),
             "residual": self.residual,
             "dropout": self.dropout,
             "variational": self.variational,
@@ -280,9 +279,6 @@ class Stack(QuantizedParts, SequenceLayer):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the stack, and its layers, from what `get_config` gave."""
-        config = dict(config)
-        config["layers"] = [
-            keras.saving.deserialize_keras_object(layer) for layer in config["layers"]
-        ]
-        return cls(**config)
+        """Create the stack and its layers from `get_config`."""
+        layers = keras.saving.deserialize_keras_object(config["layers"])
+        return cls(**{**config, "layers": layers})

@@ -1,8 +1,8 @@
-"""TensorArrays over the time steps of a loop, of which there may be none.
+"""TensorArrays over the time steps of a loop, which may be zero in number.
 
-XLA compiles the body of a loop even where it never runs, with an element to read; and TensorFlow
-cannot stack a list without elements where the batch size is unknown. So a list has one element at
-least, of zeros where there is no step, and the loop passes over it.
+XLA compiles the body of a loop that never runs, and its read of an element; and TensorFlow cannot
+stack an empty TensorArray if the batch size is unknown. So each array has at least one element, of
+zeros if there are no steps, and the loop ignores it.
 """
 
 import tensorflow as tf
@@ -11,18 +11,18 @@ from keras_seqzoo.tensors import dimension
 
 
 def at_least_one(length):
-    """Return a number of steps, int or scalar tensor, or 1 where it is 0."""
+    """Return a number of steps, int or scalar tensor, or 1 if it is 0."""
     return max(length, 1) if isinstance(length, int) else tf.maximum(length, 1)
 
 
 def padded(tensor, axis=0):
-    """Return a tensor with time on an axis as it is, or one step of zeros where it has none."""
+    """Return a tensor unchanged if its time axis has steps, else with one step of zeros."""
     length = dimension(tensor, axis)
     if isinstance(length, int) and length:
         return tensor
     more = [[0, 0] for _ in tensor.shape]
     more[axis] = [0, at_least_one(length) - length]
-    result = tf.pad(tensor, more)  # no copy where it adds nothing
+    result = tf.pad(tensor, more)  # no copy if it adds nothing
     shape = tensor.shape.as_list()
     shape[axis] = 1 if isinstance(length, int) else None
     return tf.ensure_shape(result, shape)

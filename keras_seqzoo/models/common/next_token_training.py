@@ -7,7 +7,7 @@ from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
-from keras_seqzoo.overriding import defines_first
+from keras_seqzoo.overriding import overrides_without
 from keras_seqzoo.tensors import dimension
 
 
@@ -131,7 +131,7 @@ class NextTokenTraining(ReloadableModel):
         return (
             tf.is_tensor(labels)
             and (sample_weight is None or _same_shape(sample_weight, labels))
-            and defines_first(type(self), "features", "call")
+            and not overrides_without(type(self), "call", "features")
             and type(self.loss) is SequenceCrossentropy
             and self.loss.reduction == "mean_with_sample_weight"
             and self._has_plain_loss

@@ -41,7 +41,7 @@ QUERY, QUERIES, MEMORY = random(3, 6), random(3, 2, 6), random(3, 4, 6)
 
 
 def numpy_attention(score, query, memory, mask):
-    """One query `(Q,)` and one memory `(S, M)` at a time, as the papers write it."""
+    """One query `(Q,)` and one memory `(S, M)` at a time, as in the papers."""
     weights = np.array([np.exp(score(query, step)) for step in memory]) * mask
     weights = weights / weights.sum() if mask.any() else weights
     return weights @ memory, weights
@@ -166,7 +166,10 @@ def test_keras_mask_of_the_memory_is_used_and_that_of_the_queries_passed_on():
         (lambda: LuongAttention("concat", scale=True), "`scale`"),
         (lambda: BahdanauAttention(0), "`units`"),
         (lambda: LuongAttention("concat", units=0), "`units`"),
-        (lambda: LuongAttention("concat").project_memory(MEMORY), "`project_memory`"),
+        (
+            lambda: LuongAttention("concat").project_memory(MEMORY),
+            "must be built for `project_memory`",
+        ),
         (lambda: LuongAttention()(QUERY, MEMORY[..., :5]), "`query` and `memory`"),
         (lambda: LuongAttention()(QUERY, QUERY), "`memory`"),
         (lambda: LuongAttention()(MEMORY[None], MEMORY), "`query`"),
@@ -199,5 +202,7 @@ def test_queries_that_share_a_row_of_the_memory(factory, open_shapes):
 
 
 def test_queries_that_share_nothing_evenly():
-    with pytest.raises(ValueError, match=r"`query` needs as many rows as `memory` \(3\) or a mult"):
+    with pytest.raises(
+        ValueError, match=r"`query` must have the 3 rows of `memory` or a multiple, got 5 rows"
+    ):
         LuongAttention("dot")(QUERIES.reshape(6, 6)[:5], MEMORY)

@@ -96,7 +96,7 @@ def test_numbers_from_the_bottom():
 
 
 @every_combination
-def test_steps_equal_the_call_and_states_go_on(factory):
+def test_steps_equal_the_call_and_states_continue(factory):
     layer = factory()
     outputs, weights, last = layer(SEQUENCE, MEMORY, memory_mask=MASK)
     assert outputs.shape == (3, 4, 3) and weights.shape == (3, 4, 5)
@@ -199,7 +199,10 @@ def test_keras_masks_are_found_and_passed_on():
         (lambda: decoder([]), "`layers`"),
         (lambda: AttentionDecoder([Bidirectional(GRU(2))], LuongAttention(), 3), "`layers`"),
         (lambda: decoder([GRU], attend_from="middle"), "`attend_from`"),
-        (lambda: decoder([GRU], attend_from="bottom"), '`attend_from="bottom"`'),
+        (
+            lambda: decoder([GRU], attend_from="bottom"),
+            '`layers` must be at least two for `attend_from="bottom"`',
+        ),
         (lambda: decoder([GRU], dropout=1.0), "`dropout`"),
     ],
 )
@@ -247,12 +250,12 @@ def test_a_mask_of_the_wrong_shape():
         ([GRU(3)], LuongAttention("general"), {"dtype": "float64"}, "got float64, and 'gru"),
     ],
 )
-def test_parts_that_do_not_go_together(layers, attention, options, message):
+def test_parts_that_do_not_match(layers, attention, options, message):
     with pytest.raises(ValueError, match=message):
         AttentionDecoder(layers, attention, 4, **options)
 
 
-def test_dtype_is_that_of_the_layers():
+def test_dtype_is_the_dtype_of_the_layers():
     layer = AttentionDecoder(
         [GRU(3, dtype="float64")], LuongAttention("general", dtype="float64"), 4
     )

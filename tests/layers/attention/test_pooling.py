@@ -73,7 +73,7 @@ def test_keras_mask_of_the_sequence_is_used():
 def test_errors():
     with pytest.raises(ValueError, match="`units` must be an int of at least 1"):
         AttentionPooling(0)
-    with pytest.raises(ValueError, match="`sequence` needs the shape"):
+    with pytest.raises(ValueError, match="`sequence` must have the shape"):
         AttentionPooling()(SEQUENCE[0])
     with pytest.raises(ValueError, match="`mask` must have the shape"):
         AttentionPooling()(SEQUENCE, mask=MASK[:, :4])

@@ -1,4 +1,4 @@
-"""What the Elman, LSTM and GRU layers must all pass."""
+"""Checks of the Elman, LSTM and GRU layers."""
 
 import functools
 
@@ -32,14 +32,14 @@ def random_states(count, batch=4, dtype="float32"):
 
 
 def randomised(layer):
-    """Builds a layer and gives all its weights, biases too, random values."""
+    """Build a layer and set all its weights, biases too, to random values."""
     layer.build(SEQUENCE.shape)
     layer.set_weights([RANDOM.normal(scale=0.7, size=w.shape) for w in layer.weights])
     return layer
 
 
 def check_numbers(make, step, states, backwards):
-    """Under any mask, the valid steps get what they get without padding."""
+    """Under any mask, the valid steps compute what they compute without padding."""
     options = {"return_state": True, "go_backwards": backwards}
     sequences = randomised(make(return_sequences=True, **options))
     one = make(**options)
@@ -63,7 +63,7 @@ def check_numbers(make, step, states, backwards):
 
 
 def check_gradients(make, step, states):
-    """Gradients by weights, input and initial state equal finite differences of the equations."""
+    """Gradients of weights, input and initial state equal finite differences of the equations."""
     layer = make(return_sequences=True, return_state=True, dtype="float64")
     layer.build((2, 3, 2))
     weights = [RANDOM.normal(scale=0.7, size=w.shape) for w in layer.weights]

@@ -1,4 +1,4 @@
-"""What a user of Keras' recurrent layers writes works with ours: wrappers, arguments, calls."""
+"""Code for Keras' recurrent layers works with ours: wrappers, arguments, calls."""
 
 import functools
 
@@ -150,7 +150,7 @@ def test_dropout_in_the_configuration():
 
 
 @every_layer
-def test_arguments_that_ask_for_what_is_done_anyway(name):
+def test_arguments_that_describe_what_the_layer_does(name):
     make = LAYERS[name][0]
     known = {"stateful": False, "unroll": False, "use_cudnn": "auto", "zero_output_for_mask": True}
     layer = make(UNITS, name="read", **known)
@@ -166,11 +166,15 @@ def test_arguments_that_ask_for_what_is_done_anyway(name):
 @pytest.mark.parametrize(
     ("argument", "value", "message"),
     [
-        ("stateful", True, "must be False, got True: .*`initial_state`.*`return_state=True`"),
-        ("unroll", True, 'must be False, got True: .*`implementation="auto"`'),
-        ("use_cudnn", True, 'must be False, got True: `implementation="cudnn"`'),
-        ("zero_output_for_mask", False, "must be True, got False: outputs at padding are zero"),
-        ("implementation", 2, "must be one of .*'loop'.*got 2"),
+        ("stateful", True, "must be False, got True. .*`initial_state`.*`return_state=True`"),
+        ("unroll", True, 'must be False, got True. .*`implementation="auto"`'),
+        ("use_cudnn", True, 'must be False, got True. .*`implementation="cudnn"`'),
+        (
+            "zero_output_for_mask",
+            False,
+            "must be True, got False. Outputs at padding are always zero",
+        ),
+        ("implementation", 2, "must be one of auto, loop, cudnn, got 2"),
     ],
 )
 def test_arguments_that_ask_for_something_else(name, argument, value, message):
@@ -179,7 +183,7 @@ def test_arguments_that_ask_for_something_else(name, argument, value, message):
 
 
 def test_every_argument_of_keras_is_known():
-    """All that `keras.layers.LSTM` takes, at its default, but for zeros at padding."""
+    """All arguments of Keras' layers, at their defaults, but `zero_output_for_mask`."""
     for name in ("lstm", "gru", "elman"):
         ours, theirs = LAYERS[name]
         config = theirs(UNITS).get_config()

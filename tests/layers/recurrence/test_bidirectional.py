@@ -84,7 +84,7 @@ def test_general_checks(merge_mode):
     check_padding_changes_nothing(lambda s, m: layer(s, mask=m), SEQUENCE, MASK)
 
 
-def test_the_copy_has_weights_of_its_own_and_the_same_options():
+def test_the_copy_has_new_weights_and_the_same_options():
     layer = Bidirectional(GRU(3, reset_after=False, kernel_regularizer="l2", name="read"))
     layer(SEQUENCE)
     assert layer.backward.go_backwards and not layer.backward.cell.reset_after
@@ -142,14 +142,18 @@ def test_errors_name_the_argument():
         Bidirectional(GRU(3), merge_mode="product")
     with pytest.raises(ValueError, match="`go_backwards`"):
         Bidirectional(GRU(3), GRU(3))
-    with pytest.raises(ValueError, match="`return_state`.*agree"):
+    with pytest.raises(ValueError, match="`return_state`.*must be equal"):
         Bidirectional(GRU(3), GRU(3, go_backwards=True, return_state=True))
     with pytest.raises(ValueError, match="merge_mode='sum'.*3 and 2"):
         Bidirectional(GRU(3), GRU(2, go_backwards=True), merge_mode="sum")
     layer = Bidirectional(GRU(3))
-    with pytest.raises(ValueError, match="`initial_state`.*1 state.*forward.*1 of the.*got 1"):
+    with pytest.raises(
+        ValueError, match="`initial_state`.*1 state.*forward.*1 of the backward.*got 1"
+    ):
         layer(SEQUENCE, initial_state=[np.zeros((4, 3), "float32")])
-    with pytest.raises(ValueError, match="`initial_state`.*1 state.*forward.*1 of the.*got dict"):
+    with pytest.raises(
+        ValueError, match="`initial_state`.*1 state.*forward.*1 of the backward.*got dict"
+    ):
         layer(keras.Input((5, 2)), initial_state={"forward": None, "backward": None})
     for states in ([np.zeros((4, 3), "float32"), None], [None, None]):
         with pytest.raises(ValueError, match=r"`initial_state`.* must be None or.*got.*\[None\]"):

@@ -1,4 +1,4 @@
-"""What goes into cuDNN and comes out of it, read as NVIDIA documents it, and on a GPU cuDNN."""
+"""Calls of cuDNN, against the equations that NVIDIA documents, and on a GPU cuDNN itself."""
 
 import keras
 import numpy as np
@@ -52,16 +52,16 @@ def documented(mode, steps, states, parameters, lengths):
                 new = [tf.sigmoid(o) * tf.tanh(memory), memory]
             else:
                 new = [tf.tanh(sums[0])]
-        goes_on = (time < lengths)[:, tf.newaxis]
-        states = [tf.where(goes_on, n, o) for n, o in zip(new, states, strict=True)]
-        outputs.append(tf.where(goes_on, states[0], 0.0))
+        valid = (time < lengths)[:, tf.newaxis]
+        states = [tf.where(valid, n, o) for n, o in zip(new, states, strict=True)]
+        outputs.append(tf.where(valid, states[0], 0.0))
     tf.debugging.assert_positive(lengths)  # as the operation demands
     return tf.stack(outputs), *[state[tf.newaxis] for state in states]
 
 
 @pytest.fixture
 def as_documented(monkeypatch):
-    monkeypatch.setattr(module, "run_cudnn", documented)
+    monkeypatch.setattr(module, "call_cudnn", documented)
     gpu = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda *_: [gpu])
     monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: {"is_cuda_build": True})
@@ -167,7 +167,7 @@ def test_inference_and_steps_need_no_gpu():
 
 @pytest.mark.skipif(ON_GPU, reason="needs to see no GPU")
 def test_training_without_a_gpu_says_what_to_do():
-    with pytest.raises(RuntimeError, match='set `implementation` to "auto" or "loop"'):
+    with pytest.raises(RuntimeError, match='`implementation` must be "auto" or "loop"'):
         GRU(UNITS, implementation="cudnn")(tf.ones((1, 2, 3)), training=True)
 
 
@@ -185,21 +185,21 @@ def test_serialisation():
         lambda **k: LSTM(2, recurrent_dropout=0.1, **k),
     ],
 )
-def test_refuses_what_cudnn_has_not(make):
-    with pytest.raises(ValueError, match="needs an Elman, LSTM or GRU cell"):
+def test_what_cudnn_does_not_support_is_refused(make):
+    with pytest.raises(ValueError, match="`cell` must be an Elman, LSTM or GRU cell"):
         make(implementation="cudnn")
 
 
-def test_a_cell_with_a_projection_of_its_own_is_refused():
-    class Own(LSTMCell):
+def test_a_cell_with_another_projection_is_refused():
+    class Doubled(LSTMCell):
         def project(self, inputs, training=False, kernel=None):
             return super().project(2.0 * inputs, training, kernel)
 
-    assert Recurrent(Own(2)).cell.own_kernel_step() is not None
-    with pytest.raises(ValueError, match="needs an Elman, LSTM or GRU cell"):
-        Recurrent(Own(2), implementation="cudnn")
+    assert Recurrent(Doubled(2)).cell.get_kernel_step() is not None
+    with pytest.raises(ValueError, match="`cell` must be an Elman, LSTM or GRU cell"):
+        Recurrent(Doubled(2), implementation="cudnn")
 
 
 def test_a_cell_without_hand_written_gradient_is_refused():
-    with pytest.raises(ValueError, match='`implementation="cudnn"`'):
+    with pytest.raises(ValueError, match='`cell` must be .* for `implementation="cudnn"`'):
         Recurrent(Averages(), implementation="cudnn")

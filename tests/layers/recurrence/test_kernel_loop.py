@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from keras_seqzoo.layers.recurrence.kernel_loop import Lane, kernel_recurrence
+from keras_seqzoo.layers.recurrence.kernel_loop import Recurrence, run_kernel_loop
 from keras_seqzoo.layers.recurrence.kernels import (
     ElmanKernel,
     LSTMKernel,
@@ -70,7 +70,7 @@ every_kernel = pytest.mark.parametrize("name", list(KERNELS))
 
 
 def make_data(name, units, mask, zoneout, dropout, seed):
-    """Makes the tensors of a lane; those that it does without are not among the keys."""
+    """Create the tensors of a recurrence, without keys for optional ones that it lacks."""
     _, _, gates, states, weights = KERNELS[name]
     random = np.random.default_rng(seed)
     length, batch = mask.shape
@@ -93,22 +93,22 @@ def make_data(name, units, mask, zoneout, dropout, seed):
 
 @st.composite
 def cases(draw, name):
-    """One lane of a kernel and, sometimes, a second of any kernel: `[(name, reverse, data)]`."""
+    """One recurrence of a kernel and, sometimes, a second of any: `[(name, reverse, data)]`."""
     shape = draw(st.integers(1, 6)), draw(st.integers(1, 4))
-    lanes = []
+    case = []
     for kernel in [name, *draw(st.lists(st.sampled_from(list(KERNELS)), max_size=1))]:
         mask = draw(st.just(np.ones(shape, bool)) | arrays(bool, shape))
         units, seed = draw(st.integers(1, 5)), draw(st.integers(0, 2**32 - 1))
         zoneout, dropout, reverse = (draw(st.booleans()) for _ in range(3))
-        lanes.append((kernel, reverse, make_data(kernel, units, mask, zoneout, dropout, seed)))
-    return lanes
+        case.append((kernel, reverse, make_data(kernel, units, mask, zoneout, dropout, seed)))
+    return case
 
 
 MASK = np.array([[0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 0]], bool)  # (T, B)
 
 
-def two_lanes(name, mask=MASK, zoneout=True):
-    """A fixed case with everything in it, beside a lane of another size and direction."""
+def two_recurrences(name, mask=MASK, zoneout=True):
+    """A fixed case with everything in it, and a second of another size and direction."""
     other = make_data("gru reset before", 3, mask, False, True, 1)
     return [
         (name, False, make_data(name, 2, mask, zoneout, True, 0)),
@@ -117,7 +117,7 @@ def two_lanes(name, mask=MASK, zoneout=True):
 
 
 def unrolled(case):
-    """The equations as they stand, step by step."""
+    """The equations, step by step."""
     results = []
     for name, reverse, data in case:
         step, states, outputs = KERNELS[name][1], data["states"], []
@@ -135,12 +135,14 @@ def unrolled(case):
 
 
 def looped(case, **options):
-    lanes = [Lane(KERNELS[name][0], reverse=reverse, **data) for name, reverse, data in case]
-    return kernel_recurrence(lanes, **options)
+    recurrences = [
+        Recurrence(KERNELS[name][0], reverse=reverse, **data) for name, reverse, data in case
+    ]
+    return run_kernel_loop(recurrences, **options)
 
 
 def differentiate(run, case, return_sequences=True):
-    """Gives outputs, states and the gradients by projected inputs, first states and weights."""
+    """Return outputs, states and the gradients of projected inputs, first states and weights."""
     by = [[data[key] for key in ("projected", "states", "weights")] for _, _, data in case]
     by = tf.nest.flatten(by)
     with tf.GradientTape() as tape:
@@ -152,7 +154,7 @@ def differentiate(run, case, return_sequences=True):
         for index, tensor in enumerate(leaves(results)):
             weights = tf.sin(1.0 + index + tf.range(tf.size(tensor), dtype=tf.float64))
             weights = tf.cast(tf.reshape(weights, tf.shape(tensor)), tensor.dtype)
-            # not linear, so that what comes from above depends on the result
+            # not linear, so that the upstream gradient depends on the result
             loss += tf.cast(tf.reduce_sum(weights * tf.sin(tensor)), tf.float64)
     return leaves(results), tape.gradient(loss, by)
 
@@ -166,8 +168,8 @@ def as_tensors(case, dtype="float64"):
 @every_kernel
 def test_equals_differentiation_of_the_equations(name):
     @settings(max_examples=6)
-    @example(case=two_lanes(name), sequences=False, training=False)
-    @example(case=two_lanes(name), sequences=True, training=True)
+    @example(case=two_recurrences(name), sequences=False, training=False)
+    @example(case=two_recurrences(name), sequences=True, training=True)
     @given(case=cases(name), sequences=st.booleans(), training=st.booleans())
     def check(case, sequences, training):
         expected = differentiate(unrolled, as_tensors(case), sequences)
@@ -181,7 +183,7 @@ def test_equals_differentiation_of_the_equations(name):
 
 
 def open_signature(data):
-    """The specs of a lane's tensors, with T and B unknown."""
+    """The specs of a recurrence's tensors, with T and B unknown."""
     leading = {"projected": 2, "keep": 2, "states": 1, "seen_scale": 1, "weights": 0}
 
     def spec(key, tensor):
@@ -195,7 +197,7 @@ def open_signature(data):
 
 
 def traced(case, jit_compile=None, **options):
-    """A `tf.function` of lanes like these, with T and B unknown, from cases to gradients."""
+    """A `tf.function` of such cases, with T and B unknown, to gradients."""
 
     def run(data):
         same = [(name, reverse, d) for (name, reverse, _), d in zip(case, data, strict=True)]
@@ -211,9 +213,9 @@ def traced(case, jit_compile=None, **options):
 @every_kernel
 def test_graphs_with_unknown_shapes(name):
     training = name != "lstm"  # without, the gradient runs the forward loop again
-    run = traced(two_lanes(name), training=training)
+    run = traced(two_recurrences(name), training=training)
     for mask in (MASK, MASK[:1, :2], np.concatenate((MASK, ~MASK))):
-        case = two_lanes(name, mask)
+        case = two_recurrences(name, mask)
         assert_equal(run(case), differentiate(unrolled, as_tensors(case)), 1e-10)
 
 
@@ -223,30 +225,30 @@ def test_graphs_with_unknown_shapes(name):
 )
 def test_compiled_equals_not_compiled(name, where):
     around = True if where == "all around them" else None
-    compiled = traced(two_lanes(name), jit_compile=around, training=True, compiled=True)
-    case = two_lanes(name)
+    compiled = traced(two_recurrences(name), jit_compile=around, training=True, compiled=True)
+    case = two_recurrences(name)
     assert_equal(compiled(case), differentiate(unrolled, as_tensors(case)), 1e-10)
 
 
 def test_compiled_in_eager_calls_and_for_a_second_shape():
-    inside = traced(two_lanes("elman"), training=True, compiled=True)
+    inside = traced(two_recurrences("elman"), training=True, compiled=True)
     eager = functools.partial(looped, training=True, compiled=True)
     for mask in (MASK, MASK[:2, :3]):
-        case = two_lanes("elman", mask)
+        case = two_recurrences("elman", mask)
         expected = differentiate(unrolled, as_tensors(case))
         assert_equal(inside(case), expected, 1e-10)
         assert_equal(differentiate(eager, as_tensors(case)), expected, 1e-10)
 
 
-def test_a_loss_of_one_lane_or_of_the_last_state_only():
-    case = as_tensors(two_lanes("lstm"))
+def test_a_loss_of_one_recurrence_or_of_the_last_state_only():
+    case = as_tensors(two_recurrences("lstm"))
     everything = [leaf for _, _, data in case for leaf in tf.nest.flatten(data["states"])]
-    for lane, tensor in ((0, "output"), (0, "memory"), (1, "output")):
+    for index, tensor in ((0, "output"), (0, "memory"), (1, "output")):
         gradients = []
         for run in (unrolled, looped):
             with tf.GradientTape() as tape:
                 tape.watch(everything)
-                [output], states = run(case)[lane]
+                [output], states = run(case)[index]
                 loss = tf.reduce_sum(tf.sin(output if tensor == "output" else states[1]))
             gradients.append(
                 tape.gradient(loss, everything, unconnected_gradients=tf.UnconnectedGradients.ZERO)
@@ -258,7 +260,7 @@ def test_a_loss_of_one_lane_or_of_the_last_state_only():
 @every_kernel
 @pytest.mark.parametrize("training", [True, False])
 def test_second_derivatives_are_refused(name, training):
-    case = as_tensors(two_lanes(name))
+    case = as_tensors(two_recurrences(name))
 
     def second(by):
         with tf.GradientTape() as outer:
@@ -281,8 +283,8 @@ def test_second_derivatives_are_refused(name, training):
 @every_kernel
 @pytest.mark.parametrize("training", [True, False])
 def test_half_precision(name, training):
-    """Projected inputs, h and weights come in half precision, other states in float32."""
-    kernel, reverse, data = two_lanes(name)[0]
+    """Projected inputs, h and weights are in half precision, other states in float32."""
+    kernel, reverse, data = two_recurrences(name)[0]
     exact = as_tensors([(kernel, reverse, data)], "float32")
     half = tf.nest.map_structure(lambda x: tf.cast(x, tf.float32), data)
     for key in ("projected", "weights"):

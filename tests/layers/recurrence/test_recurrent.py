@@ -28,7 +28,7 @@ IDS = np.array([[4, 5, 0, 0], [0, 7, 0, 3]])
 
 @keras.saving.register_keras_serializable(package="tests")
 class Averages(RecurrentCell):
-    """Two running means, projected separately, and an output that is no state."""
+    """Two running means, projected separately, and an output that is not a state."""
 
     state_size = [2, 2]
     output_size = 1
@@ -53,7 +53,7 @@ def averages(row):
 
 
 @pytest.mark.parametrize("sequences", [True, False])
-def test_a_cell_of_ones_own(sequences):
+def test_a_user_defined_cell(sequences):
     layer = Recurrent(Averages(), return_sequences=sequences, return_state=True)
     outputs, *states = layer(SEQUENCE, mask=MASK)
     for row in range(3):
@@ -71,7 +71,7 @@ def test_a_cell_of_ones_own(sequences):
     assert half(SEQUENCE, mask=MASK).dtype == tf.bfloat16
 
 
-def test_a_cell_without_its_methods_says_so():
+def test_a_cell_without_its_methods():
     with pytest.raises(NotImplementedError, match="project"):
         RecurrentCell().project(SEQUENCE)
     with pytest.raises(NotImplementedError, match="advance"):
@@ -203,7 +203,7 @@ def test_fit_under_xla(policy):
     ids=["elman", "lstm", "gru", "gru_reset_before"],
 )
 @pytest.mark.parametrize("in_graph", [False, True])
-def test_gradients_in_training_are_those_of_keras(make, make_keras, in_graph):
+def test_gradients_in_training_equal_those_of_keras(make, make_keras, in_graph):
     make_keras = make_keras or functools.partial(keras.layers.GRU, reset_after=False)
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], bool)
     ours, theirs = make(3, return_state=True), make_keras(3, return_state=True)
@@ -260,7 +260,7 @@ def test_the_layer_takes_the_dtype_of_its_cell():
     assert layer(SEQUENCE).dtype == tf.float16
     output, states = layer.step(SEQUENCE[:, 0], layer.get_initial_state(3))
     assert output.dtype == states[0].dtype == tf.float16
-    with pytest.raises(ValueError, match="`dtype`.*float16.*float32"):
+    with pytest.raises(ValueError, match="`dtype` must be .* float32, got float16"):
         Recurrent(GRUCell(3), dtype="float16")
 
 
@@ -295,7 +295,7 @@ def test_errors_name_the_argument(symbolic):
 def test_errors_of_construction():
     with pytest.raises(TypeError, match="`cell`"):
         Recurrent(keras.layers.GRUCell(3))
-    with pytest.raises(ValueError, match="last dimension"):
+    with pytest.raises(ValueError, match="`inputs` .*last dimension"):
         ElmanCell(3).build((None, None))
 
 
@@ -328,7 +328,7 @@ def test_gradient_through_a_gather(axis):
 
 
 @pytest.mark.parametrize("cell", [GRUCell, LSTMCell, ElmanCell])
-def test_a_subclass_that_changes_the_step_is_believed(cell):
+def test_a_subclass_may_change_the_step(cell):
     class Still(cell):
         def advance(self, projected, states, training=False, **kwargs):
             return tf.zeros_like(states[0]), [tf.zeros_like(state) for state in states]

@@ -41,7 +41,7 @@ def mixed_stack(dtype=None, **options):
 
 
 def in_sequence_mode(layer, sequence, mask):
-    """What a layer of a stack gives for all steps, in time order."""
+    """The outputs of a layer of a stack for all steps, in time order."""
     kept = layer.return_sequences
     layer.return_sequences = True
     output, *_ = layer(sequence, mask=mask)
@@ -157,12 +157,12 @@ def test_steps_one_by_one_give_the_whole(residual):
         output, states = stack.step(inputs, states)
         outputs.append(output)
     assert_close((tf.stack(outputs, 1), states), stack(SEQUENCE))
-    with pytest.raises(ValueError, match="`step`.*Bidirectional"):
+    with pytest.raises(ValueError, match="`layers`.* for `step`, got Bidirectional"):
         mixed_stack().step(SEQUENCE[:, 0], [])
 
 
 def transparent(layer):
-    """Gives an Elman layer weights that pass its input through."""
+    """Set weights of an Elman layer that pass its input through."""
     layer.build((None, None, 8))
     layer.set_weights([np.eye(8), np.zeros((8, 8)), np.zeros(8)])
     return layer
@@ -237,12 +237,15 @@ def test_errors_name_the_argument():
     with pytest.raises(ValueError, match="`dropout`"):
         Stack([GRU(3)], dropout=1.0)
     stack = Stack([GRU(3), GRU(3)])
-    with pytest.raises(ValueError, match="one entry for each of its 2 layers, got 1"):
+    with pytest.raises(
+        ValueError, match="`initial_state`.*one entry for each of its 2 layers, got 1"
+    ):
         stack(SEQUENCE, initial_state=[[np.zeros((4, 3), "float32")]])
     both, flat = Stack([Bidirectional(GRU(3))]), [np.zeros((4, 3), "float32")] * 2
     for sequence in (SEQUENCE, keras.Input((5, 2))):
         with pytest.raises(
-            ValueError, match="in a Stack.*dict.*'forward' and 'backward', got list"
+            ValueError,
+            match="`initial_state`.*in a Stack.*dict.*'forward' and 'backward', got list",
         ):
             both(sequence, initial_state=[flat])
     with pytest.raises(ValueError, match="`mask`"):

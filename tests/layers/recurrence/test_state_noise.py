@@ -207,7 +207,7 @@ def test_zoneout_in_training_keeps_units_or_renews_them(make):
         assert_close(outputs[:, 0] if time % 2 else outputs, blended[0])
         new = plain.step(now, states)[1]
         kept.append(which_stay(blended, states, new))
-        told.append(np.abs(np.subtract(states, new)) > 1e-4)  # of others one cannot say
+        told.append(np.abs(np.subtract(states, new)) > 1e-4)  # else old and new are equal
         states = blended
     kept = np.array(kept)  # (time, states, B, U)
     assert abs(kept[np.array(told)].mean() - 0.3) < 0.05
@@ -227,7 +227,7 @@ def which_stay(blended, old, new):
 
 
 @pytest.mark.parametrize("name", ["elman", "gru", "gru relu"])
-def test_zoneout_draws_anew_at_each_step_of_a_sequence(name):
+def test_zoneout_draws_again_at_each_step_of_a_sequence(name):
     layer = randomised(MAKERS[name](zoneout=0.5, return_sequences=True))
     plain = randomised(MAKERS[name]())
     sequence = RANDOM.normal(size=(20, 5, 2)).astype("float32")
@@ -373,7 +373,7 @@ def test_errors():
         for rate in (-0.1, 1.0, 1.5):
             with pytest.raises(ValueError, match=f"`{name}` must be in"):
                 GRU(UNITS, **{name: rate})
-        with pytest.raises(ValueError, match=f"`{name}` needs a cell"):
+        with pytest.raises(ValueError, match=f"`{name}` must be 0 for a cell"):
             Recurrent(PlainCell(), **{name: 0.1})
     Recurrent(PlainCell(), recurrent_dropout=0.0, zoneout=0.0)
     for implementation in ("xla", None, 2):

@@ -16,7 +16,7 @@ from keras_seqzoo.layers import (
     Elman,
     LuongAttention,
 )
-from keras_seqzoo.layers.recurrence import input_feeding
+from keras_seqzoo.layers.attention import input_feeding
 from tests.layer_checks import assert_close, assert_equal
 
 CELLS = {
@@ -38,7 +38,7 @@ def decoder(cell, score="general", scale=True, units=3, memory=None, dtype="floa
 
 
 def make_data(layer, shape, mask, memory_mask, seed, memory=4, features=2):
-    """Makes the arguments of a call, with a state to start from, and builds the layer."""
+    """Create the arguments of a call, with an initial state, and build the layer."""
     batch, steps, memory_steps = shape
     random = np.random.default_rng(seed)
 
@@ -59,13 +59,13 @@ def make_data(layer, shape, mask, memory_mask, seed, memory=4, features=2):
 
 
 def differentiate(layer, data, training=True):
-    """Gives what a call returns and its gradients by inputs, memory, first state and weights."""
+    """Return the results of a call and its gradients of inputs, memory, first state and weights."""
     by = [data["sequence"], data["memory"], *tf.nest.flatten(data["initial_state"])]
     by += [variable.value for variable in layer.trainable_variables]
     with tf.GradientTape() as tape:
         tape.watch(by)
         outputs, weights, state = layer(**data, training=training)
-        if data["mask"] is not None:  # what the weights are at padding is nobody's business
+        if data["mask"] is not None:  # attention weights at padding are undefined
             weights = tf.where(data["mask"][..., tf.newaxis], weights, tf.zeros((), weights.dtype))
         results = [outputs, weights, *tf.nest.flatten(state)]
         loss = tf.constant(0.0, tf.float64)
@@ -223,12 +223,12 @@ def test_masks_of_numbers_and_bad_keys():
         expected = layer(**data)
         data["memory_mask"] = tf.cast(MEMORY_MASK, tf.int32) * 2
         assert_close(layer(**data)[0], expected[0])
-        with pytest.raises(ValueError, match="`keys` needs the first two dimensions"):
+        with pytest.raises(ValueError, match="`keys` must have the first two dimensions"):
             layer(**data, keys=tf.zeros([4, 3, 3]))
 
 
 @pytest.mark.usefixtures("garbage_stays")
-def test_a_quantized_join_is_not_read_as_it_lies():
+def test_a_quantized_join():
     layer = decoder("gru", dtype="float32")
     data = make_data(layer, (4, 3, 2), None, None, 0)
     layer.join.quantize("int8")
