@@ -1,4 +1,4 @@
-"""The application: its commands, and what becomes of errors."""
+"""The application `seqzoo`: its commands, its errors and its exit status."""
 
 import os
 import signal
@@ -11,97 +11,91 @@ from typing import Annotated
 import typer
 
 import keras_seqzoo
-from keras_seqzoo.cli.align import EXAMPLES as ALIGN_EXAMPLES
-from keras_seqzoo.cli.align import align
-from keras_seqzoo.cli.average import EXAMPLES as AVERAGE_EXAMPLES
-from keras_seqzoo.cli.average import average
-from keras_seqzoo.cli.classify import EXAMPLES as CLASSIFY_EXAMPLES
-from keras_seqzoo.cli.classify import classify
-from keras_seqzoo.cli.commands import Command, SectionedCommand
-from keras_seqzoo.cli.evaluate import EXAMPLES as EVALUATE_EXAMPLES
-from keras_seqzoo.cli.evaluate import evaluate
-from keras_seqzoo.cli.export import EXAMPLES as EXPORT_EXAMPLES
-from keras_seqzoo.cli.export import export
-from keras_seqzoo.cli.generate import EXAMPLES as GENERATE_EXAMPLES
-from keras_seqzoo.cli.generate import generate
-from keras_seqzoo.cli.lexicon import EXAMPLES as LEXICON_EXAMPLES
-from keras_seqzoo.cli.lexicon import lexicon
-from keras_seqzoo.cli.rescore import EXAMPLES as RESCORE_EXAMPLES
-from keras_seqzoo.cli.rescore import rescore
-from keras_seqzoo.cli.score import EXAMPLES as SCORE_EXAMPLES
-from keras_seqzoo.cli.score import score
-from keras_seqzoo.cli.similar import EXAMPLES as SIMILAR_EXAMPLES
-from keras_seqzoo.cli.similar import similar
-from keras_seqzoo.cli.tag import EXAMPLES as TAG_EXAMPLES
-from keras_seqzoo.cli.tag import tag
-from keras_seqzoo.cli.tokenize import EXAMPLES as TOKENIZE_EXAMPLES
-from keras_seqzoo.cli.tokenize import tokenize
-from keras_seqzoo.cli.train.classify import EXAMPLES as TRAIN_CLASSIFY_EXAMPLES
-from keras_seqzoo.cli.train.classify import train_classify
-from keras_seqzoo.cli.train.lm import EXAMPLES as TRAIN_LM_EXAMPLES
-from keras_seqzoo.cli.train.lm import train_lm
-from keras_seqzoo.cli.train.ngram import EXAMPLES as TRAIN_NGRAM_EXAMPLES
-from keras_seqzoo.cli.train.ngram import train_ngram
-from keras_seqzoo.cli.train.tag import EXAMPLES as TRAIN_TAG_EXAMPLES
-from keras_seqzoo.cli.train.tag import train_tag
-from keras_seqzoo.cli.train.tokenizer import EXAMPLES as TRAIN_TOKENIZER_EXAMPLES
-from keras_seqzoo.cli.train.tokenizer import train_tokenizer
-from keras_seqzoo.cli.train.translate import EXAMPLES as TRAIN_TRANSLATE_EXAMPLES
-from keras_seqzoo.cli.train.translate import train_translate
-from keras_seqzoo.cli.train.vectors import EXAMPLES as TRAIN_VECTORS_EXAMPLES
-from keras_seqzoo.cli.train.vectors import train_vectors
-from keras_seqzoo.cli.translate import EXAMPLES as TRANSLATE_EXAMPLES
-from keras_seqzoo.cli.translate import translate
-from keras_seqzoo.cli.zoo import list_names
+from keras_seqzoo.cli import (
+    alignment,
+    classify,
+    evaluate,
+    export,
+    generate,
+    rescore,
+    score,
+    similar,
+    tag,
+    tokenize,
+    translate,
+    zoo,
+)
+from keras_seqzoo.cli.commands import Command
+from keras_seqzoo.cli.train import classify as train_classify
+from keras_seqzoo.cli.train import lm as train_lm
+from keras_seqzoo.cli.train import ngram as train_ngram
+from keras_seqzoo.cli.train import tag as train_tag
+from keras_seqzoo.cli.train import tokenizer as train_tokenizer
+from keras_seqzoo.cli.train import translate as train_translate
+from keras_seqzoo.cli.train import vectors as train_vectors
 
 PROGRAM = "seqzoo"
 USER_ERROR = 2
 INTERNAL_ERROR = 1
 INTERRUPTED = 130
-# What typer raises for a wrong command line, whichever click it is built on.
+# The base class of typer's errors of a wrong command line, whichever click it is built on.
 USAGE_ERRORS = typer.BadParameter.__mro__[1]
 
-# Plain help and errors of one line: they go to logs and pipes as well as to screens.
+# Plain help, without colours and boxes: it goes to logs and pipes as well as to screens.
 SETTINGS = {"rich_markup_mode": None, "no_args_is_help": True}
 
 app = typer.Typer(
     name=PROGRAM,
-    help="Recurrent sequence models: use, train, measure and serve them.",
+    help="Use, train, evaluate and serve recurrent sequence models.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     **SETTINGS,
 )
 train = typer.Typer(
-    help="Train a model. Ctrl-C stops translate, lm, classify and tag; the same command goes on.",
+    help="Train a model.\n\nCtrl-C stops translate, lm, classify and tag after the current step; "
+    "the same command resumes the run.",
     **SETTINGS,
 )
-
-app.command("list", cls=Command)(list_names)
-app.command("translate", cls=SectionedCommand, epilog=TRANSLATE_EXAMPLES)(translate)
-app.command("classify", cls=Command, epilog=CLASSIFY_EXAMPLES)(classify)
-app.command("tag", cls=Command, epilog=TAG_EXAMPLES)(tag)
-app.command("evaluate", cls=Command, epilog=EVALUATE_EXAMPLES)(evaluate)
-app.command("score", cls=Command, epilog=SCORE_EXAMPLES)(score)
-app.command("align", cls=Command, epilog=ALIGN_EXAMPLES)(align)
-app.command("lexicon", cls=Command, epilog=LEXICON_EXAMPLES)(lexicon)
-app.command("rescore", cls=Command, epilog=RESCORE_EXAMPLES)(rescore)
-app.command("generate", cls=Command, epilog=GENERATE_EXAMPLES)(generate)
-app.command("tokenize", cls=Command, epilog=TOKENIZE_EXAMPLES)(tokenize)
-app.command("similar", cls=Command, epilog=SIMILAR_EXAMPLES)(similar)
-app.command("average", cls=Command, epilog=AVERAGE_EXAMPLES)(average)
-app.command("export", cls=Command, epilog=EXPORT_EXAMPLES)(export)
+for group, commands in (
+    (
+        app,
+        {
+            "list": (zoo.list_names, None),
+            "translate": (translate.translate, translate.EXAMPLES),
+            "classify": (classify.classify, classify.EXAMPLES),
+            "tag": (tag.tag, tag.EXAMPLES),
+            "evaluate": (evaluate.evaluate, evaluate.EXAMPLES),
+            "score": (score.score, score.EXAMPLES),
+            "align": (alignment.align, alignment.ALIGN_EXAMPLES),
+            "lexicon": (alignment.lexicon, alignment.LEXICON_EXAMPLES),
+            "rescore": (rescore.rescore, rescore.EXAMPLES),
+            "generate": (generate.generate, generate.EXAMPLES),
+            "tokenize": (tokenize.tokenize, tokenize.EXAMPLES),
+            "similar": (similar.similar, similar.EXAMPLES),
+            "average": (zoo.average, zoo.AVERAGE_EXAMPLES),
+            "export": (export.export, export.EXAMPLES),
+        },
+    ),
+    (
+        train,
+        {
+            "translate": (train_translate.train_translate, train_translate.EXAMPLES),
+            "lm": (train_lm.train_lm, train_lm.EXAMPLES),
+            "classify": (train_classify.train_classify, train_classify.EXAMPLES),
+            "tag": (train_tag.train_tag, train_tag.EXAMPLES),
+            "ngram": (train_ngram.train_ngram, train_ngram.EXAMPLES),
+            "tokenizer": (train_tokenizer.train_tokenizer, train_tokenizer.EXAMPLES),
+            "vectors": (train_vectors.train_vectors, train_vectors.EXAMPLES),
+        },
+    ),
+):
+    for name, (function, examples) in commands.items():
+        group.command(name, cls=Command, epilog=examples)(function)
 app.add_typer(train, name="train")
-train.command("translate", cls=Command, epilog=TRAIN_TRANSLATE_EXAMPLES)(train_translate)
-train.command("lm", cls=Command, epilog=TRAIN_LM_EXAMPLES)(train_lm)
-train.command("classify", cls=Command, epilog=TRAIN_CLASSIFY_EXAMPLES)(train_classify)
-train.command("tag", cls=Command, epilog=TRAIN_TAG_EXAMPLES)(train_tag)
-train.command("ngram", cls=Command, epilog=TRAIN_NGRAM_EXAMPLES)(train_ngram)
-train.command("tokenizer", cls=Command, epilog=TRAIN_TOKENIZER_EXAMPLES)(train_tokenizer)
-train.command("vectors", cls=Command, epilog=TRAIN_VECTORS_EXAMPLES)(train_vectors)
 
 
-def _show_version(wanted):
-    if wanted:
+def _show_version(given):
+    if given:
         typer.echo(f"{PROGRAM} {keras_seqzoo.__version__}")
         raise typer.Exit
 
@@ -115,21 +109,21 @@ def _application(
         ),
     ] = False,
 ):
-    """Take the options that come before a command."""
+    """Accept the options that stand before a command."""
 
 
 def main(arguments=None):
     """Run a command and end the process.
 
-    The exit status is 0 for success, 2 for what the user can mend (one line on standard error says
-    what), 130 after Ctrl-C, and 1 for a fault of this program or a reader that went away. With the
-    environment variable SEQZOO_DEBUG set, errors come with a traceback.
+    The exit status is 0 for success, 2 for an error that the user can fix, 130 after Ctrl-C, and 1
+    for an internal error or a closed output pipe. An error is one line on standard error; if the
+    environment variable SEQZOO_DEBUG is set, it comes with a traceback.
 
     Args:
-        arguments: list of strings; by default those of the process.
+        arguments: list of strings, by default those of the process.
     """
     if threading.current_thread() is threading.main_thread():
-        # While Python and TensorFlow started, Ctrl-C just ended the process.
+        # Until here, Ctrl-C has ended the process without a traceback.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -152,7 +146,7 @@ def _run(arguments):
     except Exception as error:
         return _fail(
             f"internal error: {type(error).__name__}: {_message(error)} "
-            "(SEQZOO_DEBUG=1 shows where)",
+            "(set SEQZOO_DEBUG=1 for a traceback)",
             INTERNAL_ERROR,
         )
 

@@ -5,36 +5,28 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.lines import input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, Preset
-from keras_seqzoo.cli.presets import load_task
-from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.cli.options import BatchSize, Texts
+from keras_seqzoo.cli.presets import Preset, load_text_classifier
 
 EXAMPLES = """\b
 Examples:
-  seqzoo classify --preset my-classifier "A film to see again."
-  seqzoo classify --preset my-classifier --all < reviews.txt
+  seqzoo classify --preset bilstm_imdb_sentiment "A film to see again."
+  seqzoo classify --preset bilstm_imdb_sentiment --all < reviews.txt
 """
-
-
-def load_text_classifier(preset):
-    """Load the text classifier of a preset; raises `ValueError` if it holds none."""
-    return load_task(preset, TextClassification, "a text classifier")
 
 
 def classify(
     preset: Preset,
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="By default lines of the input.")
-    ] = None,
+    texts: Texts = None,
     all_labels: Annotated[
-        bool, typer.Option("--all", help="Write every label, the most probable first.")
+        bool, typer.Option("--all", help="Print every label, the most probable first.")
     ] = False,
     batch_size: BatchSize = 32,
 ):
-    """Label texts.
+    """Classify texts.
 
-    One line for each: the label and its probability, with a tab between; where a text may have any
-    number of labels, all those that it has. With --all the same of every label.
+    Each text gives one line of output: its label and the probability, separated by a tab. A model
+    of texts with any number of labels prints all that apply.
     """
     model = load_text_classifier(preset)
     for _, lines in input_chunks(texts):

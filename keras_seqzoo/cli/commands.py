@@ -1,4 +1,4 @@
-"""Commands: help in sections, and errors that name what was typed."""
+"""The class of all commands: help in sections, and errors in the words of the command line."""
 
 import re
 
@@ -7,14 +7,8 @@ from typer.core import TyperCommand
 from keras_seqzoo.checks import ItemError
 from keras_seqzoo.data.tagged_sentences import sentence_line
 
-OUTPUT = "Output"
-BEAM = "Beam search"
-SAMPLES = "Sampling"
-LIMITS = "Limits of a translation"
-
-
-# What arguments of the package are at the command line: how they are said, and of which options,
-# the first that the command has.
+# Arguments of the package that a command reads from a file: how a message calls them, and the
+# options that may name the file.
 FILES = {
     "expected": ("{}", ("test",)),
     "labels": ("the labels of {}", ("test", "train")),
@@ -25,78 +19,83 @@ FILES = {
     "train": ("{}", ("train", "source")),
     "validation": ("{}", ("valid", "valid_source")),
 }
+# Arguments of the package whose option has another name.
 OPTIONS = {
     "boundaries": "max_length",
     "directory": "out",
     "num_layers": "layers",
     "streams": "batch_size",
 }
-INPUT = "the input"
 
 
 class Command(TyperCommand):
-    """A command that says errors of the package in the words of the command line."""
+    """A command with help in sections and errors that name options, files and lines."""
 
     def invoke(self, ctx):
-        """Run the command."""
+        """Run the command, and put errors of the package in the words of the command line."""
         try:
             return super().invoke(ctx)
         except ItemError as error:
-            raise ValueError(self._place(ctx, error)) from error
+            raise ValueError(self._locate(ctx, error)) from error
         except ValueError as error:
-            raise ValueError(self._named(ctx, str(error))) from error
+            raise ValueError(self._translate(ctx, str(error))) from error
         except OSError as error:
-            if "`" not in (error.strerror or ""):
+            if error.strerror is None:
+                raise OSError(self._translate(ctx, str(error))) from error
+            if "`" not in error.strerror:
                 raise
-            raise OSError(error.errno, self._named(ctx, error.strerror)) from error
+            raise OSError(error.errno, self._translate(ctx, error.strerror)) from error
 
-    def _named(self, ctx, message):
-        """Return a message with the names of the command line in the place of arguments."""
+    def format_options(self, ctx, formatter):
+        """Write the arguments, the options, and a section for each `rich_help_panel`.
+
+        Typer itself has sections only in its coloured help.
+        """
+        sections = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                sections["Arguments"].append((parameter.metavar, record[1]))
+            else:
+                title = getattr(parameter, "rich_help_panel", None) or "Options"
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def _translate(self, ctx, message):
+        """Replace the names of arguments, in backquotes, by those of options and files."""
         return re.sub("`(\\w+)`", lambda found: self._name(ctx, found), message)
 
     def _name(self, ctx, found):
-        """Return what an argument between backquotes is at the command line."""
-        file = self._file(ctx, found[1])
+        argument = found[1]
+        file = self._file(ctx, argument)
         if file is not None:
-            return FILES[found[1]][0].format(file)
-        if found[1] == "preset" and "preset" not in ctx.params:
+            return FILES[argument][0].format(file)
+        if argument == "preset" and "preset" not in ctx.params:
             return "NAME"
-        names = (found[1], OPTIONS.get(found[1]))
+        if argument == "path":
+            return "the path"
+        names = {argument, OPTIONS.get(argument)}
         for option in self.params:
             flag = option.opts[0]
-            if flag.startswith("--") and {option.name, flag[2:].replace("-", "_")} & {*names}:
+            if flag.startswith("--") and names & {option.name, flag[2:].replace("-", "_")}:
                 return flag
         return found[0]
 
     def _file(self, ctx, argument):
-        """Return the file that an argument was read from, or `None` if from none."""
+        """Return the file that an argument was read from, `None` if it was not read from one."""
         _, options = FILES.get(argument, ("", ()))
         for option in options:
             if option in ctx.params:
-                return ctx.params[option] or INPUT
+                return ctx.params[option] or "standard input"
         return None
 
-    def _place(self, ctx, error):
+    def _locate(self, ctx, error):
         file = self._file(ctx, error.argument)
         line = sentence_line(file, error.number) if error.kind == "sentence" else error.number
-        return f"{file}, line {line}: {error.problem}"
-
-
-class SectionedCommand(Command):
-    """A command whose help has a section for each `rich_help_panel` of its options.
-
-    Typer has sections in its coloured help alone.
-    """
-
-    def format_options(self, ctx, formatter):
-        """Write the sections in the order in which the first option of each was declared."""
-        sections = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                default = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                title = getattr(parameter, "rich_help_panel", None) or default
-                sections.setdefault(title, []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+        problem = error.problem.replace("`", "")
+        return f"{file}, line {line}: {problem}"

@@ -6,28 +6,33 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.classify import load_text_classifier
-from keras_seqzoo.cli.lines import check_lengths
+from keras_seqzoo.cli.lines import check_lengths, read_pairs
 from keras_seqzoo.cli.options import (
     BatchSize,
-    Beam,
     BleuTokenizer,
-    LengthPenalty,
-    MaxLength,
-    Presets,
+    Column,
     Progress,
     SourceFile,
     TargetFile,
-    load_translation_models,
+    refuse_column,
     refuse_given,
 )
-from keras_seqzoo.cli.presets import is_task
+from keras_seqzoo.cli.presets import (
+    Presets,
+    is_task,
+    load_tagger,
+    load_text_classifier,
+    load_translation_models,
+)
 from keras_seqzoo.cli.progress import ProgressLine
-from keras_seqzoo.cli.search_options import MaxSourceRatio
-from keras_seqzoo.cli.search_strategy import make_strategy
-from keras_seqzoo.cli.tag import load_tagger
-from keras_seqzoo.cli.train.tag import Column, refuse_column
-from keras_seqzoo.data import read_labelled_texts, read_parallel, read_tagged_sentences
+from keras_seqzoo.cli.search import (
+    Beam,
+    LengthPenalty,
+    MaxLength,
+    MaxSourceRatio,
+    make_beam_search,
+)
+from keras_seqzoo.data import read_labelled_texts, read_tagged_sentences
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.metrics import (
     class_report,
@@ -48,80 +53,86 @@ Examples:
   seqzoo evaluate --preset my-tagger --test test.conllu
 """
 
-
-# Options by what they go with.
-TRANSLATION = ("source", "target", "beam", "length_penalty", "lowercase", "max_length")
-TRANSLATION += ("bleu_tokenizer", "max_source_ratio", "progress")
-TAGGING = ("column", "entities")
+TRANSLATION_OPTIONS = (
+    *("source", "target", "beam", "length_penalty", "lowercase", "max_length"),
+    *("bleu_tokenizer", "max_source_ratio", "progress"),
+)
 
 
 def evaluate(
     context: typer.Context,
     preset: Presets,
-    source: SourceFile | None = None,
-    target: TargetFile | None = None,
+    source: SourceFile = None,
+    target: TargetFile = None,
     test: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Texts with labels or tags, see `seqzoo train`."),
+        typer.Option(
+            metavar="FILE",
+            help="Labelled texts or tagged sentences, in a format of `seqzoo train classify` or "
+            "`seqzoo train tag`.",
+        ),
     ] = None,
+    column: Column = "upos",
+    entities: Annotated[
+        bool,
+        typer.Option(
+            "--entities",
+            help="Also print the F1 of the entities that the tags B-type and I-type mark.",
+        ),
+    ] = False,
     confusion: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Picture of which labels were taken for which."),
+        typer.Option(
+            metavar="FILE",
+            help="Plot the confusion matrix of the labels or tags (.png, .pdf or .svg).",
+        ),
     ] = None,
     beam: Beam = 5,
     length_penalty: LengthPenalty = 1.0,
     lowercase: Annotated[
-        bool, typer.Option("--lowercase", "-lc", help="Ignore case, in both scores.")
+        bool, typer.Option("--lowercase", "-lc", help="Ignore case in BLEU and chrF.")
     ] = False,
     bleu_tokenizer: BleuTokenizer = BLEU_TOKENIZER,
     max_length: MaxLength = None,
     max_source_ratio: MaxSourceRatio = MAX_SOURCE_RATIO,
-    column: Column = "upos",
-    entities: Annotated[
-        bool, typer.Option("--entities", help="The F1 of entities that B-type and I-type mark.")
-    ] = False,
     batch_size: BatchSize = 64,
     progress: Progress = None,
 ):
-    """Translate or label a test set, and print how well.
+    """Evaluate a model on a test set.
 
-    BLEU and chrF are sacrebleu's, on detokenised text, each followed by the signature that says how
-    it was computed. With a text classifier or a tagger --test is needed, and a table of precision,
-    recall and F1 of each label is printed, then the accuracy; where texts have any number of
-    labels, the share of right decisions alone.
+    For a translation model, translate --source, and print BLEU and chrF against --target. They are
+    sacrebleu's, on detokenized text, each with sacrebleu's signature.
+
+    For a text classifier or a tagger, print precision, recall and F1 of each label of --test, and
+    the accuracy. If texts may have any number of labels, print only the accuracy of all decisions.
     """
-    tags = is_task(preset[0], RecurrentTagger)
-    if not tags:
-        refuse_given(context, TAGGING, "goes with a preset that tags")
-    if tags or is_task(preset[0], TextClassification):
-        refuse_given(context, TRANSLATION, "goes with a preset that translates")
-        _check_labelling(preset, test, confusion)
-        if tags:
+    tagger = is_task(preset[0], RecurrentTagger)
+    if not tagger:
+        refuse_given(context, ("column", "entities"), "can only be used with a tagger.")
+    if tagger or is_task(preset[0], TextClassification):
+        refuse_given(context, TRANSLATION_OPTIONS, "can only be used with a translation model.")
+        if len(preset) > 1:
+            raise ValueError("--preset can only be given several times for translation models.")
+        if test is None:
+            raise ValueError("--test must be given with a text classifier or a tagger.")
+        if confusion is not None:
+            check_new_file(check_figure_path(confusion))
+        if tagger:
             refuse_column(context, test)
             _evaluate_tagger(preset[0], test, batch_size, confusion, column, entities)
         else:
             _evaluate_classifier(preset[0], test, batch_size, confusion)
         return
-    refuse_given(context, ("test", "confusion"), "goes with a preset that classifies or tags")
-    for name, given in (("--source", source), ("--target", target)):
-        if given is None:
-            raise ValueError(f"{name} is needed by a preset that translates")
-    strategy = make_strategy(beam, length_penalty, max_source_ratio=max_source_ratio)
-    sources, references = read_parallel(source, target)
-    if not sources:
-        raise ValueError(f"--source and --target need at least one line, {source} has none")
+    refuse_given(
+        context, ("test", "confusion"), "can only be used with a text classifier or a tagger."
+    )
+    strategy = make_beam_search(beam, length_penalty, max_source_ratio=max_source_ratio)
+    sources, references = read_pairs(source, target)
     model = load_translation_models(preset)
     check_lengths(model, sources, place=f"{source}, line")
     line = ProgressLine("translated", total=len(sources), enabled=progress)
-    finished = 0
-
-    def count(number):
-        nonlocal finished
-        finished += number
-        line.show(finished)
-
     translations = model.translate(
-        sources, strategy, max_length=max_length, batch_size=batch_size, on_batch=count
+        sources, strategy, max_length=max_length, batch_size=batch_size, on_batch=line.advance
     )
     line.clear()
     texts = [best.text for best, *_ in translations]
@@ -132,22 +143,13 @@ def evaluate(
     typer.echo(f"chrF {result.chrf:.2f} {result.chrf_signature}")
 
 
-def _check_labelling(presets, test, confusion):
-    if len(presets) > 1:
-        raise ValueError("--preset must be given once if it is no translation model")
-    if test is None:
-        raise ValueError("--test is needed by a preset that classifies or tags")
-    if confusion is not None:
-        check_new_file(check_figure_path(confusion))
-
-
 def _evaluate_classifier(preset, test, batch_size, confusion):
     texts, expected = read_labelled_texts(test)
     model = load_text_classifier(preset)
-    model.label_array(expected)  # refuses unknown ones
+    model.label_array(expected)  # refuses unknown labels
     if model.multi_label:
         if confusion is not None:
-            raise ValueError("--confusion goes with texts of one label each")
+            raise ValueError("--confusion can only be used if each text has one label.")
         typer.echo(f"accuracy {model.accuracy(texts, expected, batch_size):.4f}")
         return
     found = [label for row in model.classify(texts, batch_size) for label in row.labels]
@@ -161,7 +163,7 @@ def _evaluate_tagger(preset, test, batch_size, confusion, column, entities):
     if entities:
         typer.echo(entity_scores(expected, found))
     expected, found = (list(itertools.chain.from_iterable(rows)) for rows in (expected, found))
-    # Tags that the model does not know count as not found.
+    # Tags that the model does not know count as errors.
     labels = [*model.preprocessor.labels, *sorted(set(expected) - set(model.preprocessor.labels))]
     _report(expected, found, labels, confusion)
 

@@ -5,18 +5,22 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
-from keras_seqzoo.cli.options import refuse_given
-from keras_seqzoo.cli.presets import (
-    LanguageModelPreset,
-    load_language_model,
-    no_unknown_words,
+from keras_seqzoo.cli.options import Texts, count_option, refuse_given
+from keras_seqzoo.cli.presets import LanguageModelPreset, load_language_model
+from keras_seqzoo.cli.search import (
+    SAMPLING_OPTIONS,
+    MinP,
+    Seed,
+    Temperature,
+    TopK,
+    TopP,
+    make_sampling,
 )
-from keras_seqzoo.cli.search_strategy import SAMPLING_OPTIONS
-from keras_seqzoo.decoding import BeamSearch, Sampling
+from keras_seqzoo.decoding import BeamSearch, ForbiddenTokens
 
 EXAMPLES = """\b
 Examples:
-  seqzoo generate --preset model.arpa --samples 3 --top-p 0.9 "The film"
+  seqzoo generate --preset lstm_bpe_imdb --samples 3 --top-p 0.9 "The film"
   seqzoo generate --preset model.arpa --beam 5 "The film"
 """
 
@@ -24,49 +28,42 @@ Examples:
 def generate(
     context: typer.Context,
     preset: LanguageModelPreset,
-    prompts: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="Beginnings; by default lines of the input."),
-    ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Sentences for each beginning.")] = 1,
-    temperature: Annotated[float, typer.Option(min=0.0, help="Below 1 for likelier words.")] = 1.0,
-    top_k: Annotated[int | None, typer.Option(min=1, help="Only the likeliest words.")] = None,
-    top_p: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Only the likeliest words of so much in all.")
-    ] = 1.0,
-    min_p: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Only words so likely beside the likeliest.")
-    ] = 0.0,
-    seed: Annotated[int | None, typer.Option(min=0, help="For the same sentences again.")] = None,
+    texts: Texts = None,
+    samples: Annotated[int, count_option("Number of continuations of each text.")] = 1,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    min_p: MinP = None,
+    seed: Seed = None,
     beam: Annotated[
-        int | None, typer.Option(min=1, help="Not samples but the likeliest, by a beam this wide.")
+        int | None,
+        count_option("Beam search of this width for the most probable texts instead of sampling."),
     ] = None,
     max_length: Annotated[
-        int, typer.Option(min=1, max=4096, help="The most tokens, those of the beginning counted.")
+        int, count_option("Maximum number of tokens, counting those of the given text.", max=4096)
     ] = 64,
     paragraphs: Annotated[
         bool,
         typer.Option(
-            "--paragraphs", help="Keep the ends of lines in a text, and a blank line after it."
+            "--paragraphs", help="Keep line breaks, and print a blank line after each text."
         ),
     ] = False,
 ):
-    """Write text by a language model.
+    """Generate text with a language model.
 
-    It goes on with the beginnings of sentences, an empty line being none, and writes no unknown
-    words. One line for each sentence; several of a beginning follow each other.
+    Each text is continued, and printed on one line with its continuation. Unknown words are never
+    generated.
     """
     if beam is not None:
-        refuse_given(context, SAMPLING_OPTIONS, "does not go with --beam")
+        refuse_given(context, SAMPLING_OPTIONS, "cannot be used with --beam.")
         if samples > beam:
-            raise ValueError(f"--samples {samples} is above the --beam of {beam}")
+            raise ValueError(f"--samples must be at most --beam ({beam}), got {samples}.")
     model = load_language_model(preset)
-    constraints = no_unknown_words(model)
-    if beam is not None:
-        strategy = BeamSearch(beam, n_best=samples, constraints=constraints)
+    constraints = [ForbiddenTokens([model.tokenizer.unk_token_id])]
+    if beam is None:
+        strategy = make_sampling(context.params, constraints=constraints)
     else:
-        options = (samples, temperature, top_k, top_p, min_p, seed)
-        strategy = Sampling(*options, constraints=constraints)
-    for _, lines in input_chunks(prompts):
+        strategy = BeamSearch(beam, n_best=samples, constraints=constraints)
+    for _, lines in input_chunks(texts):
         for found in model.generate(lines, strategy=strategy, max_length=max_length):
             write_lines(f"{text}\n" if paragraphs else as_column(text) for text in found)

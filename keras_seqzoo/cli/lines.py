@@ -7,22 +7,23 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.data import read_parallel
 from keras_seqzoo.data.text_files import read_lines
 
-CHUNK = 2000  # lines translated at a time: enough to batch by length, few enough to hold
+CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
 
 
 def input_chunks(texts):
-    r"""Yield the lines to work on, from arguments or standard input.
+    r"""Yield the lines of the arguments or of standard input, in chunks.
 
-    Lines end at `"\n"` alone; a `"\r"` before it goes too, and so does a byte order mark at the
+    Lines end only at `"\n"`; a `"\r"` before it is removed, and so is a byte order mark at the
     beginning of standard input. At a terminal each line is a chunk.
 
     Args:
         texts: list of arguments, or `None` or an empty list to read standard input.
 
     Yields:
-        Pairs of the number of the first line, counted from 1, and a list of lines.
+        Pairs of the number of the first line, from 1, and a list of lines.
 
     Raises:
         ValueError: if a line is not UTF-8.
@@ -30,7 +31,7 @@ def input_chunks(texts):
     if texts:
         lines, size = _argument_lines(texts), CHUNK
     elif sys.stdin is None:
-        raise ValueError("no TEXT was given, and standard input is closed")
+        raise ValueError("TEXT must be given if standard input is closed.")
     else:
         lines, size = _stream_lines(sys.stdin.buffer), 1 if sys.stdin.isatty() else CHUNK
     first = 1
@@ -40,21 +41,43 @@ def input_chunks(texts):
 
 
 def text_lines(path):
-    """Return the lines of a text file, or of standard input where there is no path."""
+    """Return the lines of a text file, or of standard input if the path is `None`."""
     if path is not None:
         return read_lines(path)
     return [line for _, chunk in input_chunks(None) for line in chunk]
 
 
+def read_pairs(source, target):
+    """Read the source and target sentences of two files, at least one pair.
+
+    Args:
+        source: string, path of the source sentences, or `None` if it was not given.
+        target: string, path of their translations, or `None`.
+
+    Returns:
+        Two lists of strings.
+
+    Raises:
+        ValueError: if a file is not given, empty, or not as long as the other.
+    """
+    for option, path in (("--source", source), ("--target", target)):
+        if path is None:
+            raise ValueError(f"{option} must be given with a translation model.")
+    sources, targets = read_parallel(source, target)
+    if not sources:
+        raise ValueError(f"--source must be a file with at least one line, got {source}.")
+    return sources, targets
+
+
 def check_lengths(model, lines, first=1, truncate=True, place="line"):
-    """Warn of the lines that the model will cut, or refuse them.
+    """Warn of lines that a model will cut, or refuse them.
 
     Args:
         model: a `RecurrentSeq2SeqLM`.
         lines: list of strings.
         first: int, number of the first line.
-        truncate: bool, whether such lines are cut or an error.
-        place: string, what the lines are called.
+        truncate: bool, whether the model cuts long lines; otherwise they are an error.
+        place: string, what a message calls a line.
 
     Raises:
         ValueError: if a line is too long and `truncate=False`.
@@ -64,24 +87,21 @@ def check_lengths(model, lines, first=1, truncate=True, place="line"):
     lengths = ids.row_lengths().numpy() + 1  # [EOS]
     for index in np.flatnonzero(lengths > limit):
         if lines[index].strip():
-            message = (
-                f"{place} {first + index} is too long: {lengths[index]} tokens, "
-                f"the limit is {limit}"
-            )
+            message = f"{place} {first + index} must have at most {limit} tokens"
             if not truncate:
-                raise ValueError(message)
-            warnings.warn(f"{message}; it was cut", stacklevel=2)
+                raise ValueError(f"{message}, got {lengths[index]}.")
+            warnings.warn(f"{message}, got {lengths[index]}; it was cut", stacklevel=2)
 
 
 def write_lines(lines):
-    """Write lines to standard output as UTF-8, now."""
+    """Write lines to standard output as UTF-8, and flush."""
     output = sys.stdout.buffer
     output.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
     output.flush()
 
 
 def as_column(text, separator=""):
-    """Replace what would end a line or a column by spaces."""
+    """Replace by spaces what would end a line or a column."""
     for character in "\n\r" + separator:
         text = text.replace(character, " ")
     return text
@@ -91,8 +111,8 @@ def _argument_lines(texts):
     for number, text in enumerate(texts, 1):
         try:
             text.encode("utf-8")
-        except UnicodeEncodeError:  # what Python makes of bytes that it cannot decode
-            raise ValueError(f"TEXT {number} is not UTF-8 text; UTF-8 is needed") from None
+        except UnicodeEncodeError:  # Python has replaced bytes that it could not decode
+            raise ValueError(f"TEXT {number} must be UTF-8.") from None
         yield from (line.removesuffix("\r") for line in text.split("\n"))
 
 
@@ -103,6 +123,6 @@ def _stream_lines(stream):
             yield text.removeprefix("\ufeff") if number == 1 else text
         except UnicodeDecodeError as error:
             raise ValueError(
-                f"standard input, line {number}: not UTF-8 text (byte 0x{line[error.start]:02x}, "
-                f"number {error.start + 1} of the line); UTF-8 is needed"
+                f"standard input, line {number} must be UTF-8, got byte "
+                f"0x{line[error.start]:02x} at position {error.start + 1}."
             ) from None

@@ -1,21 +1,23 @@
-"""What several commands have in common: options, the model, the search."""
+"""Options and arguments that several commands share."""
 
 import enum
-from typing import Annotated
+import math
+from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.commands import BEAM, LIMITS
+from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.metrics.translation_scores import check_bleu_tokenizer
-from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 from keras_seqzoo.tokenizers.normalization import STEPS
-from keras_seqzoo.zoo import preset_path
-
-DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
 
 
-def bleu_tokenizer(name):
-    """Refuse a tokenizer that BLEU cannot be computed with."""
+def _check_finite(value):
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+def _check_bleu_tokenizer(name):
     try:
         check_bleu_tokenizer(name)
     except (ValueError, ImportError, OSError) as error:
@@ -23,110 +25,81 @@ def bleu_tokenizer(name):
     return name
 
 
-NormalForm = enum.StrEnum("NormalForm", list(STEPS))  # of `Literal` typer takes no lists
+def count_option(help, min=1, **kwargs):
+    """Declare an option whose value is an int."""
+    return typer.Option(metavar="N", min=min, help=help, **kwargs)
 
-Preset = Annotated[
-    str,
-    typer.Option(metavar="NAME", help="Name of a preset (see `seqzoo list`) or folder of one."),
-]
-Presets = Annotated[
-    list[str],
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="Name of a preset (see `seqzoo list`) or folder of one; given several times, the "
-        "models translate together by the mean of their probabilities.",
+
+def number_option(help, **kwargs):
+    """Declare an option whose value is a finite number."""
+    return typer.Option(metavar="X", callback=_check_finite, help=help, **kwargs)
+
+
+NormalForm = enum.StrEnum("NormalForm", list(STEPS))  # typer takes no lists of a `Literal`
+
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT",
+        help="Texts; if none are given, each line of standard input is one.",
+        show_default=False,
     ),
 ]
-SourceFile = Annotated[str, typer.Option(metavar="FILE", help="Sentences, one a line, or .gz.")]
-TargetFile = Annotated[str, typer.Option(metavar="FILE", help="Their translations.")]
-Beam = Annotated[
-    int,
-    typer.Option(
-        min=1, metavar="N", rich_help_panel=BEAM, help="Width of the beam; 1 is greedy search."
-    ),
+SourceFile = Annotated[
+    str, typer.Option(metavar="FILE", help="Source sentences, one a line; may be gzipped (.gz).")
 ]
-LengthPenalty = Annotated[
-    float,
-    typer.Option(
-        min=0.0,
-        metavar="X",
-        rich_help_panel=BEAM,
-        help="Alpha of the score log P / length^alpha; 0 favours short ones.",
-    ),
+TargetFile = Annotated[
+    str, typer.Option(metavar="FILE", help="Their translations, line by line; may be gzipped.")
 ]
-BatchSize = Annotated[int, typer.Option(min=1, metavar="N", help="Sentences worked on at a time.")]
-MaxLength = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=4096,
-        metavar="N",
-        rich_help_panel=LIMITS,
-        help="The most tokens of a translation; by default the preset's limit.",
-    ),
-]
+BatchSize = Annotated[int, count_option("Number of texts in a batch.")]
 Truncate = Annotated[
     bool,
     typer.Option(
         "--truncate/--no-truncate",
-        help="Whether a source above the preset's limit is cut, with a warning, or an error.",
+        help="Cut sources that are longer than the model's limit, with a warning; otherwise they "
+        "are an error.",
     ),
 ]
 Normalization = Annotated[
     list[NormalForm] | None,
-    typer.Option(help="Bring text into a normal form first; may be given several times."),
+    typer.Option(help="Normalize the text first; may be given several times."),
 ]
 Progress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="Show progress on standard error; by default where that is a terminal.",
+        help="Show progress on standard error; by default if that is a terminal.",
         show_default=False,
     ),
 ]
-
-
 BleuTokenizer = Annotated[
     str,
     typer.Option(
-        callback=bleu_tokenizer,
+        callback=_check_bleu_tokenizer,
         metavar="NAME",
-        help="sacrebleu's, for BLEU: 13a, or for text without spaces char, zh, ja-mecab, ko-mecab.",
+        help="Tokenizer of sacrebleu for BLEU: 13a, or char, zh, ja-mecab or ko-mecab for text "
+        "without spaces.",
     ),
+]
+Column = Annotated[
+    Literal["upos", "xpos", "feats", "deprels"],
+    typer.Option(help="Column of a CoNLL-U file (.conllu) with the tags."),
 ]
 
 
-def refuse_given(context, names, why):
-    """Refuse options that were given; raises `ValueError`, the option's name and why."""
+def refuse_given(context, names, problem):
+    """Raise `ValueError` with the option and the problem if one of the options was given."""
     for name in names:
         if context.get_parameter_source(name).name != "DEFAULT":
-            raise ValueError(f"--{name.replace('_', '-')} {why}")
+            raise ValueError(f"{flag(name)} {problem}")
 
 
-def load_translation_model(preset):
-    """Load the translation model of a preset: a name, a folder, or an address of KerasHub's.
-
-    Raises:
-        ValueError: if there is no such preset, or its files are damaged.
-    """
-    path = preset if "://" in preset else str(preset_path(preset))
-    try:
-        return RecurrentSeq2SeqLM.from_preset(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"the preset {preset!r} cannot be loaded: {error}") from error
+def refuse_column(context, *paths):
+    """Refuse --column if none of the files is in CoNLL-U."""
+    if not any(map(is_conllu, paths)):
+        refuse_given(context, ("column",), "can only be used with a CoNLL-U file (.conllu).")
 
 
-def load_translation_models(presets):
-    """Load one translation model, or the ensemble of several.
-
-    Raises:
-        ValueError: if one cannot be loaded, or their vocabularies differ.
-    """
-    models = [load_translation_model(preset) for preset in presets]
-    if len(models) == 1:
-        return models[0]
-    try:
-        return Ensemble(models)
-    except ValueError as error:
-        raise ValueError(f"the presets {', '.join(presets)} do not go together: {error}") from error
+def flag(name):
+    """Return the option of a parameter, such as `--n-best` of `n_best`."""
+    return "--" + name.replace("_", "-")

@@ -1,97 +1,141 @@
-"""Presets as arguments of commands: what one is for, and loading it."""
+"""Presets: the options that name them, and loading the models."""
 
 from typing import Annotated
 
 import typer
 
-from keras_seqzoo.decoding import ForbiddenTokens
-from keras_seqzoo.models import NGramLanguageModel, RecurrentLanguageModel
-from keras_seqzoo.zoo import preset_path
-from keras_seqzoo.zoo.names import task_class
+from keras_seqzoo.models import (
+    Ensemble,
+    NGramLanguageModel,
+    RecurrentLanguageModel,
+    RecurrentSeq2SeqLM,
+    RecurrentTagger,
+)
+from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.zoo.names import preset_address, task_class
+
+DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
+ARPA_ENDINGS = (".arpa", ".arpa.gz")
+NAME_HELP = "Name of a preset (see `seqzoo list`) or its folder"
+
+Preset = Annotated[str, typer.Option(metavar="NAME", help=f"{NAME_HELP}.")]
+Presets = Annotated[
+    list[str],
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help=f"{NAME_HELP}. Give it several times for an ensemble of translation models, which "
+        "averages their probabilities.",
+    ),
+]
+LanguageModelPreset = Annotated[
+    str,
+    typer.Option(
+        "--preset", metavar="NAME", help=f"{NAME_HELP}, or an ARPA file (.arpa or .arpa.gz)."
+    ),
+]
 
 
 def is_task(preset, task):
-    """Whether a preset holds a task of a class.
+    """Return whether a preset holds a task of a class.
 
     Args:
-        preset: name of a preset, or folder of one.
+        preset: name or folder of a preset. Of an address of KerasHub (`hf://...`) the task is not
+            known.
         task: the class.
 
     Raises:
         ValueError: if there is no such preset.
     """
-    if "://" in preset:  # an address of KerasHub's
+    if "://" in preset or preset.endswith(ARPA_ENDINGS):
         return False
     found = task_class(preset)
     return found is not None and issubclass(found, task)
 
 
 def check_task(option, preset, task, what):
-    """Refuse a preset that holds another task; see `load_task`."""
+    """Raise `ValueError` if a preset holds another task; see `load_task`."""
     if not is_task(preset, task):
-        raise ValueError(f"{option} must be {what}, got {preset}")
+        raise ValueError(f"{option} must be {what}, got {preset}.")
 
 
 def load_task(preset, task, what, **options):
     """Load the task of a preset.
 
     Args:
-        preset: name of a preset, or folder of one.
-        task: its class, which may be a base.
-        what: string, what the task is called.
+        preset: name or folder of a preset.
+        task: its class, which may be a base class.
+        what: string, how an error calls the task.
         **options: further arguments of `from_preset`.
 
     Raises:
-        ValueError: if the preset holds another task, or is damaged.
+        ValueError: if the preset holds another task or is damaged.
     """
     check_task("--preset", preset, task, what)
+    return _load(preset, task, options)
+
+
+def load_translation_model(preset):
+    """Load a translation model; `preset` may also be an address of KerasHub (`hf://...`)."""
+    if "://" not in preset:
+        check_task("--preset", preset, RecurrentSeq2SeqLM, "a translation model")
+    return _load(preset, RecurrentSeq2SeqLM, {})
+
+
+def load_translation_models(presets):
+    """Load one translation model, or an ensemble of several."""
+    models = [load_translation_model(preset) for preset in presets]
+    if len(models) == 1:
+        return models[0]
     try:
-        return task.from_preset(str(preset_path(preset)), **options)
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"the preset {preset!r} cannot be loaded: {error}") from error
+        return Ensemble(models)
+    except ValueError as error:
+        names = ", ".join(presets)
+        raise ValueError(
+            f"--preset must be models that fit together, got {names}: {error}"
+        ) from error
 
 
-ENDINGS = (".arpa", ".arpa.gz")
+def load_text_classifier(preset):
+    """Load a text classifier."""
+    return load_task(preset, TextClassification, "a text classifier")
 
-LanguageModelPreset = Annotated[
-    str,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="Name of a preset (see `seqzoo list`) or folder of one, or an ARPA file (or .gz).",
-    ),
-]
+
+def load_tagger(preset):
+    """Load a tagger."""
+    return load_task(preset, RecurrentTagger, "a tagger")
 
 
 def is_language_model(preset):
-    """Whether a preset is a language model, and not one that translates."""
-    return preset.endswith(ENDINGS) or is_task(preset, RecurrentLanguageModel)
+    """Return whether a preset is a language model: an ARPA file or a recurrent one."""
+    return preset.endswith(ARPA_ENDINGS) or is_task(preset, RecurrentLanguageModel)
 
 
 def load_language_model(preset):
-    """Load a language model.
-
-    Raises:
-        ValueError: if it is none.
-        OSError: if it cannot be read.
-    """
-    if preset.endswith(ENDINGS):
+    """Load a language model from an ARPA file or a preset."""
+    if preset.endswith(ARPA_ENDINGS):
         return NGramLanguageModel.from_arpa(preset)
     return load_recurrent_language_model(preset)
 
 
-def no_unknown_words(model):
-    """Give the constraints of text that is written: `[UNK]` is no word to write."""
-    return [ForbiddenTokens([model.tokenizer.unk_token_id])]
-
-
 def load_recurrent_language_model(preset, dtype=None):
-    """Load the language model of a preset, to compute in a dtype or policy.
-
-    Raises:
-        ValueError: if it is none.
-        OSError: if it cannot be read.
-    """
+    """Load a recurrent language model, to compute in a dtype or dtype policy."""
     options = {} if dtype is None else {"dtype": dtype}
-    what = f"a language model or a file that ends with {' or '.join(ENDINGS)}"
+    what = f"a language model or a file that ends with {' or '.join(ARPA_ENDINGS)}"
     return load_task(preset, RecurrentLanguageModel, what, **options)
+
+
+def check_attention(model, presets, what):
+    """Raise `ValueError` if a translation model has no attention."""
+    if not model.has_alignment:
+        raise ValueError(
+            f"--preset must be a model with attention for {what}, got {', '.join(presets)}."
+        )
+
+
+def _load(preset, task, options):
+    address = preset_address(preset)
+    try:
+        return task.from_preset(address, **options)
+    except (OSError, ValueError, KeyError) as error:
+        raise ValueError(f"the preset {preset!r} cannot be loaded: {error}") from error

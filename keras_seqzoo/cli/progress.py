@@ -1,4 +1,4 @@
-"""A line on standard error that says how far a command has come."""
+"""A line on standard error that shows the progress of a command."""
 
 import sys
 import time
@@ -10,28 +10,34 @@ BAR = 24
 
 
 class ProgressLine:
-    """One line that is written over again and again, and is gone in the end.
+    """A line that is overwritten at each update and removed at the end.
 
     Args:
         label: string, what is counted.
-        total: int or `None` if the end is not known.
-        enabled: bool, or `None` to show it where standard error is a terminal.
+        total: int, or `None` if the end is not known.
+        enabled: bool, or `None` to show it if standard error is a terminal.
     """
 
     def __init__(self, label, total=None, enabled=None):
         self.label = label
         self.total = total
         self.enabled = sys.stderr.isatty() if enabled is None else enabled
+        self.done = 0
         self._width = 0
         self._started = time.monotonic()
         self._next = self._started + INTERVAL
 
     def due(self):
-        """Whether it is time to show something new."""
+        """Return whether the next update is due."""
         return self.enabled and time.monotonic() >= self._next
 
+    def advance(self, count):
+        """Add to the number of what is done, and show it if an update is due."""
+        self.show(self.done + count)
+
     def show(self, done, note=""):
-        """Show how much is done, if that is due."""
+        """Show how much is done if an update is due."""
+        self.done = done
         if not self.due():
             return
         self._next = time.monotonic() + INTERVAL
@@ -58,7 +64,7 @@ class ProgressLine:
 
 
 class TrainingProgress(keras.callbacks.Callback):
-    """Shows the steps of each epoch of a `TrainingRun` on standard error.
+    """A progress line for the steps of each epoch of a `TrainingRun`.
 
     Args:
         training: the `TrainingRun`.
@@ -72,7 +78,7 @@ class TrainingProgress(keras.callbacks.Callback):
         self.line = None
 
     def on_train_begin(self, logs=None):
-        """Begin the line of an epoch, where the run stands in it."""
+        """Begin the line of an epoch, which may be resumed."""
         state = self.training.state
         self.line = ProgressLine(
             f"epoch {state.epoch + 1}/{self.training.epochs}",
@@ -81,7 +87,7 @@ class TrainingProgress(keras.callbacks.Callback):
         )
 
     def on_train_batch_end(self, batch, logs=None):
-        """Show the step."""
+        """Show the step and the loss."""
         if self.line.due():
             self.line.show(self.training.state.step, f"  loss {float(logs['loss']):.3f}")
 

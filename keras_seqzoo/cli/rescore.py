@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.lines import check_lengths, input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, load_translation_model
-from keras_seqzoo.cli.search_options import LengthCoefficient, LengthForm
-from keras_seqzoo.cli.search_strategy import make_score
+from keras_seqzoo.cli.options import BatchSize, SourceFile, count_option
+from keras_seqzoo.cli.presets import NAME_HELP, load_translation_model
+from keras_seqzoo.cli.search import FormPenalty, LengthForm, make_score
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.models import rescore as rank_candidates
 
@@ -26,19 +26,17 @@ def rescore(
         list[str],
         typer.Option(
             metavar="NAME",
-            help="Name of a preset (see `seqzoo list`) or folder of one; given several times, the "
-            "scores of the models are added. Their vocabularies may differ.",
+            help=f"{NAME_HELP}. Give it several times to add the scores of several models, whose "
+            "vocabularies may differ.",
         ),
     ],
-    source: Annotated[
-        str, typer.Option(metavar="FILE", help="What was translated, one a line, or .gz.")
-    ],
+    source: SourceFile,
     candidates: Annotated[
         str,
         typer.Option(
             metavar="FILE",
-            help="What `seqzoo translate --n-best` prints, in any order: number of the source "
-            "line, rank, text and perhaps a score, with tabs between; - is standard input.",
+            help="Output of `seqzoo translate --n-best`, in any order: number of the source line, "
+            "rank, text and optionally a score, separated by tabs. - is standard input.",
         ),
     ] = STANDARD_INPUT,
     weight: Annotated[
@@ -46,34 +44,32 @@ def rescore(
         typer.Option(
             min=0.0,
             metavar="X",
-            help="What a model's score is multiplied by, once for each --preset; by default 1.",
+            help="Weight of a model's score, once for each --preset; by default 1.",
             show_default=False,
         ),
     ] = None,
     length_form: LengthForm = "power",
-    length_penalty: LengthCoefficient = None,
+    length_penalty: FormPenalty = None,
     n_best: Annotated[
         int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="The most candidates of each line to print; with more than one, in the format "
-            "of --candidates.",
+        count_option(
+            "Maximum number of candidates to print for each line; above 1, in the format of "
+            "--candidates."
         ),
     ] = 1,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Add a last column, after a tab: the new score.")
+        bool, typer.Option("--scores", help="Add a column with the new score.")
     ] = False,
     batch_size: BatchSize = 64,
 ):
-    """Rank candidate translations by other models.
+    """Rerank candidate translations with other models.
 
-    Prints the best candidate of each line of the source, and an empty line where there is none;
-    with --n-best above 1, nothing where there is none.
+    The best candidate of each source line is printed, or an empty line if it has none. With
+    --n-best above 1, nothing is printed for a line without candidates.
     """
     if weight and len(weight) != len(preset):
         raise ValueError(
-            f"--weight must be given once for each of the {len(preset)} --preset, got {len(weight)}"
+            f"--weight must be given once for each --preset ({len(preset)}), got {len(weight)}."
         )
     score = make_score(length_form, length_penalty)
     sources = read_lines(source)
@@ -81,10 +77,10 @@ def rescore(
     if not sources:
         return
     models = [load_translation_model(name) for name in preset]
-    asked = [own if line.strip() else [] for line, own in zip(sources, texts, strict=True)]
     for model in models:
         check_lengths(model, sources, place=f"{source}, line")
-    ranked = rank_candidates(sources, asked, models, weight or None, score, batch_size=batch_size)
+    scored = [own if line.strip() else [] for line, own in zip(sources, texts, strict=True)]
+    ranked = rank_candidates(sources, scored, models, weight or None, score, batch_size=batch_size)
     write_lines(
         row
         for number, (own, order) in enumerate(zip(texts, ranked, strict=True), 1)
@@ -99,31 +95,34 @@ def _read_candidates(path, sources, source):
         columns = line.split("\t")
         if len(columns) not in (3, 4):
             raise ValueError(
-                f"{place}: number, rank, text and perhaps a score are needed, with tabs between, "
-                f"got {len(columns)} column{'s' * (len(columns) != 1)}"
+                f"{place} must be number, rank, text and optionally a score, separated by tabs, "
+                f"got {len(columns)} column{'s' * (len(columns) != 1)}."
             )
         number, rank = (_whole_number(column) for column in columns[:2])
         if not 1 <= number <= len(sources):
             raise ValueError(
-                f"{place}: the first column must be the number of one of the {len(sources)} lines "
-                f"of {source}, got {columns[0][:40]!r}"
+                f"{place}: the first column must be a line number of {source}, from 1 to "
+                f"{len(sources)}, got {columns[0][:40]!r}."
             )
         if not rank:
             raise ValueError(
-                f"{place}: the second column must be a rank, from 1, got {columns[1][:40]!r}"
+                f"{place}: the second column must be a rank, from 1, got {columns[1][:40]!r}."
             )
         if len(columns) == 4 and not _is_number(columns[3]):
-            raise ValueError(f"{place}: the fourth column must be a score, got {columns[3][:40]!r}")
+            raise ValueError(
+                f"{place}: the fourth column must be a score, got {columns[3][:40]!r}."
+            )
         if columns[2].strip() and not sources[number - 1].strip():
             raise ValueError(
-                f"{place}: line {number} of {source} is blank, but has a candidate here"
+                f"{place}: the third column must be empty, because line {number} of {source} is "
+                f"blank, got {columns[2][:40]!r}."
             )
         texts[number - 1].append(columns[2])
     return texts
 
 
 def _lines(path):
-    """Yield the lines of a file or of standard input, each with the place that it is at."""
+    """Yield each line of a file or of standard input, after its place for messages."""
     if path == STANDARD_INPUT:
         for first, lines in input_chunks(None):
             for number, line in enumerate(lines, first):
@@ -134,7 +133,7 @@ def _lines(path):
 
 
 def _whole_number(text):
-    """Return a number of at least 1, or 0 for what is none."""
+    """Return a number from 1, or 0 for any other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
@@ -148,7 +147,7 @@ def _is_number(text):
 
 def _rows(number, texts, order, n_best, scores):
     """Yield the lines of output for one line of the source."""
-    if not order:  # a blank line has no scores, and one candidate is as good as another
+    if not order:  # the candidates of a blank line are not scored
         order = [(0.0, index) for index in range(len(texts))]
     if not order and n_best == 1:
         yield "\t" if scores else ""

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import write_lines
-from keras_seqzoo.cli.options import Preset, refuse_given
+from keras_seqzoo.cli.options import count_option, refuse_given
+from keras_seqzoo.cli.presets import Preset
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 
@@ -20,33 +21,41 @@ Examples:
 
 def similar(
     context: typer.Context,
-    words: Annotated[list[str], typer.Argument(metavar="WORD")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="WORD", help="Words, or three words with --analogy.")
+    ],
     preset: Preset = DEFAULT_VECTORS,
     vectors: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="File of vectors, or .gz of it, in place of a preset."),
+        typer.Option(
+            metavar="FILE", help="File of word vectors to use instead of a preset; may be gzipped."
+        ),
     ] = None,
-    format: Annotated[Literal[FORMATS], typer.Option(help="Of the file.")] = "word2vec",
-    number: Annotated[int, typer.Option(min=1, help="How many for each.")] = 10,
+    format: Annotated[Literal[FORMATS], typer.Option(help="Format of --vectors.")] = "word2vec",
+    number: Annotated[int, count_option("Number of similar words to print.")] = 10,
     analogy: Annotated[
-        bool, typer.Option("--analogy", help="The first is to the second as the third is to what?")
+        bool,
+        typer.Option(
+            "--analogy", help="Find D such that A is to B as C is to D, for the words A B C."
+        ),
     ] = False,
 ):
-    """Find the words that are near others.
+    """Find words with similar vectors.
 
-    In each line a word, one that is near it, and the cosine of their vectors, with tabs between.
+    Each line of output is a given word, a similar one and the cosine of their vectors, separated
+    by tabs.
     """
     if analogy and len(words) != 3:
-        raise ValueError(f"--analogy needs three words, got {len(words)}")
+        raise ValueError(f"WORD must be given three times with --analogy, got {len(words)}.")
     if vectors is None:
-        refuse_given(context, ("format",), "goes with --vectors")
+        refuse_given(context, ("format",), "can only be used with --vectors.")
         loaded = WordVectors.from_preset(preset)
     else:
-        refuse_given(context, ("preset",), "cannot be given with --vectors")
+        refuse_given(context, ("preset",), "cannot be used with --vectors.")
         loaded = WordVectors.load(vectors, format)
     for word in words:
         if word not in loaded:
-            raise ValueError(loaded.why_not(word))
+            raise ValueError(loaded.describe_missing(word))
     if analogy:
         found = [(words[-1], loaded.analogy(*words, number))]
     else:

@@ -5,55 +5,52 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, Preset, refuse_given
-from keras_seqzoo.cli.presets import load_task
+from keras_seqzoo.cli.options import BatchSize, Texts, refuse_given
+from keras_seqzoo.cli.presets import Preset, load_tagger
 from keras_seqzoo.data import read_conllu
 from keras_seqzoo.data.conllu import COLUMNS
-from keras_seqzoo.models import RecurrentTagger
 
 EXAMPLES = """\b
 Examples:
-  seqzoo tag --preset my-tagger "Two dogs run."
-  seqzoo tag --preset my-tagger --format columns < some.txt
-  seqzoo tag --preset my-tagger --conllu some.conllu > tagged.conllu
+  seqzoo tag --preset bilstm_crf_ewt_upos "Two dogs run."
+  seqzoo tag --preset bilstm_crf_wnut17_ner --format columns < some.txt
+  seqzoo tag --preset bilstm_crf_ewt_upos --conllu some.conllu > tagged.conllu
 """
-
-
-def load_tagger(preset):
-    """Load the tagger of a preset; raises `ValueError` if it holds none."""
-    return load_task(preset, RecurrentTagger, "a tagger")
 
 
 def tag(
     context: typer.Context,
     preset: Preset,
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="By default lines of the input.")
-    ] = None,
+    texts: Texts = None,
     format: Annotated[
         Literal["slash", "columns", "conllu"],
-        typer.Option(help="word/TAG in a line for each, or a word a line and a blank line after."),
+        typer.Option(
+            help="Output: word/TAG with one sentence a line (slash), word and tag with one word a "
+            "line and a blank line after each sentence (columns), or CoNLL-U."
+        ),
     ] = "slash",
     conllu: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Tag the words of this file, and write it with them."),
+        typer.Option(
+            metavar="FILE", help="Tag the words of this CoNLL-U file, and print it with the tags."
+        ),
     ] = None,
     column: Annotated[
         Literal["upos", "xpos", "feats", "deprels", "misc"],
-        typer.Option(help="The column of CoNLL-U that gets the tags."),
+        typer.Option(help="Column of CoNLL-U to write the tags to."),
     ] = "upos",
     batch_size: BatchSize = 64,
 ):
-    """Give each word of a sentence a tag.
+    """Tag the words of sentences.
 
-    Text is a sentence a line, split into words at white space and around punctuation.
+    Each text is a sentence. It is split into words at white space and around punctuation.
     """
-    if conllu is not None and texts:
-        raise ValueError("TEXT does not go with --conllu")
     if conllu is not None:
-        refuse_given(context, ("format",), "does not go with --conllu")
+        if texts:
+            raise ValueError("TEXT cannot be used with --conllu.")
+        refuse_given(context, ("format",), "cannot be used with --conllu.")
     elif format != "conllu":
-        refuse_given(context, ("column",), "goes with CoNLL-U")
+        refuse_given(context, ("column",), "can only be used with --conllu or --format conllu.")
     model = load_tagger(preset)
     if conllu is not None:
         sentences = read_conllu(conllu)
@@ -65,10 +62,10 @@ def tag(
         rows = model.preprocessor.words_of(lines).to_list()
         words = [[word.decode() for word in row] for row in rows]
         for text, row, tags in zip(lines, words, model.tag(words, batch_size), strict=True):
-            write_lines(_written(text, row, tags, format, column))
+            write_lines(_rows(text, row, tags, format, column))
 
 
-def _written(text, words, tags, format, column):
+def _rows(text, words, tags, format, column):
     pairs = list(zip(words, tags, strict=True))
     if format == "slash":
         return [" ".join(f"{word}/{tag}" for word, tag in pairs)]

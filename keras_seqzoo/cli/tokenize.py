@@ -6,6 +6,8 @@ import tensorflow as tf
 import typer
 
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
+from keras_seqzoo.cli.options import Texts
+from keras_seqzoo.cli.presets import NAME_HELP
 from keras_seqzoo.tokenizers import TextTokenizer
 
 EXAMPLES = """\b
@@ -20,27 +22,25 @@ SPACES = str.maketrans({" ": "▁", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 def tokenize(
     preset: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Name of a preset, or folder of one or of a tokenizer."),
+        str, typer.Option(metavar="NAME", help=f"{NAME_HELP}, or the folder of a tokenizer.")
     ],
-    texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXT", help="By default lines of the input.")
-    ] = None,
-    ids: Annotated[bool, typer.Option("--ids", help="Write ids, not tokens.")] = False,
+    texts: Texts = None,
+    ids: Annotated[bool, typer.Option("--ids", help="Print token ids instead of tokens.")] = False,
     join: Annotated[
-        bool, typer.Option("--join", help="Read ids, and write the text they stand for.")
+        bool, typer.Option("--join", help="Read token ids, and print the text they stand for.")
     ] = False,
 ):
-    """Cut text into the tokens that a model reads.
+    """Split text into the tokens of a model.
 
-    One line for each line, with spaces between the tokens. A space in a token is written as "▁".
+    Each text gives one line of output, with spaces between the tokens. A space inside a token is
+    printed as "▁".
     """
     if ids and join:
-        raise ValueError("--ids and --join exclude each other")
+        raise ValueError("--ids cannot be used with --join.")
     tokenizer = TextTokenizer.from_preset(preset, sequence_length=None)
     for first, lines in input_chunks(texts):
         if join:
-            rows = [_ids(line, first + row, tokenizer) for row, line in enumerate(lines)]
+            rows = [_read_ids(line, first + row, tokenizer) for row, line in enumerate(lines)]
             rows = tf.ragged.constant(rows, tf.int32, ragged_rank=1)
             write_lines(as_column(text) for text in tokenizer.detokenize(rows))
             continue
@@ -50,9 +50,9 @@ def tokenize(
             write_lines([" ".join(map(str, row))])
 
 
-def _ids(line, number, tokenizer):
+def _read_ids(line, number, tokenizer):
     size = tokenizer.vocabulary_size()
     for word in line.split():
         if not word.isdecimal() or int(word) >= size:
-            raise ValueError(f"line {number}: ids from 0 to {size - 1} are needed, got {word!r}")
+            raise ValueError(f"line {number} must be token ids from 0 to {size - 1}, got {word!r}.")
     return [int(word) for word in line.split()]

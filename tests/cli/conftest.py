@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from keras_seqzoo import cli
-from keras_seqzoo.cli.options import DEFAULT_PRESET
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import names, save_preset
 from tests.made_up import tiny_model

@@ -2,7 +2,6 @@ import pytest
 
 import keras_seqzoo
 from keras_seqzoo.cli import translate
-from keras_seqzoo.cli.options import DEFAULT_PRESET
 
 
 def test_version(seqzoo):
@@ -41,25 +40,15 @@ def test_without_a_command_there_is_help(seqzoo, command):
     assert "Commands:" in result.errors
 
 
-def test_list(seqzoo):
-    result = seqzoo("list")
-    assert result == (
-        0,
-        f"{DEFAULT_PRESET}  A tiny one.\n{'gru_plain':{len(DEFAULT_PRESET)}}  A plain one.\n",
-        "",
-    )
-
-
-def test_list_of_nothing(seqzoo, tmp_path, monkeypatch):
-    monkeypatch.setattr(keras_seqzoo.zoo.names, "presets_folder", lambda: tmp_path)
-    assert seqzoo("list") == (0, "", "no presets are installed\n")
-
-
 @pytest.mark.parametrize(
     "error, status, message",
     [
         (KeyboardInterrupt(), 130, ""),
-        (RuntimeError("two\nlines"), 1, "internal error: RuntimeError: two lines (SEQZOO_DEBUG=1"),
+        (
+            RuntimeError("two\nlines"),
+            1,
+            "internal error: RuntimeError: two lines (set SEQZOO_DEBUG=1",
+        ),
         (OSError(28, "No space left on device"), 2, "error: No space left on device"),
         (PermissionError(13, "Permission denied", "x.h5"), 2, "error: x.h5: Permission denied"),
         (MemoryError(), 1, "internal error: MemoryError"),

@@ -48,8 +48,8 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     rows = [line.split("\t") for line in result.output.splitlines()]
     assert [row[0] for row in rows[:4]] == LABELS
     result = seqzoo("classify", "--preset", out, "--all", TEXTS[0], "")
-    [(best, share, other, rest), empty] = [r.split("\t") for r in result.output.splitlines()]
-    assert (best, other) == ("yes", "no") and float(share) + float(rest) == pytest.approx(1.0)
+    [(best, probability, other, rest), empty] = [r.split("\t") for r in result.output.splitlines()]
+    assert (best, other) == ("yes", "no") and float(probability) + float(rest) == pytest.approx(1.0)
     assert float(empty[1]) == 0.5
     picture = tmp_path / "confusion.png"
     test = ("--test", folder / "test.tsv", "--confusion", picture)
@@ -79,7 +79,10 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
     assert result.output.startswith("accuracy ")
     test = ("--test", folder / "many.jsonl", "--confusion", tmp_path / "confusion.png")
     result = seqzoo("evaluate", "--preset", tmp_path / "new", *test)
-    assert result.status == 2 and "--confusion goes with texts of one label" in result.errors
+    assert (
+        result.status == 2
+        and "--confusion can only be used if each text has one label" in result.errors
+    )
     result = seqzoo("classify", "--preset", tmp_path / "new", stdin=b"a\nb\n")
     assert result.status == 0 and len(result.output.split("\n")) == 3
 
@@ -118,11 +121,17 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
                "train.tsv", "--valid", "train.tsv", "--out", "new"),),
             "--word-dropout goes with a recurrent encoder",
         ),
-        (("evaluate", "--preset", "gru_plain", "--test", "odd.tsv"), "--test goes with"),
-        (("evaluate", "--preset", "gru_plain"), "--source is needed"),
-        (("evaluate", "--preset", "classifier"), "--test is needed"),
-        (("evaluate", "--preset", "classifier", "--source", "a"), "--source goes with a preset"),
-        (("evaluate", "--preset", "classifier", "--entities"), "--entities goes with a preset"),
+        (("evaluate", "--preset", "gru_plain", "--test", "odd.tsv"), "--test can only be used"),
+        (("evaluate", "--preset", "gru_plain"), "--source must be given"),
+        (("evaluate", "--preset", "classifier"), "--test must be given"),
+        (
+            ("evaluate", "--preset", "classifier", "--source", "a"),
+            "--source can only be used with a translation model",
+        ),
+        (
+            ("evaluate", "--preset", "classifier", "--entities"),
+            "--entities can only be used with a tagger",
+        ),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv"),
             "odd.tsv, line 2: a label must be among no, yes",
@@ -133,9 +142,12 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         ),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "old.png"),
-            "`path` must be a new file, got the existing file old.png",
+            "the path must be a new file, got the existing file old.png",
         ),
-        (("export", "--preset", "classifier", "--out", "x", "--beam", 2), "--beam goes with"),
+        (
+            ("export", "--preset", "classifier", "--out", "x", "--beam", 2),
+            "--beam can only be used with",
+        ),
         (("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "x.doc"),
          "x.doc"),
     ],

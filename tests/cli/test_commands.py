@@ -92,7 +92,7 @@ def test_wrong_entities_name_file_and_line(seqzoo, folder, tmp_path):
     write_columns(tmp_path / "test.conll", [["a"], ["b", "c"]], [["O"], ["O", "N"]])
     arguments = ("--preset", folder / "tagger", "--test", tmp_path / "test.conll", "--entities")
     result = seqzoo("evaluate", *arguments)
-    assert result.status == 2 and f"{tmp_path}/test.conll, line 3: `tags` must be" in result.errors
+    assert result.status == 2 and f"{tmp_path}/test.conll, line 3: tags must be" in result.errors
 
 
 def test_the_folder_of_an_export_is_named_by_its_option(seqzoo, folder):

@@ -25,7 +25,7 @@ def test_a_shell_gets_commands_and_nothing_else():
         (
             "complete_zsh",
             {"_TYPER_COMPLETE_ARGS": "seqzoo tok"},
-            '_arguments \'*: :(("tokenize":"Cut text into the tokens that a model reads."))\'\n',
+            '_arguments \'*: :(("tokenize":"Split text into the tokens of a model."))\'\n',
         ),
         (
             "complete_fish",

@@ -25,7 +25,7 @@ BAD = {
     "a file": (["--out", "{file}"], "{file}"),
     "below a file": (["--out", "{file}/x"], "{file}/x"),
     "width 0": (["--out", "{new}", "--beam", "0"], "'--beam'"),
-    "n-best": (["--out", "{new}", "--n-best", "9"], "--n-best 9 needs a --beam of at least 9"),
+    "n-best": (["--out", "{new}", "--n-best", "9"], "--n-best must be at most --beam (5), got 9."),
     "no folder": ([], "--out"),
     "preset": (["--out", "{new}", "--preset", "gru_plane"], "'gru_plain'?"),
 }

@@ -52,9 +52,9 @@ def test_score(seqzoo, arpa):
     assert result.output == "".join(f"{score:.4f}\t{tokens}\n" for score, tokens in scores)
     perplexity = math.exp(-sum(score for score, _ in scores) / 7)
     assert result.errors == (
-        f"perplexity {perplexity:.6g} of 7 tokens, the ends of lines counted; "
-        "1 of them unknown words, each with the probability of [UNK]; "
-        f"{model.perplexity(lines).bits_per_character:.4g} bits a character\n"
+        f"perplexity {perplexity:.6g} of 7 tokens, counting the ends of lines; "
+        "1 of them are unknown words, each with the probability of [UNK]; "
+        f"{model.perplexity(lines).bits_per_character:.4g} bits per character\n"
     )
 
 
@@ -87,19 +87,28 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("train", "ngram"), "the input must have a word"),
+        (("train", "ngram"), "standard input must have a word"),
         (("train", "ngram", "--train", "none"), "no such file: none"),
         (("train", "ngram", "--out", "none/model.arpa"), "no such folder: none"),
         (("train", "ngram", "--order", 0), "'--order'"),
-        (("score", "--preset", "model.arpa"), "no lines to score"),
-        (("score", "--preset", "model.arpa", "--source", "x"), "--source and --target"),
-        (("score", "--preset", "model.arpa", "--preset", "x"), "--preset must be given once"),
+        (("score", "--preset", "model.arpa"), "standard input must have at least one line"),
+        (
+            ("score", "--preset", "model.arpa", "--source", "x"),
+            "--source cannot be used with a language model",
+        ),
+        (
+            ("score", "--preset", "model.arpa", "--preset", "x"),
+            "--preset can only be given several times for",
+        ),
         (("score", "--preset", "none.arpa"), "no such file: none.arpa"),
         (("generate", "--preset", "model", "a"), "There is no preset 'model'"),
-        (("generate", "--preset", "model.arpa", "--beam", 2, "--samples", 3, "a"), "--samples 3"),
+        (
+            ("generate", "--preset", "model.arpa", "--beam", 2, "--samples", 3, "a"),
+            "--samples must be at most --beam (2), got 3.",
+        ),
         (
             ("generate", "--preset", "model.arpa", "--beam", 2, "--top-k", 3, "a"),
-            "--top-k does not go with --beam",
+            "--top-k cannot be used with --beam",
         ),
         (("generate", "--preset", "model.arpa", "--max-length", 1, "a dog"), "'a dog' has 2"),
         (("generate", "--preset", "model.arpa", "--temperature", 0, "a"), "temperature"),

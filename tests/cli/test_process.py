@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_seqzoo.cli.options import DEFAULT_PRESET
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.decoding import BeamSearch
 from tests.cli.processes import run_python, start
 

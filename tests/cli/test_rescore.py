@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from keras_seqzoo.cli.options import DEFAULT_PRESET
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.decoding import PowerLengthPenalty, WordReward, WuLengthPenalty
 from keras_seqzoo.models import RecurrentSeq2SeqLM, rescore
 from keras_seqzoo.zoo import save_preset
@@ -70,7 +70,7 @@ def test_candidates_in_a_file(run, tmp_path, model):
     assert run("--candidates", tmp_path / "candidates.gz", stdin="").output == expected
 
 
-def test_n_best_is_ranked_anew(run, model):
+def test_n_best_is_ranked_again(run, model):
     result = run("--n-best", 2, "--scores")
     expected = [
         (number, rank, CANDIDATES[number - 1][index], f"{score:.4f}")
@@ -148,15 +148,18 @@ def test_long_sources_are_cut_with_a_warning(run, source):
     source.write_text("a dog\n" + "red " * 300 + "\n", encoding="utf-8")
     result = run(stdin="1\t1\thund\n2\t1\trot\n")
     assert (result.status, result.output) == (0, "hund\nrot\n")
-    assert "line 2 is too long" in result.errors and "it was cut" in result.errors
+    assert "line 2 must have at most" in result.errors and "it was cut" in result.errors
 
 
 BAD_LINES = {
-    "no columns": ("ein hund", "line 2: number, rank, text and perhaps a score are needed, with"),
+    "no columns": (
+        "ein hund",
+        "line 2 must be number, rank, text and optionally a score, separated by",
+    ),
     "one column": ("", "got 1 column"),
     "no text": ("3\t1", "got 2 columns"),
     "too many": ("3\t1\tein\thund\t-1", "got 5 columns"),
-    "no number": ("x\t1\tein", "line 2: the first column must be the number of one of the 5 lines"),
+    "no number": ("x\t1\tein", "line 2: the first column must be a line number of"),
     "number 0": ("0\t1\tein", "got '0'"),
     "number below 0": ("-1\t1\tein", "got '-1'"),
     "number of no line": ("6\t1\tein", "got '6'"),
@@ -164,7 +167,7 @@ BAD_LINES = {
     "no rank": ("1\tbest\tein", "line 2: the second column must be a rank, from 1, got 'best'"),
     "rank 0": ("1\t0\tein", "must be a rank, from 1, got '0'"),
     "no score": ("1\t1\tein\thund", "line 2: the fourth column must be a score, got 'hund'"),
-    "text for a blank line": ("2\t1\tein", "is blank, but has a candidate here"),
+    "text for a blank line": ("2\t1\tein", "is blank, got 'ein'."),
 }
 
 
@@ -179,14 +182,17 @@ def test_bad_lines_are_named(run, tmp_path, line, message):
     ):
         assert (result.status, result.output) == (2, "")
         [error] = result.errors.splitlines()
-        assert error.startswith(f"seqzoo: error: {place}, line 2: ") and message in error
+        assert error.startswith(f"seqzoo: error: {place}, line 2") and message in error
 
 
 BAD = {
-    "weights": (("--weight", 1, "--weight", 2), "once for each of the 1 --preset, got 2"),
+    "weights": (("--weight", 1, "--weight", 2), "once for each --preset (1), got 2"),
     "weight below 0": (("--weight", -1), "'--weight'"),
     "weight is no number": (("--weight", "nan"), "weight"),
-    "reward without a penalty": (("--length-form", "reward"), "needs a --length-penalty"),
+    "reward without a penalty": (
+        ("--length-form", "reward"),
+        "--length-penalty must be given with",
+    ),
     "penalty below 0": (("--length-penalty", -1), "'--length-penalty'"),
     "unknown form": (("--length-form", "long"), "'--length-form'"),
     "n-best 0": (("--n-best", 0), "'--n-best'"),
@@ -207,7 +213,7 @@ def test_bad_options(run, options, message):
 def test_candidates_that_are_no_text(seqzoo, source):
     arguments = ("--preset", DEFAULT_PRESET, "--source", source)
     result = seqzoo("rescore", *arguments, stdin=b"1\t1\tein\n\xff\n")
-    assert result.status == 2 and "standard input, line 2: not UTF-8 text" in result.errors
+    assert result.status == 2 and "standard input, line 2 must be UTF-8" in result.errors
 
 
 def test_what_is_needed(seqzoo, source):

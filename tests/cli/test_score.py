@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from keras_seqzoo.cli.options import DEFAULT_PRESET
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from tests.made_up import parallel_text, write_parallel_text
 
 
@@ -20,8 +20,8 @@ def test_scores_are_the_models(seqzoo, model, tmp_path):
     "source, target, message",
     [
         ("a dog\n", "a\nb\n", "got 1 in"),
-        ("", "", "need at least one line"),
-        ("a dog\n\n", "a\nb\n", "line 2 is blank"),
+        ("", "", "--source must be a file with at least one line"),
+        ("a dog\n\n", "a\nb\n", "line 2 must not be blank"),
     ],
 )
 def test_bad_input(seqzoo, tmp_path, source, target, message):

@@ -89,8 +89,11 @@ def test_entities(seqzoo, folder, tmp_path):
     ("arguments", "message"),
     [
         (("tag", "--preset", "gru_plain", "a"), "--preset must be a tagger"),
-        (("tag", "--preset", "tagger", "--conllu", "test.conllu", "a"), "TEXT does not go with"),
-        (("tag", "--preset", "tagger", "--column", "xpos", "a"), "--column goes with CoNLL-U"),
+        (("tag", "--preset", "tagger", "--conllu", "test.conllu", "a"), "TEXT cannot be used with"),
+        (
+            ("tag", "--preset", "tagger", "--column", "xpos", "a"),
+            "--column can only be used with --conllu",
+        ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b")
             + ("--pieces", "none", "--piece-units", 6),
@@ -112,23 +115,26 @@ def test_entities(seqzoo, folder, tmp_path):
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--column", "xpos"),
-            "--column goes with files of CoNLL-U (.conllu)",
+            "--column can only be used with a CoNLL-U file (.conllu)",
         ),
         (
             ("evaluate", "--preset", "tagger", "--test", "test.conll", "--column", "xpos"),
-            "--column goes with files of CoNLL-U (.conllu)",
+            "--column can only be used with a CoNLL-U file (.conllu)",
         ),
         (
             ("evaluate", "--preset", "tagger", "--test", "test.conll", "--progress"),
-            "--progress goes with a preset that translates",
+            "--progress can only be used with a translation model",
         ),
-        (("tag", "--preset", "tagger", "--conllu", "broken.conllu"), "broken.conllu, line 1: ten"),
-        (("evaluate", "--preset", "tagger"), "--test is needed"),
+        (
+            ("tag", "--preset", "tagger", "--conllu", "broken.conllu"),
+            "broken.conllu, line 1: must have ten",
+        ),
+        (("evaluate", "--preset", "tagger"), "--test must be given"),
         (("evaluate", "--preset", "tagger", "--test", "none.conll"), "no such file: none.conll"),
         (("classify", "--preset", "tagger", "a"), "--preset must be a text classifier"),
         (
             ("train", "tag", "--train", "broken.conllu", "--valid", "test.conllu", "--out", "new"),
-            "broken.conllu, line 1: ten columns",
+            "broken.conllu, line 1: must have ten columns",
         ),
     ],
 )

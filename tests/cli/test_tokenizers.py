@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from keras_seqzoo.cli.options import DEFAULT_PRESET
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,
     CharacterTokenizer,
@@ -92,7 +92,7 @@ def test_of_a_model(seqzoo):
         (("train", "tokenizer", "--kind", "bpe", "--out", "full"), "got one with files: full"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full/file"), "got the file"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "o", "--train", "none"), "no such file"),
-        (("train", "tokenizer", "--kind", "bpe", "--out", "o"), "the input is empty"),
+        (("train", "tokenizer", "--kind", "bpe", "--out", "o"), "standard input is empty"),
         (("train", "tokenizer", "--kind", "word", "--out", "o"), "must have a word"),
         (
             ("train", "tokenizer", "--kind", "word", "--byte-level", "--out", "o"),
@@ -108,8 +108,14 @@ def test_of_a_model(seqzoo):
             "needs no training",
         ),
         (("tokenize", "--preset", "none", "a"), "There is no preset 'none'"),
-        (("tokenize", "--preset", DEFAULT_PRESET, "--ids", "--join", "1"), "exclude each other"),
-        (("tokenize", "--preset", DEFAULT_PRESET, "--join", "1", "x"), "line 2: ids from 0 to"),
+        (
+            ("tokenize", "--preset", DEFAULT_PRESET, "--ids", "--join", "1"),
+            "--ids cannot be used with --join",
+        ),
+        (
+            ("tokenize", "--preset", DEFAULT_PRESET, "--join", "1", "x"),
+            "line 2 must be token ids from 0 to",
+        ),
         (("tokenize", "--preset", DEFAULT_PRESET, "--join", "99999"), "got '99999'"),
     ],
 )

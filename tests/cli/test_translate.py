@@ -6,7 +6,7 @@ import pytest
 
 from keras_seqzoo import decoding
 from keras_seqzoo.cli import lines
-from keras_seqzoo.cli.options import DEFAULT_PRESET
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.decoding import (
     EndThreshold,
     MinimumLength,
@@ -113,18 +113,18 @@ def test_long_lines_are_cut_with_a_warning(seqzoo):
     result = seqzoo("translate", "--beam", 1, stdin=texts)
     assert result.status == 0 and len(result.output.split("\n")) == 4
     [warning] = result.errors.splitlines()
-    assert warning.startswith("seqzoo: warning: line 2 is too long: ")
-    assert warning.endswith("the limit is 24; it was cut")
+    assert warning.startswith("seqzoo: warning: line 2 must have at most 24 tokens, got ")
+    assert warning.endswith("; it was cut")
     result = seqzoo("translate", "--no-truncate", "--beam", 1, stdin=texts)
     assert (result.status, result.output) == (2, "")
-    assert "error: line 2 is too long" in result.errors and "limit is 24" in result.errors
+    assert "error: line 2 must have at most 24 tokens, got " in result.errors
 
 
 def test_text_before_a_bad_line_is_written(seqzoo, monkeypatch):
     monkeypatch.setattr(lines, "CHUNK", 2)
     result = seqzoo("translate", "--beam", 1, stdin=b"a dog\na cat\n\xff\n")
     assert result.status == 2 and len(result.output.split("\n")) == 3
-    assert "standard input, line 3: not UTF-8 text (byte 0xff, number 1" in result.errors
+    assert "standard input, line 3 must be UTF-8, got byte 0xff at position 1" in result.errors
 
 
 def test_attention_plot(seqzoo, tmp_path):
@@ -156,23 +156,26 @@ BAD = {
     "preset is another folder": (["--preset", "{folder}", "x"], "it has no config.json"),
     "width 0": (["--beam", "0", "x"], "'--beam'"),
     "width of letters": (["--beam", "wide", "x"], "'--beam'"),
-    "n-best wider than the beam": (["--n-best", "6", "x"], "--n-best 6 needs a --beam of at least"),
+    "n-best wider than the beam": (
+        ["--n-best", "6", "x"],
+        "--n-best must be at most --beam (5), got 6",
+    ),
     "n-best 0": (["--n-best", "0", "x"], "'--n-best'"),
     "length penalty": (["--length-penalty", "-1", "x"], "'--length-penalty'"),
     "no number as length penalty": (["--length-penalty", "nan", "x"], "penalty"),
     "batch size": (["--batch-size", "0", "x"], "'--batch-size'"),
     "max length": (["--max-length", "0", "x"], "'--max-length'"),
     "unknown option": (["--wide", "x"], "--wide"),
-    "argument is not UTF-8": (["a\udcff"], "TEXT 1 is not UTF-8 text"),
+    "argument is not UTF-8": (["a\udcff"], "TEXT 1 must be UTF-8"),
     "plot without a format": (["--attention-plot", "{folder}/x", "x"], "must end in"),
     "plot of a strange format": (["--attention-plot", "{folder}/x.txt", "x"], "must end in"),
     "plot in no folder": (["--attention-plot", "{folder}/no/x.png", "x"], "no such folder"),
     "plot on a folder": (["--attention-plot", "{folder}.png", "x"], "got the folder"),
-    "plot of two": (["--attention-plot", "{folder}/x.png", "x", "y"], "one sentence, got 2"),
+    "plot of two": (["--attention-plot", "{folder}/x.png", "x", "y"], "one sentence, got 2."),
     "plot of none": (["--attention-plot", "{folder}/x.png", ""], "one sentence, got 0"),
     "plot without attention": (
         ["--preset", "gru_plain", "--attention-plot", "{folder}/x.png", "x"],
-        "--attention-plot needs a model with attention, gru_plain has none",
+        "--preset must be a model with attention for --attention-plot, got gru_plain.",
     ),
 }
 
@@ -315,23 +318,26 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--temperature", 0.5), "--temperature needs --samples"),
-        (("--samples", 2, "--n-best", 2), "--samples goes with neither"),
+        (("--temperature", 0.5), "--temperature can only be used with --samples"),
+        (("--samples", 2, "--n-best", 2), "--samples cannot be used with --n-best"),
         (("--samples", 2, "--temperature", 0), "--temperature must be above 0"),
         (("--samples", 2, "--top-p", 2), "--top-p must be in (0, 1]"),
-        (("--samples", 2, "--beam", 4), "--samples goes with neither --beam nor its options, got"),
-        (("--samples", 2, "--groups", 2, "--length-form", "wu"), "got --groups, --length-form"),
-        (("--samples", 2, "--coverage-penalty", 0.1), "got --coverage-penalty"),
-        (("--samples", 2, "--length-penalty", 0.1), "got --length-penalty"),
-        (("--seed", 0), "--seed needs --samples"),
-        (("--diversity", 1), "--diversity needs --groups"),
-        (("--groups", 2), "--beam 5 must be a multiple of --groups 2"),
+        (("--samples", 2, "--beam", 4), "--samples cannot be used with --beam"),
+        (("--samples", 2, "--groups", 2, "--length-form", "wu"), "with --groups, --length-form"),
+        (("--samples", 2, "--coverage-penalty", 0.1), "with --coverage-penalty"),
+        (("--samples", 2, "--length-penalty", 0.1), "with --length-penalty"),
+        (("--seed", 0), "--seed can only be used with --samples"),
+        (("--diversity", 1), "--diversity can only be used with --groups"),
+        (("--groups", 2), "--beam must be a multiple of --groups (2), got 5."),
         (("--groups", 0), "'--groups'"),
-        (("--groups", 2, "--beam", 4, "--n-best", 5), "--n-best 5 needs a --beam of at least 5"),
+        (
+            ("--groups", 2, "--beam", 4, "--n-best", 5),
+            "--n-best must be at most --beam (4), got 5.",
+        ),
         (("--groups", 5, "--diversity", -1), "'--diversity'"),
         (("--groups", 5, "--diversity", "inf"), "'--diversity'"),
         (("--length-form", "long"), "'--length-form'"),
-        (("--length-form", "reward"), "--length-form reward needs a --length-penalty"),
+        (("--length-form", "reward"), "--length-penalty must be given with --length-form reward"),
         (
             ("--length-form", "wu", "--length-penalty", -1),
             "'--length-penalty': -1 is below 0, which only --length-form reward allows",
@@ -342,22 +348,34 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
         (("--min-source-ratio", -0.1), "'--min-source-ratio'"),
         (
             ("--min-source-ratio", 2, "--max-source-ratio", 1.5),
-            "--min-source-ratio 2 is above the --max-source-ratio of 1.5",
+            "--min-source-ratio must be at most --max-source-ratio (1.5), got 2.",
         ),
-        (("--min-length", 4, "--max-length", 4), "--min-length 4 needs a higher --max-length"),
-        (("--min-length", 24), "--min-length 24 needs a higher --max-length, it is 24"),
-        (("--minimum-bayes-risk", "chrf"), "--minimum-bayes-risk needs --samples or --n-best"),
+        (
+            ("--min-length", 4, "--max-length", 4),
+            "--min-length must be below --max-length (4), got 4.",
+        ),
+        (("--min-length", 24), "--min-length must be below --max-length (24), got 24."),
+        (
+            ("--minimum-bayes-risk", "chrf"),
+            "--minimum-bayes-risk can only be used with --samples or --n-best",
+        ),
         (("--minimum-bayes-risk", "chrf", "--samples", 1), "above 1"),
         (("--minimum-bayes-risk", "ter", "--samples", 3), "'--minimum-bayes-risk'"),
-        (("--phrase", "cat", "--groups", 5), "--groups does not go with --phrase or --phrases"),
-        (("--phrase", "cat", "--samples", 5), "got --phrase"),
+        (("--phrase", "cat", "--groups", 5), "--groups cannot be used with --phrase or --phrases"),
+        (("--phrase", "cat", "--samples", 5), "with --phrase"),
         (("--phrases", "no-such-file"), "no-such-file"),
         (("--phrase", "red cat and red dog", "--max-length", 2), "cannot be met"),
-        (("--lexicon", "words.tsv"), "--lexicon needs --replace-unknown"),
+        (("--lexicon", "words.tsv"), "--lexicon can only be used with --replace-unknown"),
         (("--replace-unknown", "--lexicon", "no-such-file"), "no-such-file"),
-        (("--preset", "gru_plain", "--replace-unknown"), "--replace-unknown needs a model"),
+        (
+            ("--preset", "gru_plain", "--replace-unknown"),
+            "with attention for --replace-unknown, got gru_plain",
+        ),
         (("--max-source-ratio", 0), "--max-source-ratio must be a number above 0"),
-        (("--preset", "gru_plain", "--coverage-penalty", 1), "--coverage-penalty needs a model"),
+        (
+            ("--preset", "gru_plain", "--coverage-penalty", 1),
+            "with attention for --coverage-penalty, got",
+        ),
     ],
 )
 def test_bad_search_options(seqzoo, options, message):
@@ -375,16 +393,22 @@ def test_phrases(seqzoo, model, tmp_path):
     assert seqzoo("translate", *options, "a dog", "a cat") == (0, expected, "")
     assert all("red" in line for line in expected.split("\n")[:-1])
 
-    wanted = tmp_path / "wanted.txt"
-    wanted.write_text("cat\tdog\r\n\r\n", encoding="utf-8")
-    result = seqzoo("translate", *options, "--phrases", wanted, "a dog", "", "a cat")
+    required = tmp_path / "required.txt"
+    required.write_text("cat\tdog\r\n\r\n", encoding="utf-8")
+    result = seqzoo("translate", *options, "--phrases", required, "a dog", "", "a cat")
     assert result.status == 2
-    assert f"--phrases needs a line for each line of the input, {wanted} has 2" in result.errors
-    result = seqzoo("translate", *options, "--phrases", wanted, "a dog", "a cat")
+    assert (
+        f"--phrases must have one line for each line of input, got 2 in {required}."
+        in result.errors
+    )
+    result = seqzoo("translate", *options, "--phrases", required, "a dog", "a cat")
     found = model.translate(["a dog", "a cat"], search, phrases=[["red", "cat", "dog"], ["red"]])
     assert result.output == as_output([best.text for best, *_ in found])
-    result = seqzoo("translate", *options, "--phrases", wanted, "a dog")
-    assert result.status == 2 and f"{wanted} has 2 and the input 1" in result.errors
+    result = seqzoo("translate", *options, "--phrases", required, "a dog")
+    assert (
+        result.status == 2
+        and f"each of the 1 lines of input, got 2 in {required}." in result.errors
+    )
 
 
 def test_replace_unknown(seqzoo, model, tmp_path, monkeypatch):
@@ -414,7 +438,9 @@ def test_word_alignment(seqzoo, model):
     links = word_alignment(best).pharaoh()
     assert result.output == f"{lines.as_column(best.text, chr(9))}\t{links}\n\t\n"
     result = seqzoo("translate", "--preset", "gru_plain", "--word-alignment", "a dog")
-    assert result.status == 2 and "--word-alignment needs a model with attention" in result.errors
+    assert (
+        result.status == 2 and "with attention for --word-alignment, got gru_plain" in result.errors
+    )
 
 
 def test_help_has_sections(seqzoo):
@@ -426,5 +452,5 @@ def test_help_has_sections(seqzoo):
         "Output:",
         "Beam search:",
         "Sampling:",
-        "Limits of a translation:",
+        "Length and repetition:",
     ]

@@ -1,10 +1,12 @@
-"""`seqzoo train vectors` and `seqzoo similar`."""
+"""`seqzoo train vectors`, `seqzoo similar`, and models that begin with word vectors."""
 
 import gzip
 
 import numpy as np
 import pytest
 
+from keras_seqzoo.data import write_columns
+from keras_seqzoo.models import RecurrentTagger, RecurrentTextClassifier
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import TextTokenizer
 
@@ -21,6 +23,9 @@ OPTIONS = (
     "--minimum-count",
     2,
 )
+SHORT = ("--units", 3, "--epochs", 1, "--batch-size", 2)
+KINDS = {"tag": RecurrentTagger, "classify": RecurrentTextClassifier}
+MORE = {"tag": ("--pieces", "none"), "classify": ()}
 
 
 def test_there_and_back(seqzoo, tmp_path):
@@ -62,20 +67,23 @@ def test_other_kinds(seqzoo, tmp_path):
         (("train", "vectors", "--out", "none/file"), "no such folder: none"),
         (
             ("train", "vectors", "--out", "good"),
-            "`path` must be a new file, got the existing file good",
+            "the path must be a new file, got the existing file good",
         ),
         (("train", "vectors", "--out", "new", "--train", "none"), "no such file: none"),
-        (("train", "vectors", "--out", "new"), "the input must have a word."),
+        (("train", "vectors", "--out", "new"), "standard input must have a word."),
         (("train", "vectors", "--out", "new", "--normalization", "x"), "'--normalization'"),
         (("similar", "--vectors", "none", "king"), "no such file: none"),
         (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
-        (("similar", "--vectors", "good", "--analogy", "king"), "needs three words, got 1"),
+        (
+            ("similar", "--vectors", "good", "--analogy", "king"),
+            "must be given three times with --analogy, got 1.",
+        ),
         (("similar", "--vectors", "good", "--format", "glove", "king"), "word2vec's format"),
         (
             ("similar", "--vectors", "good", "--preset", "p", "king"),
-            "--preset cannot be given with --vectors",
+            "--preset cannot be used with --vectors",
         ),
-        (("similar", "--format", "glove", "king"), "--format goes with --vectors"),
+        (("similar", "--format", "glove", "king"), "--format can only be used with --vectors"),
         (("similar", "--vectors", "good"), "WORD"),
     ],
 )
@@ -106,3 +114,28 @@ def test_a_preset(seqzoo, tmp_path):
         refused = seqzoo("train", "vectors", *flags, *option, "--out", tmp_path / "other")
         assert refused.status == 2 and "--format preset" in refused.errors
     assert not (tmp_path / "other").exists()
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    matrix = np.arange(10.0).reshape(2, 5)  # exact in float16, as a preset has them
+    WordVectors(["dogs", "cats"], matrix).save_to_preset("vectors")
+    write_columns("tag", [["the", "dogs"], ["dogs", "run"]], [["D", "N"], ["N", "V"]])
+    (tmp_path / "classify").write_text("good\tthe dogs\nbad\tdogs run\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_vectors_say_how_wide_embeddings_are(seqzoo, files, kind):
+    common = ("--train", kind, "--valid", kind, "--vectors", "vectors", "--freeze-embeddings")
+    common += MORE[kind]
+    result = seqzoo("train", kind, *common, *SHORT, "--out", "new")
+    assert result.status == 0, result.errors
+    model = KINDS[kind].from_preset("new")
+    [row] = model.preprocessor.tokenizer.word_ids([["cats"]]).numpy()
+    found = model.backbone.token_embedding(row)
+    np.testing.assert_array_equal(found, [[5, 6, 7, 8, 9]])
+    result = seqzoo("train", kind, *common, *SHORT, "--out", "other", "--embedding-dim", 4)
+    assert result.status == 2
+    assert "--embedding-dim must be that of --vectors, 5, got 4." in result.errors

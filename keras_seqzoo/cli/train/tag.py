@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.options import Progress, refuse_given
+from keras_seqzoo.cli.options import Column, Progress, refuse_column, refuse_given
 from keras_seqzoo.cli.presets import check_task
 from keras_seqzoo.cli.train.options import (
     Clipnorm,
@@ -26,7 +26,6 @@ from keras_seqzoo.cli.train.options import (
     word_vectors,
 )
 from keras_seqzoo.data import read_tagged_sentences
-from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import TaggerTraining, make_tagger
 from keras_seqzoo.training.subword_tokenizers import SUBWORDS
@@ -44,10 +43,6 @@ TaggedFile = Annotated[
     typer.Option(
         metavar="FILE", help="CoNLL-U (.conllu), or words and tags in the first and last column."
     ),
-]
-Column = Annotated[
-    Literal["upos", "xpos", "feats", "deprels"],
-    typer.Option(help="The column of CoNLL-U that has the tags."),
 ]
 
 # What is not for a tagger that begins with another's backbone.
@@ -159,12 +154,6 @@ def train_tag(
         chosen=TRAINING_OPTIONS,
         score=measure,
     )
-
-
-def refuse_column(context, *paths):
-    """Refuse --column if none of the files is CoNLL-U."""
-    if not any(map(is_conllu, paths)):
-        refuse_given(context, ("column",), "goes with files of CoNLL-U (.conllu)")
 
 
 def _make_model(words, tags, options):

@@ -1,11 +1,26 @@
-"""`seqzoo average`."""
+"""`seqzoo list` and `seqzoo average`."""
 
 import pytest
 
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import make_tagger
-from keras_seqzoo.zoo import save_preset
+from keras_seqzoo.zoo import names, save_preset
 from tests.training.test_tagger import TAGS, WORDS
+
+
+def test_list(seqzoo):
+    result = seqzoo("list")
+    assert result == (
+        0,
+        f"{DEFAULT_PRESET}  A tiny one.\n{'gru_plain':{len(DEFAULT_PRESET)}}  A plain one.\n",
+        "",
+    )
+
+
+def test_list_of_nothing(seqzoo, tmp_path, monkeypatch):
+    monkeypatch.setattr(names, "presets_folder", lambda: tmp_path)
+    assert seqzoo("list") == (0, "", "no presets are installed\n")
 
 
 @pytest.fixture(scope="module")
