@@ -1,4 +1,4 @@
-"""What becomes of a full disk, simulated and real."""
+"""Errors of a full disk, simulated and real."""
 
 import errno
 import os
@@ -114,7 +114,7 @@ except OSError as error:
 
 
 def test_hdf5_under_a_limit_ends_no_process(tmp_path):
-    """Without `reserve` it does, with a segmentation fault when HDF5 closes the file."""
+    """Without `reserve` there is a segmentation fault when HDF5 closes the file."""
     command = [sys.executable, "-c", LIMITED, tmp_path / "x.h5", output_files.__file__]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"{errno.EFBIG} a file gets too large for the limit")
@@ -123,7 +123,7 @@ def test_hdf5_under_a_limit_ends_no_process(tmp_path):
 
 @pytest.fixture
 def full(tmp_path):
-    """A file system of 256 KB."""
+    """Mount a file system of 256 KB."""
     folder = tmp_path / "full"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]

@@ -12,7 +12,7 @@ PAIR = (["A dog.", "A cat."], ["Un chien.", "Un chat."])
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A stand-in for the public home: a folder, behind a file URL, with checksums to match."""
+    """Create a folder behind a file URL, with checksums, in place of the public home."""
     folder = tmp_path / "home"
     folder.mkdir()
     checksums = {}

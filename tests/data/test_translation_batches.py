@@ -18,7 +18,7 @@ from keras_seqzoo.data import (
 
 
 def make_pairs(lengths):
-    """Pairs of (source length, number of target ids between [BOS]=2 and [EOS]=3), all distinct."""
+    """Create pairs of these (source length, target length without [BOS]=2 and [EOS]=3)."""
     sources = [[100 + i] * source for i, (source, _) in enumerate(lengths)]
     targets = [[2, *[100 + i] * target, 3] for i, (_, target) in enumerate(lengths)]
     return TokenPairs(*(ragged(sequences) for sequences in (sources, targets)))

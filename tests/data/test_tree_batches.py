@@ -13,7 +13,7 @@ def depth(tree, node):
 
 
 def check_batch(trees):
-    """Checks every promise of `tree_batch` node by node."""
+    """Check the arrays of `tree_batch` node by node."""
     batch = tree_batch(trees)
     assert set(batch) == set(tree_signature())
     assert all(array.dtype == np.int32 and array.ndim == 1 for array in batch.values())

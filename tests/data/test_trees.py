@@ -13,7 +13,7 @@ def read(text):
 
 
 def random_heads(rng, count):
-    """Heads of a random tree whose nodes are numbered in any order."""
+    """Return the heads of a random tree with random numbering."""
     order = rng.permutation(count)
     heads = np.zeros(count, int)
     for index in range(1, count):

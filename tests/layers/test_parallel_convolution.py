@@ -20,7 +20,7 @@ WIDTHS = [1, 2, 3, 7]
 
 
 def numpy_convolution(layer, steps):
-    """One sentence `(time, features)` at a time, a window at a time."""
+    """Compute the features of one sentence `(time, features)`, window by window."""
     outputs = []
     for width, convolution in zip(layer.widths, layer.convolutions, strict=True):
         kernel, bias = (weight.numpy() for weight in convolution.weights)

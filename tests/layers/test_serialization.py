@@ -92,7 +92,7 @@ def of_sequence(layer, *inputs):
 
 
 def translation():
-    """All that a decoder and its encoder make themselves."""
+    """Layers with the sublayers of a decoder and its encoder."""
     ids = keras.Input((None,), dtype="int32")
     embedding = keras.layers.Embedding(20, 4)
     encoder = RecurrentEncoder(embedding, [GRU(6)], residual=True)
@@ -164,7 +164,7 @@ def test_quantizers_that_no_policy_tells_are_refused(tmp_path):
 
 
 def test_modes_that_need_data_are_refused():
-    """`quantize` would go through a data set; only its configuration is looked at."""
+    """`quantize` would require a data set; only the configuration is tested."""
     pool = AttentionPooling(3, name="pool")
     pool.build((None, None, 6))
     pool.hidden.quantize(config=keras.quantizers.GPTQConfig(["a text"], str.split))
@@ -173,7 +173,7 @@ def test_modes_that_need_data_are_refused():
 
 
 def test_a_map_of_paths_is_handed_down():
-    """As KerasHub writes it for a backbone."""
+    """KerasHub writes such a map for a backbone."""
     own = keras.dtype_policies.get("int8_from_float32")
     policy = keras.dtype_policies.DTypePolicyMap("float32", {"stack/projection_0": own})
     stack = Stack([GRU(4)], residual=True, dtype=policy, name="stack")

@@ -75,7 +75,7 @@ def functional_model():
 
 
 def softmax_first_model():
-    """The output layer comes before the embedding in the file, and sees it unbuilt."""
+    """The output layer precedes the embedding in the file, which is not yet built then."""
     embedding = keras.layers.Embedding(7, 6)
     output = TiedSoftmax(embedding)
     ids = keras.Input((None,), dtype="int32")
@@ -89,7 +89,7 @@ def softmax_first_model():
 
 @keras.saving.register_keras_serializable(package="tests")
 class Subclassed(keras.Model):
-    """Makes its layers itself."""
+    """A model that creates its layers."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -102,7 +102,7 @@ class Subclassed(keras.Model):
 
 @keras.saving.register_keras_serializable(package="tests")
 class Assembled(keras.Model):
-    """Gets its layers from outside; in the file the output layer comes first."""
+    """A model with layers from outside; the output layer comes first in the file."""
 
     def __init__(self, output_layer, embedding, **kwargs):
         super().__init__(**kwargs)

@@ -17,7 +17,7 @@ WEIGHT = np.array([[1.0, 0.5, 0.0], [2.0, 0.0, 0.0]])
 
 
 def with_gradients(function, *inputs):
-    """Value of a function, and its gradients by all inputs that are not `None`."""
+    """Return a function's value, and its gradients by all inputs that are not `None`."""
     inputs = [None if x is None else tf.convert_to_tensor(x) for x in inputs]
     watched = [x for x in inputs if x is not None]
     with tf.GradientTape() as tape:
@@ -79,7 +79,7 @@ def problems(draw):
 
 
 def reference(features, kernel, bias, problem):
-    """`SequenceCrossentropy` of full logits; its own dtype is float32, its `call` has any."""
+    """Compute `SequenceCrossentropy` of full logits in their dtype, by `call`."""
     logits = tf.linalg.matvec(kernel, features, transpose_a=not problem["transpose_kernel"])
     logits = logits if bias is None else logits + bias
     labels = tf.convert_to_tensor(problem["labels"])

@@ -15,7 +15,7 @@ MASK = np.array([[1, 1, 0], [1, 0, 0]], bool)
 
 
 def numpy_losses(ids, logits, smoothing):
-    """The cross-entropy with one-hot targets, as the definition has it."""
+    """Compute the cross-entropy with one-hot targets, by definition."""
     probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     targets = (1 - smoothing) * np.eye(5)[ids] + smoothing / 5
     return -(targets * np.log(probabilities)).sum(-1), probabilities - targets

@@ -1,4 +1,4 @@
-"""The layer and its algorithms beside the enumeration of all label sequences."""
+"""The layer and its algorithms against the enumeration of all label sequences."""
 
 import itertools
 
@@ -37,7 +37,7 @@ def make(allowed=None, seed=0):
 
 
 def enumerate_all(layer, scores):
-    """All label sequences of one sentence without padding, and their scores."""
+    """Return all label sequences of one sentence without padding, and their scores."""
     transitions, first, last = (weight.astype(np.float64) for weight in layer.get_weights())
     allowed = np.ones((4, 4), bool) if layer.allowed is None else np.array(layer.allowed)
     sequences, found = [], []
@@ -247,7 +247,7 @@ def functional(*layers):
 
 
 def losses_of_padding(make, *after, **options):
-    """The loss where labels at padding are 0, a label like any other, and where they are -1."""
+    """Labels at padding may be 0, which is a valid label, or -1."""
     crf = ConditionalRandomField(3)
     model = make(crf, *after)
     model.compile(keras.optimizers.SGD(0.0), loss=crf.loss, **options)

@@ -1,4 +1,4 @@
-"""The exact probabilities of all output layers, and training with them."""
+"""The exact probabilities of all output layers, and their training."""
 
 import itertools
 
@@ -89,7 +89,7 @@ def test_xla(make):
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_learning(name):
-    """Each layer comes near the distribution that its labels have."""
+    """Each layer learns the distribution of its labels."""
     keras.utils.set_random_seed(0)
     chances = np.random.default_rng(0).dirichlet(np.ones(V) * 0.5, size=2)
     generator = np.random.default_rng(1)
@@ -169,7 +169,7 @@ def test_class_equation():
 
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 64, 200])
 def test_any_number_of_tokens_of_a_class(count):
-    """Groups of a class are full, begun or none, whatever the labels are."""
+    """Groups of a class are full, partial or missing, for any labels."""
     layer = randomised(MAKERS["uneven classes"])
     random = np.random.default_rng(count)
     hidden = random.normal(size=(count, D)).astype("float32")
@@ -206,7 +206,7 @@ def test_tree_equation():
 
 
 def test_huffman_codes_are_the_shortest():
-    """By brute force over all lengths that a prefix code of six tokens can have (Kraft)."""
+    """By brute force over all lengths of a prefix code of six tokens (Kraft)."""
     for seed in range(20):
         counts = np.random.default_rng(seed).integers(1, 30, 6)
         layer = HierarchicalSoftmax(6, counts)

@@ -78,7 +78,7 @@ STEPS = {"child-sum": child_sum, "binary": binary, "recursive": recursive}
 
 
 def recursion(cell, maths, trees, embedded, weights):
-    """The states of the roots and of all nodes, by recursion."""
+    """Compute the states of the roots and of all nodes by recursion."""
 
     def visit(tree, row, node, found):
         children = [visit(tree, row, child, found) for child in tree.children[node]]
@@ -100,7 +100,7 @@ def recursion(cell, maths, trees, embedded, weights):
 
 # === Trees ===
 def random_tree(rng, count, most, wordless=0.3):
-    """A tree of any shape, its nodes numbered in any order, some without a word."""
+    """Create a tree of random shape and numbering, with some nodes without a word."""
     order, parents, room = rng.permutation(count), np.full(count, -1, np.int32), {}
     for index, node in enumerate(order.tolist()):
         if index:
