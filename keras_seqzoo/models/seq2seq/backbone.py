@@ -133,14 +133,14 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             )
 
         # === Layers ===
-        def recurrent(units, name, **options):
+        def make_layer(units, name, **options):
             return CELLS[cell](units, dtype=dtype, name=name, **options)
 
-        def encoder_layer(depth):
+        def make_encoder_layer(depth):
             name = f"encoder_layer_{depth}"
             if direction == "bidirectional":
-                return Bidirectional(recurrent(encoder_units, "forward"), dtype=dtype, name=name)
-            return recurrent(encoder_units, name, go_backwards=direction == "reversed")
+                return Bidirectional(make_layer(encoder_units, "forward"), dtype=dtype, name=name)
+            return make_layer(encoder_units, name, go_backwards=direction == "reversed")
 
         decoder_embedding = token_embedding(decoder_vocabulary_size, embedding_dim, dtype)
         encoder_embedding = decoder_embedding
@@ -150,7 +150,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             )
         encoder = RecurrentEncoder(
             encoder_embedding,
-            [encoder_layer(depth) for depth in range(encoder_layers)],
+            [make_encoder_layer(depth) for depth in range(encoder_layers)],
             residual=residual,
             dropout=dropout,
             dtype=dtype,
@@ -158,7 +158,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         )
         decoder = RecurrentDecoder(
             decoder_embedding,
-            [recurrent(decoder_units, f"decoder_layer_{i}") for i in range(decoder_layers)],
+            [make_layer(decoder_units, f"decoder_layer_{i}") for i in range(decoder_layers)],
             attention=_make_attention(
                 attention, attention_units or decoder_units, scaled_attention, dtype
             ),

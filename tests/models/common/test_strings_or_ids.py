@@ -172,7 +172,7 @@ def test_labels_of_ids_must_be_ids():
 
 @pytest.mark.parametrize(
     ("data", "got"),
-    [((TEXTS, TEXTS), "no dict"), (({"encoder_text": TEXTS},), "a dict of encoder_text")],
+    [((TEXTS, TEXTS), "list"), (({"encoder_text": TEXTS},), "a dict of encoder_text")],
 )
 def test_translator_needs_a_dict_of_strings(data, got):
     model = small.shared_model()

@@ -154,7 +154,7 @@ def other_vocabulary():
         (lambda m: Ensemble([m[0], RecurrentSeq2SeqLM(backbone())]), "got none in number 2"),
         (
             lambda m: Ensemble([m[0], other_vocabulary()]),
-            "vocabulary of number 2 .291 tokens. is not",
+            "same source vocabulary .* 291 tokens in number 2",
         ),
         (lambda m: ShallowFusion(m[0], Bigrams(), weight=-1), "`weight`"),
     ],

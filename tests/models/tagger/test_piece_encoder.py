@@ -20,7 +20,7 @@ from tests.layer_checks import (
 )
 from tests.layers.reference import lstm_step
 
-# The words of a sentence by their pieces; 0 is padding, one word has nothing else, one comes twice.
+# The pieces of words; 0 is padding. One word has no pieces, one occurs twice.
 PIECES = np.array(
     [[[3, 1, 2, 0], [4, 0, 0, 0], [0, 0, 0, 0]], [[1, 1, 1, 1], [3, 1, 2, 0], [5, 0, 0, 0]]]
 )
@@ -55,7 +55,7 @@ def test_no_pieces_or_no_words(kind, shape, jit):
 
 
 def by_lstm(pieces, table, *weights):
-    """The last states of an LSTM that reads from the left, and of one from the right."""
+    """Return the last states of a forward and a backward LSTM."""
     found = []
     for own, order in ((weights[:3], pieces), (weights[3:], pieces[::-1])):
         states = [np.zeros(2), np.zeros(2)]
@@ -66,7 +66,7 @@ def by_lstm(pieces, table, *weights):
 
 
 def by_convolution(pieces, table, kernel, bias):
-    """The largest of what a window of three pieces gives; before and after them is nothing."""
+    """Return the maxima over windows of three pieces, with zeros before and after."""
     padded = np.concatenate([np.zeros((1, 3)), table[pieces], np.zeros((1, 3))])
     windows = [padded[place : place + 3] for place in range(len(pieces))]
     found = [np.einsum("wd,wdu->u", window, kernel) + bias for window in windows]
@@ -74,7 +74,7 @@ def by_convolution(pieces, table, kernel, bias):
 
 
 def by_each_word(encoder, pieces):
-    """Reads word by word in plain NumPy."""
+    """Encode word by word in plain NumPy."""
     weights = [weight.numpy() for weight in encoder.weights]
     read = by_lstm if encoder.kind == "lstm" else by_convolution
     found = np.zeros((*pieces.shape[:2], 4))
@@ -128,7 +128,7 @@ def test_words_that_come_again_are_read_once(kind, monkeypatch):
     again = tf.constant(np.tile(PIECES, (1, 20, 1)))  # 120 words, 5 of them different
     encoder(again)
     tf.function(encoder, jit_compile=True)(again)
-    assert counts == [6, 120]  # 6 is the next of the numbers that words are filled up to
+    assert counts == [6, 120]  # padded to 6 words
 
 
 @pytest.mark.parametrize("kind", KINDS)
