@@ -51,8 +51,8 @@ def generate(
 ):
     """Generate text with a language model.
 
-    Each text is continued, and printed on one line with its continuation. Unknown words are never
-    generated.
+    Each text is continued, and printed on one line with its continuation; an empty text starts a
+    new one. Unknown words are never generated.
     """
     if beam is not None:
         refuse_given(context, SAMPLING_OPTIONS, "cannot be used with --beam.")

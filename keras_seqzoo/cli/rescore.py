@@ -98,25 +98,15 @@ def _read_candidates(path, sources, source):
                 f"{place} must be number, rank, text and optionally a score, separated by tabs, "
                 f"got {len(columns)} column{'s' * (len(columns) != 1)}."
             )
-        number, rank = (_whole_number(column) for column in columns[:2])
-        if not 1 <= number <= len(sources):
-            raise ValueError(
-                f"{place}: the first column must be a line number of {source}, from 1 to "
-                f"{len(sources)}, got {columns[0][:40]!r}."
-            )
-        if not rank:
-            raise ValueError(
-                f"{place}: the second column must be a rank, from 1, got {columns[1][:40]!r}."
-            )
-        if len(columns) == 4 and not _is_number(columns[3]):
-            raise ValueError(
-                f"{place}: the fourth column must be a score, got {columns[3][:40]!r}."
-            )
-        if columns[2].strip() and not sources[number - 1].strip():
-            raise ValueError(
-                f"{place}: the third column must be empty, because line {number} of {source} is "
-                f"blank, got {columns[2][:40]!r}."
-            )
+        number, rank = map(_whole_number, columns[:2])
+        lines = f"a line number of {source}, from 1 to {len(sources)}"
+        _check_column(1 <= number <= len(sources), place, "first", lines, columns[0])
+        _check_column(rank, place, "second", "a rank, from 1", columns[1])
+        score = len(columns) == 3 or _is_number(columns[3])
+        _check_column(score, place, "fourth", "a score", columns[-1])
+        text = sources[number - 1].strip() or not columns[2].strip()
+        blank = f"empty, because line {number} of {source} is blank"
+        _check_column(text, place, "third", blank, columns[2])
         texts[number - 1].append(columns[2])
     return texts
 
@@ -130,6 +120,11 @@ def _lines(path):
     else:
         for number, line in enumerate(read_lines(path), 1):
             yield f"{path}, line {number}", line
+
+
+def _check_column(valid, place, name, requirement, text):
+    if not valid:
+        raise ValueError(f"{place}: the {name} column must be {requirement}, got {text[:40]!r}.")
 
 
 def _whole_number(text):

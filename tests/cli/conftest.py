@@ -50,7 +50,7 @@ def model(zoo, load):
 
 @pytest.fixture
 def installed(zoo, load, monkeypatch):
-    """Make the package find these presets in the place of its own."""
+    """Make the package find these presets instead of the pretrained ones."""
     monkeypatch.setattr(names, "presets_folder", lambda: zoo)
     monkeypatch.setattr(RecurrentSeq2SeqLM, "from_preset", load)
 

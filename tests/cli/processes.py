@@ -1,4 +1,4 @@
-"""The command line, or other Python, in a process of its own."""
+"""The command line, or other Python, in another process."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ def _options(environment):
 
 
 def start(*arguments, **environment):
-    """Start a command; gives the `subprocess.Popen`, with pipes of bytes."""
+    """Start a command; return the `subprocess.Popen`, with pipes of bytes."""
     return subprocess.Popen(
         [sys.executable, "-m", "keras_seqzoo", *map(str, arguments)],
         stdin=subprocess.PIPE,
@@ -27,7 +27,7 @@ def start(*arguments, **environment):
 
 
 def run_python(code, *arguments, **environment):
-    """Run Python code to its end; gives the `subprocess.CompletedProcess`, with text."""
+    """Run Python code to its end; return the `subprocess.CompletedProcess`, with text."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         capture_output=True,

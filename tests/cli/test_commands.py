@@ -1,4 +1,4 @@
-"""What is one for all commands: the words of errors, and the names of options."""
+"""All commands: the words of their errors and the names of their options."""
 
 import json
 

@@ -24,7 +24,7 @@ OPTIONS = {
 
 
 def write_files(folder):
-    """Write 24 pairs to train on and 4 to validate with; returns a dict of options."""
+    """Write 24 pairs to train on and 4 to validate with; return a dict of options."""
     generator = random.Random(0)
     files = {}
     for prefix, count in (("", 24), ("valid_", 4)):
@@ -38,14 +38,14 @@ def write_files(folder):
 
 
 def arguments(files, out, **changes):
-    """The command line of such a run."""
+    """Return the command line of this run."""
     options = {**OPTIONS, **files, "out": out, **changes}
     pairs = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
     return ("train", "translate", *(part for pair in pairs for part in pair))
 
 
 class InterruptedAt:
-    """In the place of the progress bar: sends Ctrl-C in the middle of a step."""
+    """A progress bar that sends Ctrl-C in the middle of a step."""
 
     def __init__(self, step):
         self.step = step
