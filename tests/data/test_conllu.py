@@ -168,7 +168,7 @@ def sentences(draw):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(sentences(), min_size=1, max_size=3))
-def test_what_is_written_is_read(tmp_path, many):
+def test_written_files_are_read_back(tmp_path, many):
     path = pathlib.Path(tmp_path, "many.conllu")
     write_conllu(path, many)
     assert read_conllu(path) == many

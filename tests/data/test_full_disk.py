@@ -34,7 +34,7 @@ def test_every_library_s_full_disk_is_named(tmp_path, error, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_errors_stay_what_they_are(tmp_path):
+def test_other_errors_are_unchanged(tmp_path):
     with pytest.raises(tf.errors.ResourceExhaustedError), writing_into(tmp_path / "new"):
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
     with pytest.raises(RuntimeError), writing_into(tmp_path / "new"):
@@ -44,7 +44,7 @@ def test_other_errors_stay_what_they_are(tmp_path):
 
 
 @pytest.mark.parametrize("error", [ValueError("unrelated"), KeyboardInterrupt(), SystemExit(3)])
-def test_errors_after_a_full_disk_that_was_dealt_with_stay_what_they_are(tmp_path, error):
+def test_errors_after_a_handled_full_disk_are_unchanged(tmp_path, error):
     with pytest.raises(type(error)) as raised, writing_into(tmp_path):
         try:
             raise OSError(errno.ENOSPC, "full")
@@ -53,7 +53,7 @@ def test_errors_after_a_full_disk_that_was_dealt_with_stay_what_they_are(tmp_pat
     assert raised.value is error
 
 
-def test_an_interrupt_stays_what_it_is(tmp_path):
+def test_an_interrupt_is_unchanged(tmp_path):
     with pytest.raises(KeyboardInterrupt), writing_into(tmp_path):
         raise KeyboardInterrupt from OSError(errno.ENOSPC, "full")
 
@@ -71,7 +71,7 @@ def test_nothing_is_left_behind(tmp_path, write):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_file_managers_leave_does_not_fill_a_folder(tmp_path):
+def test_files_of_file_managers_do_not_count(tmp_path):
     folder = tmp_path / "new"
     folder.mkdir()
     for name in LITTER:
@@ -83,7 +83,7 @@ def test_what_file_managers_leave_does_not_fill_a_folder(tmp_path):
         pass
 
 
-def test_what_comes_to_a_new_folder_meanwhile_stays(tmp_path):
+def test_files_created_meanwhile_stay(tmp_path):
     folder = tmp_path / "new"
     with pytest.raises(FileExistsError, match="got one with files: "), new_folder(folder) as draft:
         (draft / "other").write_text("mine")
@@ -113,7 +113,7 @@ except OSError as error:
 """
 
 
-def test_hdf5_under_a_limit_ends_no_process(tmp_path):
+def test_hdf5_under_a_limit_does_not_crash(tmp_path):
     """Without `reserve` there is a segmentation fault when HDF5 closes the file."""
     command = [sys.executable, "-c", LIMITED, tmp_path / "x.h5", output_files.__file__]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ IDS = RaggedIds.from_lengths(
 )
 
 
-def test_every_text_comes_once_in_a_batch_of_its_length():
+def test_every_text_is_in_one_batch_of_its_length():
     labels = np.arange(23)
     weights = 1.0 + np.arange(23)
     batches = labelled_batches(IDS, labels, 4, [3, 6, 10], (1, 2), weights, pad_token_id=0)

@@ -55,14 +55,14 @@ def test_damaged_cache_is_fetched_again(home, tmp_path, capsys):
     assert "val.fr.gz" in capsys.readouterr().err
 
 
-def test_wrong_content_is_refused_and_leaves_nothing(home, tmp_path):
+def test_wrong_content_is_rejected_and_removed(home, tmp_path):
     (home / "val.en.gz").write_bytes(gzip.compress(b"something else\n"))
     with pytest.raises(ValueError, match="SHA-256 .*pass it as `directory`"):
         load_multi30k("val")
     assert list((tmp_path / "cache/keras_seqzoo/multi30k").iterdir()) == []
 
 
-def test_no_network_tells_how_to_give_a_folder(home, monkeypatch):
+def test_error_without_network_names_the_folder_options(home, monkeypatch):
     monkeypatch.setattr(multi30k, "HOME", "http://127.0.0.1:9/")
     with pytest.raises(OSError, match=r"cannot download .*put val\.en\.gz .*SEQZOO_DATA") as error:
         load_multi30k("val")

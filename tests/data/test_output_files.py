@@ -27,7 +27,7 @@ def test_a_link_stays_one(tmp_path):
     assert (tmp_path / "file").read_text() == "new" and (tmp_path / "link").is_symlink()
 
 
-def test_where_no_file_can_be(tmp_path):
+def test_unwritable_paths(tmp_path):
     assert check_output_path(str(tmp_path / "x")) == tmp_path / "x"
     with pytest.raises(OSError, match="got the folder"):
         check_output_path(tmp_path)

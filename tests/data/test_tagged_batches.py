@@ -12,7 +12,7 @@ PIECES = RaggedIds.from_lengths(np.arange(1, 1 + PIECE_LENGTHS.sum()), PIECE_LEN
 
 
 @pytest.mark.parametrize("pieces", [None, PIECES])
-def test_every_word_comes_once_with_its_tag_and_pieces(pieces):
+def test_every_word_is_in_one_batch_with_its_tag_and_pieces(pieces):
     sentences = TaggedSentences(WORDS, pieces, TAGS)
     batches = tagged_batches(sentences, 2, [3, 6, 10], 4, seed=1)
     assert batches.cardinality() == len(list(batches))

@@ -89,7 +89,7 @@ def test_errors_name_file_and_line(tmp_path, content, options, line, problem):
         ([["-DOCSTART-"]], [["O"]], "must not begin with -DOCSTART-.* in sentence 1"),
     ],
 )
-def test_what_cannot_be_written(tmp_path, words, tags, problem):
+def test_sentences_that_cannot_be_written(tmp_path, words, tags, problem):
     path = write(tmp_path / "tags.tsv", "old")
     with pytest.raises(ValueError, match=problem):
         write_columns(path, words, tags)
@@ -103,7 +103,7 @@ cells = st.text(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.tuples(cells, cells), min_size=1, max_size=3), min_size=1, max_size=3))
-def test_what_is_written_is_read(tmp_path, sentences):
+def test_written_files_are_read_back(tmp_path, sentences):
     words = [[word for word, _ in sentence] for sentence in sentences]
     tags = [[tag for _, tag in sentence] for sentence in sentences]
     for path in (tmp_path / "tags.tsv", tmp_path / "tags.tsv.gz"):

@@ -74,7 +74,7 @@ def test_batch_has_the_seq2seq_format():
     shuffle=st.booleans(),
     seed=st.integers(0, 5),
 )
-def test_every_pair_comes_once_in_its_bucket(lengths, batch_size, shuffle, seed):
+def test_every_pair_is_in_one_batch_of_its_bucket(lengths, batch_size, shuffle, seed):
     boundaries = (3, 5, 10)
     dataset = bucketed_batches(make_pairs(lengths), batch_size, boundaries, shuffle, seed)
     batches = as_numpy(dataset)
@@ -118,7 +118,7 @@ def test_order_depends_on_the_seed_alone():
     assert first_ids(batches((3, 1))) != first_ids(batches((3, 2)))
 
 
-def test_reshuffling_gives_each_iteration_its_order():
+def test_reshuffling_changes_the_order_of_each_iteration():
     def epochs():
         dataset = bucketed_batches(PAIRS, 4, (12,), seed=3, reshuffle_each_epoch=True)
         return [first_ids(as_numpy(dataset)) for _ in range(3)]
@@ -129,7 +129,7 @@ def test_reshuffling_gives_each_iteration_its_order():
     assert sorted(sum(first, [])) == sorted(sum(second, []))
 
 
-def test_no_tuner_holds_up_the_end_of_an_epoch():
+def test_autotuning_is_disabled():
     batches = bucketed_batches(PAIRS, batch_size=4)
     assert batches.options().autotune.enabled is False
 
@@ -203,7 +203,7 @@ def ids_of(ragged):
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 8192])
-def test_ids_of_functions_are_taken_as_they_are(monkeypatch, chunk):
+def test_ids_of_functions_are_unchanged(monkeypatch, chunk):
     monkeypatch.setattr(sys.modules[tokenize_pairs.__module__], "CHUNK", chunk)
     pairs = tokenize_pairs(
         ["ab", "", "é"], ["<>", "<x>", "<🐕>"], lambda t: code_points(t).to_list(), code_points
@@ -213,7 +213,7 @@ def test_ids_of_functions_are_taken_as_they_are(monkeypatch, chunk):
     assert pairs.source.values.dtype == np.int32
 
 
-def test_ids_of_tokenizers_come_between_bos_and_eos():
+def test_ids_of_tokenizers_are_between_bos_and_eos():
     pairs = tokenize_pairs(["ab", "", "c"], ["", "", "d"], CodePointTokenizer(), code_points_marked)
     assert ids_of(pairs.source) == [[2, 97, 98, 3], [2, 3], [2, 99, 3]]
     assert ids_of(pairs.target) == [[1, 9], [1, 9], [1, 100, 9]]
@@ -223,7 +223,7 @@ def code_points_marked(texts):
     return [[1, *ids, 9] for ids in code_points(texts).to_list()]
 
 
-def test_no_texts_give_no_ids():
+def test_no_texts():
     pairs = tokenize_pairs([], [], CodePointTokenizer(), CodePointTokenizer())
     assert ids_of(pairs.source) == ids_of(pairs.target) == []
 

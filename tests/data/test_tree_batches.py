@@ -41,7 +41,7 @@ def check_batch(trees):
     np.testing.assert_array_equal(batch["inner"], inner)
 
 
-def test_batches_hold_what_they_promise():
+def test_batches_have_the_documented_arrays():
     rng = np.random.default_rng(3)
     trees = [dependency_tree(random_heads(rng, count)) for count in (7, 0, 1, 12, 3)]
     check_batch(trees + [dependency_tree([2, 3, 4, 0]), read("(S (NP the old film) (VP works))")])
@@ -88,7 +88,7 @@ def test_wrong_trees_are_named():
         ([-1, 0], "must have a position for each parent, got 3 and 2"),
     ],
 )
-def test_parents_that_make_no_tree(parents, message):
+def test_parents_that_are_not_a_tree(parents, message):
     odd = Tree(np.array(parents), np.arange(3), [], [])
     with pytest.raises(ValueError, match=rf"`trees\[1\]` .*{message}"):
         tree_batch([dependency_tree([0, 1]), odd, dependency_tree([0, 1, 1, 1])])

@@ -70,7 +70,7 @@ def test_no_steps_give_zeros(mode):
 
 
 @every_mode
-def test_padding_may_be_no_number(mode):
+def test_padding_may_be_nan(mode):
     filled = np.where(MASK[:, :, None], SEQUENCE, np.nan)
     assert_close(SequencePooling(mode)(filled, mask=MASK), numpy_pooling(mode, SEQUENCE, MASK))
 

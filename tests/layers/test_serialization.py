@@ -41,7 +41,7 @@ def quantize(model, **how):
 
 
 @pytest.mark.parametrize(("how", "error"), MODES.values(), ids=MODES)
-def test_a_tied_softmax_reads_what_the_embedding_gives(how, error):
+def test_a_tied_softmax_uses_the_dequantized_embedding(how, error):
     embedding = keras.layers.Embedding(9, 8, "glorot_normal")
     layer = TiedSoftmax(embedding, use_bias=False)
     hidden = np.random.default_rng(1).normal(size=(3, 8)).astype("float32")
@@ -137,7 +137,7 @@ def test_quantized_layers_inside_of_others_are_loaded(make, tmp_path):
     check_loading(model, inputs, tmp_path / "model.keras")
 
 
-def test_what_was_loaded_is_saved_again(tmp_path):
+def test_a_loaded_model_is_saved_again(tmp_path):
     model, inputs = of_sequence(BahdanauAttention(4), 2)
     quantize(model, mode="int8")
     loaded = check_loading(model, inputs, tmp_path / "model.keras")
@@ -156,14 +156,14 @@ def test_other_modes_and_mixed_precision(mode, tmp_path):
         assert layer.quantization_mode == mode and layer.compute_dtype == dtype
 
 
-def test_quantizers_that_no_policy_tells_are_refused(tmp_path):
+def test_quantizers_that_policies_do_not_record_are_rejected(tmp_path):
     model, _ = of_sequence(AttentionPooling(3, name="pool"))
     quantize(model, config=keras.quantizers.Int8QuantizationConfig(activation_quantizer=None))
     with pytest.raises(ValueError, match="`activation_quantizer` must be.*None.*'pool/hidden'"):
         model.save(tmp_path / "model.keras")
 
 
-def test_modes_that_need_data_are_refused():
+def test_modes_that_require_data_are_rejected():
     """`quantize` would require a data set; only the configuration is tested."""
     pool = AttentionPooling(3, name="pool")
     pool.build((None, None, 6))

@@ -12,7 +12,7 @@ from tests.layer_checks import (
 HIDDEN = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
 
 
-def test_numbers_are_those_of_a_dense_layer():
+def test_equals_a_dense_layer():
     layer, dense = VocabularyProjection(5), keras.layers.Dense(5)
     layer(HIDDEN), dense(HIDDEN)
     layer.set_weights([np.ones((4, 5)), np.arange(5.0)])

@@ -217,7 +217,7 @@ def test_upstream_gradients_and_casts_come_through():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_second_derivatives_are_refused(compiled):
+def test_second_derivatives_are_rejected(compiled):
     def second(kernel):
         with tf.GradientTape() as outer:
             outer.watch(kernel)

@@ -52,7 +52,7 @@ def test_mask_and_weights_together():
 
 
 @pytest.mark.parametrize("kind", [TokenAccuracy, SentenceAccuracy])
-def test_batches_are_no_units(kind):
+def test_results_do_not_depend_on_batches(kind):
     metric = kind()
     assert float(metric.result()) == 0.0
     for row in range(len(TRUTH)):

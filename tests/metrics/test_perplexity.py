@@ -29,7 +29,7 @@ def test_value(mask):
     assert float(metric.result()) == pytest.approx(truth, rel=1e-5)
 
 
-def test_batches_are_no_units():
+def test_results_do_not_depend_on_batches():
     metric = Perplexity()
     for row in range(2):
         metric.update_state(IDS[row], LOGITS[row], MASK[row])

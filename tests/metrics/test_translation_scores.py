@@ -13,7 +13,7 @@ HYPOTHESES = ["A red dog runs fast today.", "The cat sees a small red dog, here.
 REFERENCES = ["A red dog runs slowly today.", "the cat sees a small red dog here."]
 
 
-def test_scores_are_those_of_sacrebleu():
+def test_scores_equal_sacrebleu():
     scores = score_translations(HYPOTHESES, REFERENCES)
     assert scores.bleu == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score
     assert scores.chrf == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score
@@ -37,7 +37,7 @@ def test_tokens_of_bleu_can_be_characters():
     assert words.bleu == 0 and words.chrf == scores.chrf
 
 
-def test_an_unknown_tokenizer_is_refused():
+def test_an_unknown_tokenizer_is_rejected():
     with pytest.raises(ValueError, match="`bleu_tokenizer` must be one of .*13a.*, got '13b'"):
         score_translations(["a"], ["a"], bleu_tokenizer="13b")
 

@@ -21,7 +21,7 @@ def test_formats(tmp_path, suffix, start):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_is_drawn(tmp_path, monkeypatch):
+def test_drawn_elements(tmp_path, monkeypatch):
     figures = []
     save = matplotlib.figure.Figure.savefig
 

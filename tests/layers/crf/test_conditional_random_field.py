@@ -268,7 +268,7 @@ def test_a_layer_after_it_loses_the_mask():
     assert zeros > 1.1 * negatives
 
 
-def test_a_mask_that_is_given_goes_before_that_of_the_call():
+def test_a_given_mask_overrides_the_mask_of_the_call():
     layer = make()
     mask = np.ones((5, 4), bool)
     mask[:, 2:] = False

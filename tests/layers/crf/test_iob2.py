@@ -17,7 +17,7 @@ def test_iob2():
     assert allowed[:, -1].all()
 
 
-def test_what_is_iob2():
+def test_is_iob2():
     assert is_iob2(["O", "B-a", "I-a", "B-b"])
     assert not is_iob2(["O", "I-a"]) and not is_iob2(["O", "B-a", "I-b"])
     assert not is_iob2(["NOUN", "VERB"]) and not is_iob2([])

@@ -136,7 +136,7 @@ def test_mixed_precision(make):
 
 
 @every_exact_layer
-def test_losses_and_gradients_are_those_of_the_whole_distribution(make):
+def test_losses_and_gradients_equal_the_full_distribution(make):
     layer = randomised(make)
     results = []
     for losses in (

@@ -144,7 +144,7 @@ BATCH = tree_batch(TREES)
 # === Numbers ===
 @pytest.mark.hypothesis
 @every_cell
-def test_numbers_and_gradients_are_those_of_the_recursion(cell):
+def test_outputs_and_gradients_equal_the_recursion(cell):
     roots_layer = make_layer(cell, dtype="float64")
     nodes_layer = make_layer(cell, dtype="float64", return_roots=False)
     nodes_layer.set_weights(roots_layer.get_weights())
@@ -188,7 +188,7 @@ def test_child_sum_over_a_chain_is_an_lstm():
     assert_close(layer(words, tree_batch([dependency_tree([2, 3, 4, 0])])), lstm(words)[0])
 
 
-def test_child_sum_knows_no_order_and_binary_cells_do():
+def test_order_of_children_matters_for_binary_cells_only():
     left, right = bracketed("(a (b 0) (c 1))")[0], bracketed("(a (c 1) (b 0))")[0]
     right.positions[1:] = [1, 0]
     for cell, alike in (("child-sum", True), ("binary", False), ("recursive", False)):
@@ -320,12 +320,12 @@ def test_errors_name_the_argument():
 
 
 @pytest.mark.parametrize("cell", ["binary", "recursive"])
-def test_more_than_two_children_are_refused(cell):
+def test_more_than_two_children_are_rejected(cell):
     batch = tree_batch([dependency_tree([4, 4, 4, 0])])
     with pytest.raises(tf.errors.InvalidArgumentError, match="`tree` must have at most 2 children"):
         make_layer(cell)(WORDS[:1], batch)
 
 
-def test_words_outside_of_the_sentence_are_refused():
+def test_words_outside_of_the_sentence_are_rejected():
     with pytest.raises(tf.errors.InvalidArgumentError):
         make_layer("child-sum")(WORDS[:, :2], BATCH)
