@@ -57,7 +57,7 @@ def test_a_mask_of_another_shape_is_an_error(side):
     for subject in (model, model.backbone):
         with pytest.raises(ValueError, match=rf"`{side}_padding_mask` must have.*got \(3, 2\)"):
             subject(wrong)
-    with pytest.raises(ValueError, match="`mask` .* must have shape"):
+    with pytest.raises(ValueError, match="`mask` .* must have the shape"):
         model.start(SOURCE, np.ones((3, 2), bool))
 
 
