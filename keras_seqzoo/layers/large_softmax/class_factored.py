@@ -76,8 +76,9 @@ class ClassFactoredSoftmax(LargeSoftmax):
         sizes = np.bincount(self.classes) if self.classes.min() >= 0 else np.zeros(1)
         if not sizes.all():
             raise ValueError(
-                "`classes` must be all ints from 0 to the highest class, "
-                f"got {np.unique(self.classes).tolist()}."
+                "`classes` must be all ints from 0 to the highest class, got "
+                f"{len(np.unique(self.classes))} classes from {self.classes.min()} to "
+                f"{self.classes.max()}."
             )
         self.sizes = sizes
         # The index of each token in its class, and in the concatenated padded classes.
