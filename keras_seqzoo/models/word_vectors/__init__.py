@@ -7,8 +7,8 @@ from keras_seqzoo.models.word_vectors.evaluation import (
     evaluate_analogies,
     evaluate_similarities,
 )
-from keras_seqzoo.models.word_vectors.projector import save_projector
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad, linear_decay
+from keras_seqzoo.models.word_vectors.vector_files import save_projector
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.word2vec import Word2Vec
 

@@ -1,4 +1,4 @@
-"""Adagrad with one step size for each row of a matrix, and a rate for it that falls."""
+"""Adagrad with one step size for each row, and a learning rate that falls linearly."""
 
 import keras
 import tensorflow as tf
@@ -6,14 +6,13 @@ import tensorflow as tf
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RowAdagrad(keras.optimizers.Optimizer):
-    """Adagrad (Duchi et al., 2011) whose sums of squares are kept for rows, not for numbers.
+    """Adagrad (Duchi et al., 2011) with one sum of squares for each row of a variable.
 
         a_r ← a_r + mean(g_r²),    w_r ← w_r - rate · g_r / sqrt(a_r + ε)
 
-    for each row r with a gradient g_r. Of a sparse gradient, such as that of an embedding, only the
-    rows in it are read and written, each once, and the state is one number for each row: a step
-    takes the time of its batch, whatever the size of the vocabulary. Rare rows keep taking long
-    steps, frequent ones take short ones, as suits word vectors.
+    for each row r with a gradient g_r. For a sparse gradient, as of an embedding, only its rows are
+    read and written, so the time of a step does not depend on the size of the vocabulary. Rare
+    words keep large steps, frequent words take small ones.
 
     Args:
         learning_rate: float or schedule.
@@ -31,7 +30,7 @@ class RowAdagrad(keras.optimizers.Optimizer):
         self.epsilon = epsilon
 
     def build(self, variables):
-        """Makes a sum of squares for each row of each variable."""
+        """Create a sum of squares for each row of each variable."""
         if self.built:
             return
         super().build(variables)
@@ -41,7 +40,7 @@ class RowAdagrad(keras.optimizers.Optimizer):
         ]
 
     def update_step(self, gradient, variable, learning_rate):
-        """Makes the step of one variable, of rank 1 or more."""
+        """Update one variable of rank 1 or more."""
         sums = self._sums[self._get_variable_index(variable)].value
         if isinstance(variable, keras.Variable):
             variable = variable.value
@@ -49,10 +48,10 @@ class RowAdagrad(keras.optimizers.Optimizer):
         if not isinstance(gradient, tf.IndexedSlices):
             rows = tf.range(tf.shape(gradient)[0])
         else:
-            rows, place = tf.unique(gradient.indices)
-            # Half the time of tf.math.unsorted_segment_sum on a CPU.
+            rows, index = tf.unique(gradient.indices)
+            # On a CPU twice as fast as tf.math.unsorted_segment_sum.
             shape = tf.concat([tf.shape(rows), tf.shape(variable)[1:]], axis=0)
-            gradient = tf.scatter_nd(place[:, tf.newaxis], gradient.values, shape)
+            gradient = tf.scatter_nd(index[:, tf.newaxis], gradient.values, shape)
         squares = tf.square(gradient)
         axes = list(range(1, squares.shape.rank))
         sums.scatter_add(tf.IndexedSlices(tf.reduce_mean(squares, axes), rows))
@@ -61,16 +60,16 @@ class RowAdagrad(keras.optimizers.Optimizer):
         variable.scatter_sub(tf.IndexedSlices(scale * gradient, rows))
 
     def get_config(self):
-        """Gives the constructor's arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "epsilon": self.epsilon}
 
 
 def linear_decay(learning_rate, steps):
-    """Makes a schedule that falls along a line, to a ten-thousandth at the end (as word2vec's).
+    """Create a schedule that falls linearly to a ten-thousandth, as in word2vec.
 
     Args:
-        learning_rate: float, the first rate.
-        steps: int, those of the whole run.
+        learning_rate: float, the initial learning rate.
+        steps: int, the steps of the whole training.
 
     Returns:
         A `keras.optimizers.schedules.LearningRateSchedule`.

@@ -1,25 +1,35 @@
 """Words and their vectors: neighbours, analogies, files, and an embedding layer."""
 
 import difflib
+import io
+import json
 
+import h5py
 import keras
 import numpy as np
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.output_files import replacing, write_text, writing_into
 from keras_seqzoo.models.word_vectors.vector_files import read_vectors, write_vectors
-from keras_seqzoo.models.word_vectors.vector_presets import read_preset, write_preset
+from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
+from keras_seqzoo.zoo import preset_path
+from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
+
+VECTORS_FILE = "vectors.h5"
+CLASS_NAME = "WordVectors"
+TINY = np.finfo(np.float32).tiny
 
 
 class WordVectors:
-    """Words and their vectors, such as `Word2Vec` learns or a file holds.
+    """Words and their vectors, from `Word2Vec` or a file.
 
     Args:
-        words: list of strings, none of them twice, usually the most frequent first.
+        words: list of different strings, usually the most frequent first.
         matrix: floats `(words, dimensions)`.
 
     Raises:
-        ValueError: if the numbers of words and rows differ or a word comes twice.
+        ValueError: if the numbers of words and rows differ or a word occurs twice.
 
     Example:
     >>> vectors = WordVectors(["king", "queen", "man", "woman"], [[3, 1], [3, 2], [1, 1], [1, 2]])
@@ -37,32 +47,83 @@ class WordVectors:
                 f"`matrix` must have a row for each of the {len(self.words)} words, got "
                 f"shape {self.matrix.shape}."
             )
-        self._row = {word: row for row, word in enumerate(self.words)}
-        if len(self._row) < len(self.words):
+        self._rows = {word: row for row, word in enumerate(self.words)}
+        if len(self._rows) < len(self.words):
             raise ValueError("`words` must differ, got one twice.")
         norms = np.linalg.norm(self.matrix, axis=1, keepdims=True)
-        self._directions = self.matrix / np.maximum(norms, np.finfo(np.float32).tiny)
+        self._directions = self.matrix / np.maximum(norms, TINY)
 
     @classmethod
     def load(cls, path, format="word2vec"):
-        """Reads a file of vectors; see `read_vectors`."""
+        """Read a file of vectors; see `read_vectors`."""
         return cls(*read_vectors(path, format))
 
     def save(self, path, format="word2vec"):
-        """Writes a file of vectors; see `write_vectors`."""
+        """Write a file of vectors; see `write_vectors`."""
         write_vectors(path, self.words, self.matrix, format)
 
     @classmethod
     def from_preset(cls, preset):
-        """Reads a preset, given by name or folder, such as `"skipgram_imdb_100d"`.
+        """Load a preset; `keras_seqzoo.tokenizers.TextTokenizer.from_preset` loads its tokenizer.
 
-        `keras_seqzoo.tokenizers.TextTokenizer.from_preset` reads the tokenizer that goes with it.
+        Args:
+            preset: string, a name such as `"skipgram_imdb_100d"` (see `keras_seqzoo.list_presets`),
+                or the path of a folder.
+
+        Returns:
+            `WordVectors`.
+
+        Raises:
+            ValueError: if the preset does not exist, is not of word vectors, or is damaged.
         """
-        return cls(*read_preset(preset))
+        folder = preset_path(preset)
+        try:
+            config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+            if config.get("class_name") != CLASS_NAME:
+                raise ValueError(f"it must be {CLASS_NAME}, got {config.get('class_name')}")
+            with h5py.File(folder / VECTORS_FILE) as file:
+                matrix = file["vectors"][()].astype(np.float32)
+            words = TextTokenizer.from_preset(folder).get_vocabulary()[len(SPECIAL_TOKENS) :]
+        except (OSError, ValueError, KeyError) as error:
+            raise ValueError(f"the preset {str(preset)!r} cannot be loaded: {error}") from error
+        return cls(words, matrix)
 
     def save_to_preset(self, directory, tokenizer=None, metadata=None):
-        """Writes a preset, float16; see `write_preset`."""
-        write_preset(directory, self.words, self.matrix, tokenizer, metadata)
+        """Save a preset: `config.json`, `metadata.json`, `vectors.h5` (float16) and a tokenizer.
+
+        Args:
+            directory: path of the folder, which is created if it does not exist.
+            tokenizer: a `WordTokenizer` with these words, which records how text is split into
+                words; by default one that splits at white space.
+            metadata: dict of values for `metadata.json`, see `keras_seqzoo.list_presets`.
+
+        Raises:
+            ValueError: if the tokenizer has other words, or a number is too large for float16.
+        """
+        tokenizer = WordTokenizer(self.words) if tokenizer is None else tokenizer
+        if not isinstance(tokenizer, WordTokenizer) or tokenizer.words != self.words:
+            raise ValueError(
+                "`tokenizer` must be a WordTokenizer with the words of the vectors, got another."
+            )
+        with np.errstate(over="ignore"):
+            matrix = self.matrix.astype(np.float16)
+        if not np.isfinite(matrix).all():
+            raise ValueError(
+                f"`matrix` must have numbers within float16, got {np.abs(self.matrix).max()}."
+            )
+        config = {"class_name": CLASS_NAME, "config": {"dimensions": self.dimensions}}
+        metadata = {"description": "", "parameter_count": matrix.size, **(metadata or {})}
+        vectors = io.BytesIO()  # HDF5 would end the process on a full disk
+        with h5py.File(vectors, "w") as file:
+            file.create_dataset(
+                "vectors", data=matrix, chunks=matrix.shape, compression="gzip", shuffle=True
+            )
+        with writing_into(directory) as directory:
+            tokenizer.save_to_preset(str(directory))
+            with replacing(directory / VECTORS_FILE) as path:
+                path.write_bytes(vectors.getvalue())
+            for name, content in ((METADATA_FILE, metadata), (CONFIG_FILE, config)):
+                write_text(directory / name, json.dumps(content, indent=4) + "\n")
 
     @property
     def dimensions(self):
@@ -70,7 +131,7 @@ class WordVectors:
         return self.matrix.shape[1]
 
     def check_dimensions(self, embedding_dim):
-        """Raises `ValueError` where an embedding is not as wide as the vectors."""
+        """Raise `ValueError` unless the dimension of an embedding is that of the vectors."""
         if embedding_dim != self.dimensions:
             raise ValueError(
                 f"`embedding_dim` must be that of `vectors`, {self.dimensions}, got "
@@ -78,44 +139,44 @@ class WordVectors:
             )
 
     def __len__(self):
-        """Gives the number of words."""
+        """Return the number of words."""
         return len(self.words)
 
     def __contains__(self, word):
-        """Tells whether a word has a vector."""
-        return word in self._row
+        """Return whether a word has a vector."""
+        return word in self._rows
 
     def __getitem__(self, word):
-        """Gives the vector of a word, float32 `(dimensions,)`; raises `KeyError` without one."""
+        """Return the vector of a word, float32 `(dimensions,)`, or raise `KeyError`."""
         return self.matrix[self.row_of(word)]
 
     def row_of(self, word):
-        """Gives the row of a word; raises `KeyError`, with words that are near, without one."""
-        if word not in self._row:
-            raise KeyError(self.why_not(word))
-        return self._row[word]
+        """Return the row of a word, or raise `KeyError` with similarly spelled words."""
+        if word not in self._rows:
+            raise KeyError(self.describe_missing(word))
+        return self._rows[word]
 
-    def why_not(self, word):
-        """Says that a word has no vector, and which ones are spelled like it."""
+    def describe_missing(self, word):
+        """Return an error message for a word without vector, with similarly spelled words."""
         near = [word.lower()] if word.lower() in self else []
         near += difflib.get_close_matches(word, self.words[:50_000], n=3)
         near = list(dict.fromkeys(near))[:3]
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        return f"there is no vector of {word!r}{hint}"
+        return f"no vector for {word!r}{hint}"
 
     def similarity(self, one, other):
-        """Gives the cosine of the angle between the vectors of two words."""
+        """Return the cosine of the angle between the vectors of two words."""
         return float(self._directions[self.row_of(one)] @ self._directions[self.row_of(other)])
 
     def most_similar(self, word, number=10):
-        """Finds the words whose vectors have the smallest angles to that of a word.
+        """Find the words whose vectors have the smallest angles to the vector of a word.
 
         Args:
             word: string, or a vector `(dimensions,)`.
-            number: int, how many to give.
+            number: int, the number of words to return.
 
         Returns:
-            A list of pairs of a word and the cosine, the nearest first, without the word itself.
+            A list of pairs of a word and its cosine, nearest first, without the word itself.
 
         Raises:
             KeyError: if the word has no vector.
@@ -127,19 +188,19 @@ class WordVectors:
         return self._nearest(_direction(np.asarray(word, np.float32)), number, [])
 
     def analogy(self, one, other, third, number=10):
-        """Finds what is to the third word as the other is to the one.
+        """Find the word that is to `third` as `other` is to `one`.
 
-        The answer is the word with the largest cosine to `other - one + third`, each of them as a
-        direction (Mikolov et al., 2013; 3CosAdd of Levy and Goldberg, 2014).
+        The answer has the largest cosine to `other - one + third`, with all vectors scaled to
+        length 1 (Mikolov et al., 2013; 3CosAdd of Levy and Goldberg, 2014).
 
         Args:
-            one: string, as in "man".
-            other: string, as in "king".
-            third: string, as in "woman".
-            number: int, how many to give.
+            one: string, such as "man".
+            other: string, such as "king".
+            third: string, such as "woman".
+            number: int, the number of words to return.
 
         Returns:
-            A list of pairs of a word and the cosine, the best first, without the three words.
+            A list of pairs of a word and its cosine, best first, without the three words.
 
         Raises:
             KeyError: if a word has no vector.
@@ -150,53 +211,52 @@ class WordVectors:
         return self._nearest(_direction(other - one + third), number, rows)
 
     def fill(self, embedding, tokenizer, scale=1.0):
-        """Sets the rows of an embedding whose tokens have vectors.
-
-        The others, and those of the special tokens, stay.
+        """Copy vectors into the rows of an embedding; special and unknown tokens keep theirs.
 
         Args:
-            embedding: a built `keras.layers.Embedding` as wide as the vectors.
-            tokenizer: the tokenizer whose ids the layer takes.
-            scale: float, what the vectors are multiplied with.
+            embedding: a built `keras.layers.Embedding` with the dimension of the vectors.
+            tokenizer: the tokenizer of the ids that the layer reads.
+            scale: float, the factor of the vectors.
 
         Returns:
-            int, how many rows were set.
+            int, the number of rows that were set.
 
         Raises:
             ValueError: if the sizes differ, or the layer is quantized or has a low-rank update.
         """
         if embedding.quantization_mode is not None or embedding.lora_enabled:
             raise ValueError(
-                "`embedding` must be neither quantized nor have a low-rank update: fill it before."
+                "`embedding` must have float weights without a low-rank update, got a quantized "
+                "or adapted layer. Fill it before."
             )
         tokens = tokenizer.get_vocabulary()
-        shape = (len(tokens), self.matrix.shape[1])
+        shape = (len(tokens), self.dimensions)
         if tuple(embedding.embeddings.shape) != shape:
             raise ValueError(
                 f"`embedding` must have the shape {shape} of the tokenizer and the vectors, "
                 f"got {tuple(embedding.embeddings.shape)}."
             )
-        known = [id for id in range(len(SPECIAL_TOKENS), len(tokens)) if tokens[id] in self._row]
+        known = [id for id in range(len(SPECIAL_TOKENS), len(tokens)) if tokens[id] in self._rows]
         weights = keras.ops.convert_to_numpy(embedding.embeddings).copy()
-        weights[known] = scale * self.matrix[[self._row[tokens[id]] for id in known]]
+        weights[known] = scale * self.matrix[[self._rows[tokens[id]] for id in known]]
         embedding.embeddings.assign(weights)
         return len(known)
 
     def embedding_layer(self, tokenizer=None, trainable=False, **kwargs):
-        """Makes a `keras.layers.Embedding` with these vectors.
+        """Create a `keras.layers.Embedding` with these vectors.
 
         Args:
-            tokenizer: a tokenizer whose ids the layer is to take: tokens without a vector, the
-                special ones among them, get zeros. By default ids are the rows of `matrix`.
-            trainable: bool. Whether the vectors learn too.
+            tokenizer: the tokenizer of the ids that the layer reads; special tokens and tokens
+                without a vector get zeros. By default ids are the rows of `matrix`.
+            trainable: bool, whether the vectors are trained.
             **kwargs: other arguments of the layer, such as `mask_zero`.
 
         Returns:
-            The layer, built: `(vocabulary, dimensions)`.
+            The layer, built, with weights `(vocabulary, dimensions)`.
         """
         rows = len(self) if tokenizer is None else tokenizer.vocabulary_size()
         layer = keras.layers.Embedding(
-            rows, self.matrix.shape[1], "zeros", trainable=trainable, **kwargs
+            rows, self.dimensions, "zeros", trainable=trainable, **kwargs
         )
         layer.build()
         if tokenizer is None:
@@ -206,19 +266,19 @@ class WordVectors:
         return layer
 
     def directions(self, words=None):
-        """Gives the vectors as directions of length 1, of all words or of these."""
+        """Return the vectors of all or of the given words, scaled to length 1."""
         if words is None:
             return self._directions
         return self._directions[[self.row_of(word) for word in words]]
 
-    def _nearest(self, direction, number, without):
+    def _nearest(self, direction, number, excluded):
         cosines = self._directions @ direction
-        cosines[without] = -np.inf
-        number = min(number, len(self.words) - len(set(without)))
+        cosines[excluded] = -np.inf
+        number = min(number, len(self.words) - len(set(excluded)))
         rows = np.argpartition(-cosines, max(number - 1, 0))[:number]
         rows = rows[np.argsort(-cosines[rows], kind="stable")]
         return [(self.words[row], float(cosines[row])) for row in rows]
 
 
 def _direction(vector):
-    return vector / max(np.linalg.norm(vector), np.finfo(np.float32).tiny)
+    return vector / max(np.linalg.norm(vector), TINY)

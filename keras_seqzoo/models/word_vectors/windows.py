@@ -1,4 +1,4 @@
-"""Running text as windows of words, made in TensorFlow ops."""
+"""Windows of neighbouring words, in TensorFlow ops."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,10 +7,11 @@ from keras_seqzoo.data.length_buckets import without_autotuning
 
 
 def keep_probabilities(counts, threshold):
-    """Gives how often each word is kept when frequent ones are thinned out.
+    """Compute the probability to keep each word when frequent words are subsampled.
 
-    With the frequency f of a word and the threshold t, `min(1, sqrt(t / f) + t / f)`, as in the
-    program of Mikolov et al. (2013), whose paper has `sqrt(t / f)`.
+    With the relative frequency f of a word and the threshold t, it is
+    `min(1, sqrt(t / f) + t / f)`, as in the program of Mikolov et al. (2013); their paper has
+    `sqrt(t / f)`.
 
     Args:
         counts: integers `(V,)`.
@@ -21,46 +22,45 @@ def keep_probabilities(counts, threshold):
     """
     if not threshold:
         return np.ones(len(counts), np.float32)
-    share = threshold * np.sum(counts) / np.maximum(counts, 1)
-    return np.minimum(1.0, np.sqrt(share) + share).astype(np.float32)
+    ratio = threshold * np.sum(counts) / np.maximum(counts, 1)
+    return np.minimum(1.0, np.sqrt(ratio) + ratio).astype(np.float32)
 
 
 def windows(ids, sentences, keep, window, row_length=64, words=16_384, seed=0):
-    """Makes a dataset that reads a text once, in rows of words with their neighbours.
+    """Create a dataset of rows of words with their neighbours; one pass reads the text once.
 
-    Words are first thinned out, then those that stay are cut into rows of `row_length`, each with
-    `window` words more at both ends. How far a word looks is drawn anew in each pass, from 1 to
-    `window`, alike often (word2vec's dynamic window). At the ends of the parts in which text is
-    read windows are cut: a few in each part.
+    Frequent words are first subsampled. The remaining words are cut into rows of `row_length`, each
+    with `window` more words at both ends. The reach of each word is drawn uniformly from 1 to
+    `window`, again in each pass (word2vec's dynamic window). Windows do not cross the borders
+    between batches.
 
     Args:
         ids: int32 `(N,)`, the words of the text.
-        sentences: int32 `(N,)`, the number of each word's sentence; windows do not leave it.
-        keep: float32 `(V,)`, how often each word is kept, see `keep_probabilities`.
-        window: int, the most words to one side.
+        sentences: int32 `(N,)`, the sentence number of each word; windows stay within a sentence.
+        keep: float32 `(V,)`, the probability to keep each word, see `keep_probabilities`.
+        window: int, the maximum number of words to one side.
         row_length: int.
-        words: int, words of the text that a batch is made of.
+        words: int, words of the text in a batch, before subsampling.
         seed: int. The same seed gives the same passes.
 
     Returns:
         A `tf.data.Dataset` of dicts of `words` int32 `(rows, row_length + 2 window)`; `sentences`
-        of that shape, -1 where there is no word; `reach` int32 `(rows, row_length)`, how far each
-        word looks. The last row may hold fewer words.
+        of the same shape, -1 at padding; `reach` int32 `(rows, row_length)`.
     """
     ids, sentences, keep = (tf.constant(array) for array in (ids, sentences, keep))
-    parts = -(-ids.shape[0] // words)
+    batches = -(-ids.shape[0] // words)
 
-    def part(number, seed):
+    def make_batch(number, seed):
         here = slice(number * words, (number + 1) * words)
         seed = tf.stack([seed, number])
         kept = tf.random.stateless_uniform(tf.shape(ids[here]), seed) < tf.gather(keep, ids[here])
         rows = [tf.boolean_mask(ids[here], kept), tf.boolean_mask(sentences[here], kept)]
         number_of_rows = -(-tf.size(rows[0]) // row_length)
         missing = number_of_rows * row_length - tf.size(rows[0])
-        room = [[window, missing + window]]
+        padding = [[window, missing + window]]
         rows = [
             tf.signal.frame(
-                tf.pad(row, room, constant_values=value), row_length + 2 * window, row_length
+                tf.pad(row, padding, constant_values=value), row_length + 2 * window, row_length
             )
             for row, value in zip(rows, (0, -1), strict=True)
         ]
@@ -69,13 +69,13 @@ def windows(ids, sentences, keep, window, row_length=64, words=16_384, seed=0):
         return {"words": rows[0], "sentences": rows[1], "reach": reach}
 
     seeds = tf.data.Dataset.random(seed, rerandomize_each_iteration=True)
-    order = tf.data.Dataset.range(parts).shuffle(parts, seed, reshuffle_each_iteration=True)
+    order = tf.data.Dataset.range(batches).shuffle(batches, seed, reshuffle_each_iteration=True)
     dataset = tf.data.Dataset.zip(order, seeds)
-    return without_autotuning(dataset.map(part, num_parallel_calls=2).prefetch(4))
+    return without_autotuning(dataset.map(make_batch, num_parallel_calls=2).prefetch(4))
 
 
 def neighbours(sentences, reach, window):
-    """Tells which words of a row are neighbours of which.
+    """Compute which words of a row are neighbours.
 
     Args:
         sentences: int32 `(rows, row_length + 2 window)`.
@@ -83,12 +83,12 @@ def neighbours(sentences, reach, window):
         window: int.
 
     Returns:
-        float32 `(rows, row_length, row_length + 2 window)`: 1 where a word is within the reach of
-        another, but not the same place, and of its sentence.
+        float32 `(rows, row_length, row_length + 2 window)`: 1 for another word within the reach and
+        in the same sentence, else 0.
     """
     length = reach.shape[1] or tf.shape(reach)[1]
-    places = tf.range(length)[:, tf.newaxis] + window - tf.range(length + 2 * window)
-    distance = tf.abs(places)[tf.newaxis]
+    offsets = tf.range(length)[:, tf.newaxis] + window - tf.range(length + 2 * window)
+    distance = tf.abs(offsets)[tf.newaxis]
     centres = sentences[:, window:-window, tf.newaxis]
     near = (distance <= reach[:, :, tf.newaxis]) & (distance > 0)
     same = (centres == sentences[:, tf.newaxis]) & (centres >= 0)

@@ -1,4 +1,4 @@
-"""Word vectors learned by predicting neighbours."""
+"""Word2vec: word vectors trained to predict neighbouring words."""
 
 import keras
 import numpy as np
@@ -12,18 +12,19 @@ from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.windows import keep_probabilities, neighbours, windows
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
-from keras_seqzoo.tokenizers.texts import count_pieces, frequent_pieces, text_batches
+from keras_seqzoo.tokenizers.training_texts import count_pieces, frequent_pieces, text_batches
 from keras_seqzoo.tokenizers.words import split_words
 
+# CBOW makes one prediction for each word, skip-gram one for each neighbour.
 NOISE_WORDS = {"skip-gram": 64, "cbow": 32}
 ARCHITECTURES = tuple(NOISE_WORDS)
 OBJECTIVES = ("negative-sampling", "hierarchical", "full")
-FIRST = len(SPECIAL_TOKENS)
+FIRST_ID = len(SPECIAL_TOKENS)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Word2Vec(ReloadableModel, keras.Model):
-    """Word2vec (Mikolov et al., 2013): vectors that predict which words stand near each other.
+    """Word2vec (Mikolov et al., 2013): word vectors trained to predict neighbouring words.
 
     In a text of words w_1 … w_N with vectors v_w and output vectors u_w, the skip-gram model
     predicts each neighbour from a word, and the continuous bag of words (CBOW) a word from the mean
@@ -38,35 +39,33 @@ class Word2Vec(ReloadableModel, keras.Model):
         hierarchical:       Π_{n on the path to w} σ(± u_n·h), in Huffman's tree
         negative sampling:  log σ(u_w·h) + k E_{w' ~ count^0.75} log σ(-u_w'·h) in place of log P
 
-    Near is what lies within a distance that is drawn for each word, from 1 to `window`.
+    "Near" means within a distance drawn from 1 to `window` for each word.
 
-    Words are read in rows; the products of a row's words with all words around them, and with
-    noise words that the row shares, are matrix products, of which windows take a band (the idea is
-    that of Ji et al., 2016, Parallelizing Word2Vec in Shared and Distributed Memory). `noise_words`
-    of them weighted with k / `noise_words` estimate the same expectation as k drawn for each pair.
+    Words are read in rows that share their noise words, so that scores are matrix products (Ji et
+    al., 2016, Parallelizing Word2Vec in Shared and Distributed Memory). A row draws `noise_words`,
+    weighted by k / `noise_words`; the expected loss is the same as with k for each pair.
 
     Args:
         words: list of strings.
-        counts: integers `(V,)`, how often each word comes: noise, tree and thinning follow them.
+        counts: integers `(V,)`, the count of each word, for noise, tree and subsampling.
         dimensions: int, the size of the vectors.
         architecture: `"skip-gram"` or `"cbow"`.
         objective: `"negative-sampling"`, `"hierarchical"` or `"full"`.
-        window: int, the most words to one side.
+        window: int, the maximum number of words to one side.
         negatives: int, k.
-        noise_words: int, noise words of a row; by default 64, and 32 with CBOW, where a word makes
-            one prediction, not one for each neighbour.
-        subsample: float, t: of frequent words only so many are read that each is about as if its
-            share of the text were near t, see `keep_probabilities`; 0 reads all.
+        noise_words: int, noise words of a row; by default 64 for skip-gram and 32 for CBOW.
+        subsample: float, t, the relative frequency above which words are subsampled, see
+            `keep_probabilities`; 0 keeps all words.
         **kwargs: `name`.
 
     Call arguments:
-        words: integers of any shape `(...)`, numbers of words.
+        words: int tensor of any shape `(...)`, the row numbers of words.
 
     Returns:
-        Their vectors, float32 `(..., dimensions)`.
+        The vectors, a float32 tensor `(..., dimensions)`.
 
     Raises:
-        ValueError: if an argument is outside its range or unknown.
+        ValueError: if an argument is out of its range.
 
     Example:
     ```python
@@ -100,7 +99,8 @@ class Word2Vec(ReloadableModel, keras.Model):
                 f"`counts` must be {len(self.words)} integers of at least 0, got an array of "
                 f"shape {self.counts.shape}."
             )
-        check_integer("number of words", len(self.words), minimum=2)
+        if len(self.words) < 2:
+            raise ValueError(f"`words` must be at least two words, got {self.words}.")
         self.dimensions = check_integer("dimensions", dimensions, minimum=1)
         self.architecture = architecture
         self.objective = objective
@@ -110,12 +110,12 @@ class Word2Vec(ReloadableModel, keras.Model):
             noise_words = NOISE_WORDS[architecture]
         self.noise_words = check_integer("noise_words", noise_words, minimum=1)
         self.subsample = check_number("subsample", subsample, minimum=0.0)
-        self.supports_jit = False  # a batch has any number of different words
+        self.supports_jit = False  # the number of rows differs between batches
         self._tokenizer = WordTokenizer(self.words)
-        self._make_weights()
+        self._create_weights()
         self.built = True
 
-    def _make_weights(self):
+    def _create_weights(self):
         size, half = len(self.words), 0.5 / self.dimensions
         rows = size - 1 if self.objective == "hierarchical" else size
         self.embeddings = self.add_weight(
@@ -139,92 +139,92 @@ class Word2Vec(ReloadableModel, keras.Model):
 
     @classmethod
     def for_text(cls, texts, minimum_count=None, vocabulary_size=None, **kwargs):
-        """Make a model for the words of a text, the most frequent first.
+        """Create a model for the words of a text, the most frequent first.
 
         Args:
-            texts: what `WordTokenizer.train` takes; words are what stands between white space.
-            minimum_count: int, how often a word must come, or `None` for 5, and for 1 with a
-                warning where no word comes so often.
-            vocabulary_size: int, the most words, or `None` for all.
+            texts: see `WordTokenizer.train`; words are separated by white space.
+            minimum_count: int, the minimum count of a word, or `None` for 5. If no word is that
+                frequent, `None` stands for 1, with a warning.
+            vocabulary_size: int, the maximum number of words, or `None` for no limit.
             **kwargs: other arguments of the constructor.
 
         Returns:
-            A `Word2Vec` model, not trained.
+            An untrained `Word2Vec` model.
         """
         counts = count_pieces(texts, split_words)
         words = frequent_pieces(counts, vocabulary_size, minimum_count, "word", 5)
         return cls(words, [counts[word] for word in words], **kwargs)
 
     def batches(self, texts, words=16_384, row_length=64, seed=0):
-        """Makes the dataset for `fit`: the windows of a text, drawn anew in each epoch.
+        """Create the dataset for `fit`, with windows drawn again in each epoch.
 
-        Words without a vector are left out before windows are made, as in word2vec's program.
+        Words without a vector are removed before windows are made, as in word2vec's program.
 
         Args:
-            texts: as for `for_text`; windows do not leave a line.
-            words: int, words of the text that a batch is made of.
+            texts: see `for_text`; windows stay within a line.
+            words: int, words of the text in a batch.
             row_length: int, words that share their noise words.
             seed: int.
 
         Returns:
-            A `tf.data.Dataset`, see `windows`; an epoch reads the text once.
+            A `tf.data.Dataset`, see `windows`.
 
         Raises:
             ValueError: if no word of the text has a vector.
         """
-        ids, sentences = _numbers_of(self._tokenizer, texts)
+        ids, sentences = _word_rows(self._tokenizer, texts)
         if not len(ids):
-            raise ValueError("`texts` must have a word that has a vector, got none.")
+            raise ValueError("`texts` must have at least one word with a vector, got none.")
         keep = keep_probabilities(self.counts, self.subsample)
         return windows(ids, sentences, keep, self.window, row_length, words, seed)
 
     def compile(self, optimizer=None, **kwargs):
-        """Configures training, by default with `RowAdagrad(0.25)`; see `keras.Model.compile`."""
+        """Configure training, by default with `RowAdagrad(0.25)`; see `keras.Model.compile`."""
         kwargs.setdefault("jit_compile", False)
         super().compile(RowAdagrad(0.25) if optimizer is None else optimizer, **kwargs)
 
     def call(self, words):
-        """Gives the vectors of words, or of the words of a batch of windows."""
+        """Return the vectors of words, or of the words of a batch of windows."""
         words = words["words"] if isinstance(words, dict) else words
         return tf.gather(self.embeddings, words)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Computes the mean loss of a pair (of a word with CBOW) over a batch of windows."""
+        """Compute the mean loss of the predictions in a batch of windows."""
         near = neighbours(x["sentences"], x["reach"], self.window)
         inside = slice(self.window, -self.window)
         if self.architecture == "skip-gram":
-            hidden, words, wanted = y_pred[:, inside], x["words"], near
+            hidden, words, targets = y_pred[:, inside], x["words"], near
         else:
             number = tf.reduce_sum(near, axis=2, keepdims=True)
             hidden = tf.matmul(near, y_pred) / tf.maximum(number, 1.0)
-            words, wanted = x["words"][:, inside], tf.minimum(number, 1.0)
+            words, targets = x["words"][:, inside], tf.minimum(number, 1.0)
         losses = {
             "negative-sampling": self._negative_sampling,
             "hierarchical": self._hierarchical,
             "full": self._full,
-        }[self.objective](hidden, words, wanted)
-        return tf.reduce_sum(losses) / tf.maximum(tf.reduce_sum(wanted), 1.0)
+        }[self.objective](hidden, words, targets)
+        return tf.reduce_sum(losses) / tf.maximum(tf.reduce_sum(targets), 1.0)
 
-    # hidden: (rows, length, dimensions). Each is to predict all words of its row that are wanted:
-    # words (rows, width), wanted (rows, length, width). With CBOW it predicts the word in its place
-    # alone: words (rows, length), wanted (rows, length, 1).
+    # hidden: (rows, length, dimensions). With skip-gram each position predicts the words of its row
+    # whose target is 1: words (rows, width), targets (rows, length, width). With CBOW it predicts
+    # only the word at the same position: words (rows, length), targets (rows, length, 1).
 
     def _products(self, hidden, vectors):
         if self.architecture == "skip-gram":
             return tf.matmul(hidden, vectors, transpose_b=True)
         return tf.reduce_sum(hidden * vectors, axis=2, keepdims=True)
 
-    def _negative_sampling(self, hidden, words, wanted):
+    def _negative_sampling(self, hidden, words, targets):
         scores = self._products(hidden, tf.gather(self.output_vectors, words))
-        losses = tf.reduce_sum(wanted * tf.nn.softplus(-scores), axis=2)
+        losses = tf.reduce_sum(targets * tf.nn.softplus(-scores), axis=2)
         drawn = tf.random.uniform([tf.shape(words)[0], self.noise_words])
         noise = tf.searchsorted(self._noise, tf.reshape(drawn, [-1]))
         noise = tf.reshape(tf.minimum(noise, len(self.words) - 1), tf.shape(drawn))
         scores = tf.matmul(hidden, tf.gather(self.output_vectors, noise), transpose_b=True)
-        weight = tf.reduce_sum(wanted, axis=2) * (self.negatives / self.noise_words)
+        weight = tf.reduce_sum(targets, axis=2) * (self.negatives / self.noise_words)
         return losses + weight * tf.reduce_sum(tf.nn.softplus(scores), axis=2)
 
-    def _hierarchical(self, hidden, words, wanted):
+    def _hierarchical(self, hidden, words, targets):
         nodes, turns = tf.gather(self._nodes, words), tf.gather(self._turns, words)
         rows = tf.gather(self.output_vectors, nodes)  # (rows, width, longest path, dimensions)
         if self.architecture == "skip-gram":
@@ -233,20 +233,20 @@ class Word2Vec(ReloadableModel, keras.Model):
             scores = tf.einsum("rld,rlpd->rlp", hidden, rows)[:, :, tf.newaxis]
             turns = turns[:, :, tf.newaxis]
         turned = tf.where(turns == 0, 0.0, tf.nn.softplus(-turns * scores))
-        return tf.reduce_sum(wanted * tf.reduce_sum(turned, axis=3), axis=2)
+        return tf.reduce_sum(targets * tf.reduce_sum(turned, axis=3), axis=2)
 
-    def _full(self, hidden, words, wanted):
+    def _full(self, hidden, words, targets):
         scores = self._products(hidden, tf.gather(self.output_vectors, words))
         everything = tf.einsum("rld,vd->rlv", hidden, tf.convert_to_tensor(self.output_vectors))
         total = tf.reduce_logsumexp(everything, axis=2)
-        return tf.reduce_sum(wanted, axis=2) * total - tf.reduce_sum(wanted * scores, axis=2)
+        return tf.reduce_sum(targets, axis=2) * total - tf.reduce_sum(targets * scores, axis=2)
 
     def vectors(self):
-        """Gives the learned `WordVectors`."""
+        """Return the trained `WordVectors`."""
         return WordVectors(self.words, keras.ops.convert_to_numpy(self.embeddings))
 
     def get_config(self):
-        """Gives the constructor's arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "words": self.words,
@@ -261,14 +261,14 @@ class Word2Vec(ReloadableModel, keras.Model):
         }
 
 
-def _numbers_of(tokenizer, texts):
-    """Gives the numbers of the known words of texts, and of each the number of its text."""
-    nothing, first = np.zeros(0, np.int32), 0
-    ids, sentences = [nothing], [nothing]
+def _word_rows(tokenizer, texts):
+    """Return the row of each known word of the texts, and the number of its text."""
+    empty, first = np.zeros(0, np.int32), 0
+    ids, sentences = [empty], [empty]
     for batch in text_batches(texts):
         rows = tokenizer(batch)
-        known = rows.flat_values.numpy() >= FIRST
-        ids.append(rows.flat_values.numpy()[known] - FIRST)
+        known = rows.flat_values.numpy() >= FIRST_ID
+        ids.append(rows.flat_values.numpy()[known] - FIRST_ID)
         sentences.append(rows.value_rowids().numpy()[known].astype(np.int32) + first)
         first += len(batch)
     return np.concatenate(ids), np.concatenate(sentences)

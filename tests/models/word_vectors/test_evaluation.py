@@ -45,7 +45,7 @@ def test_analogies(vectors, tmp_path):
     assert evaluate_analogies(vectors, path, lowercase=False).covered == 3
     assert evaluate_analogies(vectors, path, most=4).covered == 2
     path.write_text("man king woman\n")
-    with pytest.raises(ValueError, match="line 1: four words"):
+    with pytest.raises(ValueError, match="line 1: must be four words"):
         evaluate_analogies(vectors, path)
 
 
@@ -83,7 +83,7 @@ def test_similarities(vectors, tmp_path):
         assert (report.covered, report.pairs) == (3, 4)
         assert report.correlation == pytest.approx(expected)
     with_commas.write_text("1,2,mean\na,b,c\n")
-    with pytest.raises(ValueError, match="line 2: two words and a number"):
+    with pytest.raises(ValueError, match="line 2: must be two words and a number"):
         evaluate_similarities(vectors, with_commas)
     with_commas.write_text("")
     assert math.isnan(evaluate_similarities(vectors, with_commas).correlation)

@@ -3,11 +3,13 @@ import gzip
 import gensim
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from tensorboard.plugins.projector import ProjectorConfig, projector_plugin
 
-from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.models.word_vectors import WordVectors, save_projector
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS, read_vectors, write_vectors
 
 WORDS = ["the", "été", "New_York", "😀", "1.5", "\u200b-\u200d"]
@@ -62,19 +64,27 @@ def test_glove_as_it_is_published(tmp_path):
 @pytest.mark.parametrize(
     ("format", "content", "match"),
     [
-        ("word2vec", b"", "two numbers"),
-        ("word2vec", b"the 1.5 2\n", "two numbers.*'the 1.5 2'.*'glove'"),
-        ("word2vec", b"2 1\nthe 1\n", "says 2 words, but there are 1"),
-        ("word2vec", b"1 2\nthe 1\n", "line 2: a word and 2 numbers"),
-        ("word2vec", b"1 1\nthe x\n", "line 2: a word and 1 numbers"),
-        ("word2vec", b"2 1\na 1\na 1\n", "twice"),
-        ("word2vec", b"1 1\na nan\n", "'a' is not finite"),
+        ("word2vec", b"", "line 1: must be the numbers of words and dimensions, got ''"),
+        (
+            "word2vec",
+            b"the 1.5 2\n",
+            "words and dimensions, got 'the 1.5 2'.*'glove'",
+        ),
+        ("word2vec", b"2 1\nthe 1\n", "must have 2 words, the number in line 1, got 1"),
+        ("word2vec", b"1 2\nthe 1\n", "line 2: must be a word and 2 numbers"),
+        ("word2vec", b"1 1\nthe x\n", "line 2: must be a word and 1 numbers"),
+        ("word2vec", b"2 1\na 1\na 1\n", "must have different words"),
+        ("word2vec", b"1 1\na nan\n", "must have finite numbers, got others for 'a'"),
         ("word2vec", b"1 1\n\xff 1\n", "line 2: not UTF-8"),
-        ("glove", b"a 1 2\nb 1\n", "line 2: a word and 2 numbers"),
+        ("glove", b"a 1 2\nb 1\n", "line 2: must be a word and 2 numbers"),
         ("glove", b"a\n", "line 1"),
-        ("glove", b"1 2\na 1 2\n", "'1 2' is the first line of a file in word2vec's format"),
-        ("word2vec-binary", b"2 1\na \x00\x00\x00\x00\n", "2 words are promised.*after 1"),
-        ("word2vec-binary", b"1 2\na \x00\x00", "ends after 0"),
+        ("glove", b"1 2\na 1 2\n", "line 1: must be a word and numbers, got '1 2'"),
+        (
+            "word2vec-binary",
+            b"2 1\na \x00\x00\x00\x00\n",
+            "must have 2 words, the number in line 1, got 1",
+        ),
+        ("word2vec-binary", b"1 2\na \x00\x00", "must have 1 words, .* got 0"),
         ("gensim", b"", "`format`.*word2vec, word2vec-binary, glove"),
     ],
 )
@@ -93,3 +103,24 @@ def test_words_that_no_file_can_hold(tmp_path):
     assert path.read_text() == "precious"
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_vectors(tmp_path / "none")
+
+
+def test_tensorboard_reads_them(tmp_path):
+    words = ["the", "été", "😀"]
+    matrix = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    save_projector(WordVectors(words, matrix), tmp_path / "logs")
+    config = ProjectorConfig()
+    text_format.Parse((tmp_path / "logs" / "projector_config.pbtxt").read_text(), config)
+    [embedding] = config.embeddings
+    path = tmp_path / "logs" / embedding.tensor_path
+    found = projector_plugin._read_tensor_tsv_file(str(path))
+    np.testing.assert_allclose(found, matrix, rtol=1e-6)
+    assert (tmp_path / "logs" / embedding.metadata_path).read_text().splitlines() == words
+    save_projector(WordVectors(words, matrix), tmp_path / "logs", most=2)
+    assert len(projector_plugin._read_tensor_tsv_file(str(path))) == 2
+
+
+def test_words_that_the_files_cannot_hold(tmp_path):
+    with pytest.raises(ValueError, match=r"'a\\tb'"):
+        save_projector(WordVectors(["a\tb"], [[1.0]]), tmp_path / "logs")
+    assert not (tmp_path / "logs").exists()

@@ -1,12 +1,16 @@
+import json
+
 import keras
 import numpy as np
 import pytest
 
 from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
 
 WORDS = ["king", "queen", "man", "woman", "éclair"]
 MATRIX = np.array([[3, 1, 0], [3, 2, 0], [1, 1, 0], [1, 2, 0.5], [-1, 0, 2]], np.float32)
+PRESET_WORDS = ["king", "queen", ","]
+PRESET_MATRIX = np.array([[3, 1, 0.5], [3, 2, -1], [0, 1e-3, 7]])
 
 
 @pytest.fixture
@@ -93,3 +97,47 @@ def test_fill(vectors):
 def test_bad_arguments(words, matrix, match):
     with pytest.raises(ValueError, match=match):
         WordVectors(words, matrix)
+
+
+def test_presets_there_and_back(tmp_path):
+    vectors = WordVectors(PRESET_WORDS, PRESET_MATRIX)
+    tokenizer = WordTokenizer(PRESET_WORDS, split_punctuation=True, normalization=["lowercase"])
+    vectors.save_to_preset(tmp_path / "new", tokenizer, {"description": "Three words."})
+    loaded = WordVectors.from_preset(tmp_path / "new")
+    assert loaded.words == PRESET_WORDS
+    np.testing.assert_array_equal(
+        loaded.matrix, PRESET_MATRIX.astype(np.float16).astype(np.float32)
+    )
+    same = TextTokenizer.from_preset(str(tmp_path / "new"))
+    assert same("King,QUEEN").numpy().tolist() == [5, 7, 6]
+    found = loaded.embedding_layer(same)(same("King,QUEEN"))
+    np.testing.assert_array_equal(found, loaded.matrix[[0, 2, 1]])
+    metadata = json.loads((tmp_path / "new" / "metadata.json").read_text())
+    assert metadata == {"description": "Three words.", "parameter_count": 9}
+
+
+def test_a_preset_takes_the_place_of_another(tmp_path):
+    vectors = WordVectors(PRESET_WORDS, PRESET_MATRIX)
+    vectors.save_to_preset(tmp_path)
+    (tmp_path / "README.md").write_text("card")
+    WordVectors(["cat", "dog"], PRESET_MATRIX[:2, :2]).save_to_preset(tmp_path)
+    loaded = WordVectors.from_preset(tmp_path)
+    assert loaded.words == ["cat", "dog"] and loaded.matrix.shape == (2, 2)
+    assert (tmp_path / "README.md").read_text() == "card"
+
+
+def test_presets_that_cannot_be_loaded(tmp_path):
+    vectors = WordVectors(PRESET_WORDS, PRESET_MATRIX)
+    with pytest.raises(ValueError, match="`tokenizer` must be"):
+        vectors.save_to_preset(tmp_path / "new", WordTokenizer(PRESET_WORDS[:2]))
+    with pytest.raises(ValueError, match="`matrix` must have numbers within float16"):
+        WordVectors(PRESET_WORDS, PRESET_MATRIX * 1e5).save_to_preset(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(ValueError, match="no preset 'skipgram_imdb'"):
+        WordVectors.from_preset("skipgram_imdb")
+    with pytest.raises(ValueError, match="it must be WordVectors, got RecurrentBackbone"):
+        WordVectors.from_preset("lstm_char_shakespeare")
+    vectors.save_to_preset(tmp_path)
+    (tmp_path / "vectors.h5").write_bytes(b"no HDF5")
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        WordVectors.from_preset(tmp_path)

@@ -174,7 +174,7 @@ def test_mixed_precision(architecture, objective):
 
 @pytest.mark.parametrize("texts", [[], [""], ["x y", "z"]])
 def test_texts_without_a_word_that_has_a_vector(texts):
-    with pytest.raises(ValueError, match="`texts` must have a word that has a vector"):
+    with pytest.raises(ValueError, match="`texts` must have at least one word with a vector"):
         Word2Vec(WORDS, COUNTS).batches(texts)
 
 
@@ -188,6 +188,7 @@ def test_texts_without_a_word_that_has_a_vector(texts):
         ({"negatives": 0}, "`negatives`"),
         ({"subsample": -1}, "`subsample`"),
         ({"counts": [1]}, "`counts` must be 2 integers"),
+        ({"words": ["a"], "counts": [1]}, r"`words` must be at least two words, got \['a'\]"),
     ],
 )
 def test_bad_arguments(arguments, match):
