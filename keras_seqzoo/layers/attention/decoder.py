@@ -26,11 +26,11 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         q_t = first(x_t, q_{t-1}),            c_t = attention(q_t, memory),
         h_t = upper([q_t; c_t], h_{t-1}),     o_t = tanh(W_o [c_t; h_t]).
 
-    Without a context in the query, each layer runs over all steps in training, and the attention is
-    one batched matmul. `input_feeding=True` appends the last output to the input, [x_t; o_{t-1}]
-    (Luong et al., section 3.3; o_0 = 0), so that everything runs in one loop. This loop has a
-    hand-written gradient for one layer whose cell has one, with a `LuongAttention` with the score
-    "dot" or "general"; else it is differentiated automatically.
+    Neither feeds the context back into the query, so in training each layer runs over all steps,
+    and the attention is one batched matmul. `input_feeding=True` appends the last output to the
+    input, [x_t; o_{t-1}] (Luong et al., section 3.3; o_0 = 0), so that everything runs in one loop.
+    This loop has a hand-written gradient for a single layer whose cell has one, and a
+    `LuongAttention` with the score "dot" or "general"; else it is differentiated automatically.
 
     Args:
         layers: a list of `Recurrent` layers, from the bottom.

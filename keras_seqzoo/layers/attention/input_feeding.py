@@ -28,8 +28,8 @@ class InputFeedingKernel(Kernel):
 
     `s' = cell(p + o·F, s)`, `w = softmax(keys·h')` over the valid steps of the memory,
     `c = Σ_s w_s · memory_s`, `o' = tanh([c; h']·J + b)`, where p is the projected input and h' the
-    first of the cell's states s' (Luong et al. 2015, section 3.3). The states are o and those of
-    the cell.
+    first of the cell's states s' (Luong et al. 2015, section 3.3). The states are o and the
+    cell's.
 
     Weights: `[F (O, P), J (M + U, O), b (O), keys (B, S, U), memory (B, S, M), valid (B, 1, S)]`
     and the weights of the cell. `valid` is 1 or 0; a row without a valid step has weights and

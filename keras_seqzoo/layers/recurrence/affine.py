@@ -7,7 +7,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.recurrence.cell import RecurrentCell
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 
-# The last word of an argument's name tells which Keras module reads and serializes it.
+# The Keras module of an argument, by the last word of the argument's name.
 MODULES = {
     "activation": keras.activations,
     "initializer": keras.initializers,
@@ -170,7 +170,7 @@ class AffineCell(RecurrentCell):
 class AffineRecurrent(Recurrent):
     """Layer that creates its own cell, from the cell's arguments.
 
-    A subclass sets `cell_class`. The arguments are those of the cell and of `Recurrent`.
+    A subclass sets `cell_class`. The arguments are the cell's and, except `cell`, `Recurrent`'s.
     """
 
     cell_class = None

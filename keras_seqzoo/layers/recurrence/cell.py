@@ -9,10 +9,10 @@ from keras_seqzoo.overriding import overrides_without
 class RecurrentCell(keras.layers.Layer):
     """One step of a recurrent network, split so that the loop over time is fast.
 
-    The contract is that of Keras' cells (`state_size`, `output_size`, `get_initial_state` and
-    `call(inputs, states)`), so a cell also runs inside `keras.layers.RNN`. `call` is `project`,
-    everything that depends on the input alone, which runs once for all time steps, and then
-    `advance`, the rest, which runs step by step.
+    A cell follows the contract of Keras' cells (`state_size`, `output_size`, `get_initial_state`
+    and `call(inputs, states)`), so it also runs inside `keras.layers.RNN`. `call` runs `project`,
+    which computes everything that depends on the input alone, and `advance`, which computes the
+    rest. The layer runs `project` once for all time steps, and `advance` step by step.
 
     A new cell defines `state_size`, `output_size`, `build`, `project` and `advance`. It may define
     `constants` for what each step would otherwise compute again from the weights alone (such as
@@ -70,7 +70,7 @@ class RecurrentCell(keras.layers.Layer):
         return [tf.zeros((batch_size, size), dtype) for size, dtype in sizes_and_dtypes]
 
     def constants(self):
-        """Compute what all steps need of the weights, once outside of the loop.
+        """Prepare the weights for all steps, once outside of the loop.
 
         Returns:
             A nest of tensors, which `advance` gets as its argument `constants` and `kernel_step` as

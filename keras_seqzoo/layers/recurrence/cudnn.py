@@ -27,8 +27,8 @@ def run_cudnn(cell, steps, mask, states, reverse=False):
     """Run a cell, with its input projection, over a sequence in one cuDNN call.
 
     cuDNN supports sequences of different lengths, but no other padding. So valid steps are moved
-    to the front of their row, in the order in which they run, and the outputs back: any padding and
-    either direction give the results of the loop. As in the loop, half precision is computed in
+    to the front of their row, in the order in which they run, and the outputs are moved back. This
+    supports any padding and either direction. As in the loop, half precision is computed in
     float32.
 
     Args:

@@ -266,7 +266,7 @@ class ResetAfterGRUKernel(Kernel):
         return [by_state, kept[0] * coefficients[1]]
 
     def projected_gradient(self, inner):
-        """Return the gradient of `projected`, for the gates that of `U·h + b'`."""
+        """Return the gradient of `projected`; for the gates it equals that of `U·h + b'`."""
         by_state, candidate = inner
         return tf.concat([by_state[..., : -candidate.shape[-1]], candidate], -1)
 

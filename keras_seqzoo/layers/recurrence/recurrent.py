@@ -230,7 +230,7 @@ class Recurrent(SequenceLayer):
         Args:
             states: list of tensors `(B, size)`.
             training: bool.
-            leading: list of ints and scalar tensors, the dimensions before those of the states.
+            leading: list of ints and scalar tensors, the dimensions before `B`.
 
         Returns:
             None without zoneout. In training a list of tensors `(*leading, B, size)` of 1 and 0,

@@ -89,7 +89,7 @@ def _make_recurrence(layer, steps, mask, states, training):
 
 
 def _keep_rates(layer, steps, mask, states, training):
-    """Return the rates at which old states are kept: 1 at padding, else those of zoneout."""
+    """Return the rates at which old states are kept: 1 at padding, else by zoneout."""
     zoneout = layer.draw_zoneout(states, training, leading=[dimension(steps, 0)])
     if mask is None:
         return zoneout

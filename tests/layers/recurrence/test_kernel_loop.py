@@ -82,8 +82,8 @@ def make_data(name, units, mask, zoneout, dropout, seed):
     }
     padding = 1.0 - mask[..., np.newaxis]
     if zoneout:
-        shares = [random.random(size=(length, batch, units)) for _ in range(states)]
-        data["keep"] = [np.maximum(padding, share) for share in shares]
+        rates = [random.random(size=(length, batch, units)) for _ in range(states)]
+        data["keep"] = [np.maximum(padding, rate) for rate in rates]
     elif not mask.all():
         data["keep"] = [padding] * states
     if dropout:
@@ -126,8 +126,8 @@ def unrolled(case):
             seen = states[0] * data.get("seen_scale", 1.0)
             new = step(data["projected"][time], seen, states, data["weights"])
             if "keep" in data:
-                shares = [keep[time] for keep in data["keep"]]
-                new = [k * o + (1.0 - k) * n for k, o, n in zip(shares, states, new, strict=True)]
+                rates = [keep[time] for keep in data["keep"]]
+                new = [k * o + (1.0 - k) * n for k, o, n in zip(rates, states, new, strict=True)]
             states = new
             outputs.append(states[0])
         results.append(([tf.stack(outputs[::-1] if reverse else outputs)], states))

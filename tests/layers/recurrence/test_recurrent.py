@@ -145,7 +145,7 @@ def test_keras_masks_flow_through(backwards):
     assert_close(functional.predict(IDS, verbose=0), expected)
 
 
-def test_the_mask_of_the_sequence_is_used_beside_an_initial_state():
+def test_the_mask_of_the_sequence_is_used_with_an_initial_state():
     embedding = keras.layers.Embedding(9, 2, mask_zero=True)
     layer = GRU(3, return_sequences=True, return_state=True)
     ids, state = keras.Input((None,), dtype="int32"), keras.Input((3,))
