@@ -85,8 +85,8 @@ def linear_crossentropy(
     sample_weight = tf.cast(tf.convert_to_tensor(sample_weight), sums_dtype)
     _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kernel)
 
-    batches = functools.partial(
-        _Batches,
+    chunks = functools.partial(
+        _Chunks,
         labels=tf.reshape(labels, [-1]),
         sample_weight=tf.stop_gradient(tf.reshape(sample_weight, [-1])),
         label_smoothing=float(label_smoothing),
@@ -96,9 +96,9 @@ def linear_crossentropy(
     features = tf.reshape(features, [-1, features.shape[-1]])  # (N, D)
     if not gradient:
         inputs = (tf.stop_gradient(x) if x is not None else None for x in (features, kernel, bias))
-        return batches(*inputs).loss()
+        return chunks(*inputs).loss()
     inputs = (features, kernel) if bias is None else (features, kernel, bias)
-    return _differentiable(lambda *inputs: batches(*inputs).loss_and_gradients(), inputs)
+    return _differentiable(lambda *inputs: chunks(*inputs).loss_and_gradients(), inputs)
 
 
 def _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kernel):
@@ -149,8 +149,8 @@ def _refuse(*upstream):
     )
 
 
-class _Batches:
-    """The valid tokens of one call, chunk by chunk."""
+class _Chunks:
+    """The valid tokens of one call, in chunks."""
 
     def __init__(
         self,
@@ -185,9 +185,9 @@ class _Batches:
         before = tf.cumsum(tf.cast(valid, tf.int32), exclusive=True)
         self.count = tf.reduce_sum(tf.cast(valid, tf.int32))
         # The new index of each token: valid tokens first, in order.
-        self.places = tf.where(valid, before, self.count + tf.range(count) - before)
+        self.positions = tf.where(valid, before, self.count + tf.range(count) - before)
         order = tf.scatter_nd(
-            self.places[:, tf.newaxis], tf.range(count), [self.chunks * self.size]
+            self.positions[:, tf.newaxis], tf.range(count), [self.chunks * self.size]
         )
         self.order = tf.reshape(order, [-1, self.size])
 
@@ -235,7 +235,7 @@ class _Batches:
             ],
         )
         # Chunks without valid tokens were not written, and are read as zeros.
-        d_features = tf.gather(tf.reshape(d_features.stack(), [-1, depth]), self.places)
+        d_features = tf.gather(tf.reshape(d_features.stack(), [-1, depth]), self.positions)
         gradients = [d_features, d_kernel, d_bias] if self.has_bias else [d_features, d_kernel]
         scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
         return loss * scale, scale, gradients
