@@ -188,7 +188,7 @@ def test_one_string_is_no_batch():
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="`num_classes` must be given"):
+    with pytest.raises(ValueError, match="`num_classes` must be an int if no preprocessor"):
         make(labels=None)
     with pytest.raises(ValueError, match="`num_classes` must be the number of the preprocessor's"):
         make(num_classes=3)
