@@ -27,7 +27,7 @@ from keras_seqzoo.data import (
 )
 from keras_seqzoo.models import RecurrentTextClassifier
 from keras_seqzoo.training import make_tagger, make_text_classifier
-from keras_seqzoo.training.tagger import BOUNDARIES, number_sentences
+from keras_seqzoo.training.tagger import BOUNDARIES, encode_sentences
 
 BATCH = 32
 WORD_LENGTH = 20
@@ -68,7 +68,7 @@ def taggers(options):
     for name, crf in (("ours", False), ("ours, CRF", True)):
         model = make_tagger(words, tags, crf=crf, dropout=0.5)
         batches = cached(
-            tagged_batches(number_sentences(model.preprocessor, words, tags), BATCH, BOUNDARIES,
+            tagged_batches(encode_sentences(model.preprocessor, words, tags), BATCH, BOUNDARIES,
                            WORD_LENGTH, 0)
         )  # fmt: skip
         model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0))

@@ -51,7 +51,7 @@ def run_fold(fold, texts, labels, vectors, options):
     size = options.embedding_dim if vectors is None else vectors.dimensions
     model = make_text_classifier(
         *chosen["train"],
-        "convolution",
+        encoder="convolution",
         vocabulary_size=None,
         vectors=vectors,
         dropout=0.5,

@@ -2,174 +2,281 @@
 
 import collections
 import itertools
+from typing import Literal
 
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice, check_labelled
+from keras_seqzoo.checks import check_labelled
 from keras_seqzoo.data import labelled_batches
 from keras_seqzoo.data.ragged_ids import RaggedIds
+from keras_seqzoo.layers.classifier_head import POOLINGS
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
     ConvolutionalTextClassifier,
-    ConvolutionalTextClassifierPreprocessor,
     RecurrentBackbone,
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
+from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.packing import keep
-from keras_seqzoo.training.measures import Measure
-from keras_seqzoo.training.optimization import AdamWTraining
-from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
-from keras_seqzoo.training.word_embeddings import (
+from keras_seqzoo.tokenizers.packing import truncate
+from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
+from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.run import Measure
+from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
-    check_beginning,
-    embedding_options,
-    word_tokenizer,
+    SUBWORDS,
+    check_start,
+    embedding_size,
+    make_word_tokenizer,
+    train_subwords,
 )
 
-ENCODERS = ("lstm", "gru", "elman", "convolution")
-TOKENIZERS = ("word", *SUBWORDS)
 VOCABULARY_SIZE = 20_000
+BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
-def make_text_classifier(
-    texts,
-    labels,
-    encoder="lstm",
-    tokenizer="word",
-    vocabulary_size=None,
-    minimum_count=1,
-    vectors=None,
-    start=None,
-    freeze_embeddings=False,
-    sequence_length=512,
-    truncation_side="right",
-    pooling=None,
-    k=3,
-    hidden_units=None,
-    dropout=0.0,
-    dtype=None,
-    backbone_options=None,
-):
-    """Make a text classifier for texts and their labels.
+@options
+class TextClassifierOptions(Options):
+    """Options of `make_text_classifier`."""
 
-    Words are lower-cased, and each punctuation mark is a word by itself.
+    start: str | None = option(
+        None,
+        "Preset of a recurrent language model whose backbone and tokenizer the classifier takes.",
+        metavar="NAME",
+    )
+    encoder: Literal["lstm", "gru", "elman", "convolution"] = option(
+        "lstm", "Recurrent or convolutional encoder.", from_start=True
+    )
+    embedding_dim: int | None = option(
+        None,
+        "Size of the word embeddings; with `vectors`, by default their size.",
+        cli_default=100,
+        cli_unless="vectors",
+        minimum=1,
+        from_start=True,
+    )
+    units: int = option(
+        512,
+        "Units of a recurrent encoder, in each direction.",
+        minimum=1,
+        from_start=True,
+        cli_default=128,
+    )
+    num_layers: int = option(
+        1, "Layers of a recurrent encoder.", minimum=1, from_start=True, flag="layers"
+    )
+    bidirectional: bool = option(False, "Read in both directions.", from_start=True)
+    dropout: float = option(0.0, "Dropout rate in the head.", minimum=0, below=1, cli_default=0.5)
+    vectors: WordVectors | None = option(
+        None,
+        "Word vectors that initialize the embeddings; their words are known too.",
+        metavar="NAME",
+        from_start=True,
+    )
+    freeze_embeddings: bool = option(
+        False,
+        "Do not train the embeddings of `vectors` or `start`; words that `vectors` does not have "
+        "keep random embeddings.",
+        panel="Model",
+    )
+    tokenizer: Literal["word", *SUBWORDS] = option(
+        "word", "What tokens are.", from_start=True, panel="Vocabulary"
+    )
+    vocabulary_size: int | None = option(
+        None,
+        f"Largest number of tokens, with 5 special tokens; by default {VOCABULARY_SIZE}, or fewer "
+        "if the texts have fewer.",
+        minimum=6,
+        from_start=True,
+        panel="Vocabulary",
+    )
+    minimum_count: int = option(
+        1, "Rarer words are [UNK].", minimum=1, from_start=True, panel="Vocabulary"
+    )
+    sequence_length: int | None = option(
+        512,
+        "Largest number of tokens of a text.",
+        minimum=1,
+        panel="Vocabulary",
+    )
+    truncation_side: Literal["right", "left"] = option(
+        "right", "End at which longer texts are cut.", panel="Vocabulary"
+    )
+    filters: int = option(
+        100, "Filters of each width of a convolution.", minimum=1, from_start=True, panel="Model"
+    )
+    widths: tuple[int, ...] = option(
+        (3, 4, 5), "Widths of the convolutions.", minimum=1, from_start=True, panel="Model"
+    )
+    encoder_dropout: float | None = option(
+        None,
+        "Dropout rate in the encoder; by default none, or that of `start`.",
+        minimum=0,
+        below=1,
+        panel="Model",
+    )
+    word_dropout: float | None = option(
+        None,
+        "Rate of words hidden from a recurrent encoder; by default none, or that of `start`.",
+        minimum=0,
+        below=1,
+        panel="Model",
+    )
+    pooling: tuple[Literal[POOLINGS], ...] | None = option(
+        None,
+        "How the head pools outputs; several are concatenated. By default the last states of a "
+        "recurrent encoder, of both directions if there are two, and the maximum of convolutions.",
+        panel="Model",
+    )
+    k: int = option(3, 'Number of maxima of the pooling "k-max".', minimum=1, panel="Model")
+    hidden_units: int | None = option(
+        None,
+        "Units of a hidden layer in the head; by default no hidden layer.",
+        minimum=1,
+        panel="Model",
+    )
+    dtype: object = option(None, "Keras dtype policy.", flag=None)
+    backbone_options: dict | None = option(
+        None,
+        "Further arguments of `RecurrentBackbone` or `ConvolutionalBackbone`; they replace options "
+        "above.",
+        flag=None,
+    )
+
+
+@options
+class TextClassifierTrainingOptions(AdamWOptions):
+    """Options of `TextClassifierTraining`."""
+
+    epochs = 5
+    balanced: bool = option(
+        False, "Weight each text by the inverse frequency of its label.", panel="Training"
+    )
+
+
+def make_text_classifier(texts, labels, **kwargs):
+    """Create a text classifier for texts and their labels.
+
+    Words are lower-cased, and each punctuation mark is a word.
 
     Args:
         texts: list of strings.
-        labels: list of names, or of lists of names where texts have any number of labels. The
-            classes are those that come, in alphabetical order.
-        encoder: `"lstm"`, `"gru"`, `"elman"` or `"convolution"`.
-        tokenizer: `"word"`, `"bpe"` or `"unigram"`.
-        vocabulary_size: int, the most words or the number of subwords, or `None` for 20,000, or as
-            many as the texts give.
-        minimum_count: int, how often a word must come not to be `[UNK]`.
-        vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are known
-            too. It goes with the tokenizer "word".
-        start: the preset of a recurrent language model whose backbone and tokenizer the classifier
-            begins with, or `None`; `encoder`, `tokenizer` and what follows on them then come from
-            it, and so does what `backbone_options`, kinds of dropout for one, do not replace.
-        freeze_embeddings: bool, whether the embeddings stay as `vectors` or `start` have them; with
-            `vectors`, words that these do not have keep the random embeddings they begin with.
-        sequence_length: int, the most tokens of a text.
-        truncation_side: the end at which longer texts lose tokens, `"right"` or `"left"`.
-        pooling: see `keras_seqzoo.layers.ClassifierHead`; `None` for the last states of a recurrent
-            encoder, of both directions where there are two, and the maximum of convolutions.
-        k: int, see `ClassifierHead`.
-        hidden_units: int or `None`, see `ClassifierHead`.
-        dropout: float, the head's.
-        dtype: dtype policy.
-        backbone_options: dict of further arguments of `RecurrentBackbone` or
-            `ConvolutionalBackbone`, or `None`.
+        labels: list of names, or of lists of names if texts have any number of labels. The
+            classifier has the labels that occur, in alphabetical order.
+        **kwargs: the options in `TextClassifierOptions`.
 
     Returns:
-        A `RecurrentTextClassifier` or a `ConvolutionalTextClassifier`. Its first weights follow
+        A `RecurrentTextClassifier` or a `ConvolutionalTextClassifier`. Its initial weights follow
         `keras.utils.set_random_seed`.
 
     Raises:
-        ValueError: if an option is unknown or does not fit the texts, or there are not two labels.
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range or does not fit the texts, or there are fewer than
+            two labels.
 
     Example:
     ```python
-    both = {"units": 128, "bidirectional": True}
-    model = make_text_classifier(texts, labels, "gru", backbone_options=both)
+    model = make_text_classifier(texts, labels, encoder="gru", units=128, bidirectional=True)
     ```
     """
-    check_beginning(start, vectors, freeze_embeddings)
+    options = TextClassifierOptions(**kwargs)
+    check_start(options)
     check_labelled(texts, labels)
     multi_label = isinstance(labels[0], (list, tuple))
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
     names = sorted(counts)
     if len(names) < 2:
         raise ValueError(
-            f"`labels` must be of two kinds or more, got {', '.join(names) or 'none'}."
+            f"`labels` must have two different names or more, got {', '.join(names) or 'none'}."
         )
+    if options.start is not None:
+        backbone, tokenizer = _load_backbone(options)
+    else:
+        backbone, tokenizer = _make_backbone(texts, options)
+    pooling = options.pooling
     head = {
-        "pooling": pooling,
-        "k": k,
-        "hidden_units": hidden_units,
-        "dropout": dropout,
+        "pooling": pooling[0] if pooling and len(pooling) == 1 else pooling and list(pooling),
         "multi_label": multi_label,
+        **options.select("k", "hidden_units", "dropout"),
     }
-    given = (sequence_length, truncation_side, names)
-    if start is not None:
-        options = {} if dtype is None else {"dtype": dtype}
-        backbone = RecurrentBackbone.from_preset(start, **options, **(backbone_options or {}))
-        tokenizer = RecurrentTextClassifierPreprocessor.from_preset(start).tokenizer
-    else:
-        check_choice("encoder", encoder, ENCODERS)
-        check_choice("tokenizer", tokenizer, TOKENIZERS)
-        if vectors is not None and tokenizer != "word":
-            raise ValueError(f"`vectors` go with the tokenizer 'word', got {tokenizer!r}.")
-        options = embedding_options({"dtype": dtype, **(backbone_options or {})}, vectors)
-        if tokenizer == "word":
-            size = VOCABULARY_SIZE if vocabulary_size is None else vocabulary_size
-            known = WordTokenizer.train(texts, size, minimum_count, **NORMAL_FORM).words
-            tokenizer = word_tokenizer(known, vectors)
-        else:
-            tokenizer = train_subwords(tokenizer, texts, vocabulary_size, VOCABULARY_SIZE)
-        size = tokenizer.vocabulary_size()
-        if encoder == "convolution":
-            backbone = ConvolutionalBackbone(size, **options)
-        else:
-            backbone = RecurrentBackbone(size, cell=encoder, **options)
-    if isinstance(backbone, ConvolutionalBackbone):
-        preprocessor = ConvolutionalTextClassifierPreprocessor(tokenizer, *given)
-        model = ConvolutionalTextClassifier(backbone, None, preprocessor, **head)
-    else:
-        preprocessor = RecurrentTextClassifierPreprocessor(tokenizer, *given)
-        model = RecurrentTextClassifier(backbone, None, preprocessor, **head)
-    if vectors is not None:
-        vectors.fill(backbone.token_embedding, tokenizer)
-    backbone.token_embedding.trainable = not freeze_embeddings
+    recurrent = isinstance(backbone, RecurrentBackbone)
+    model_class = RecurrentTextClassifier if recurrent else ConvolutionalTextClassifier
+    preprocessor = model_class.preprocessor_cls(
+        tokenizer, options.sequence_length, options.truncation_side, names
+    )
+    model = model_class(backbone, None, preprocessor, **head)
+    if options.vectors is not None:
+        options.vectors.fill(backbone.token_embedding, tokenizer)
+    backbone.token_embedding.trainable = not options.freeze_embeddings
     return model
 
 
-BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+def _load_backbone(options):
+    """Return the backbone and the tokenizer of the preset `start`."""
+    options.refuse_with_start()
+    backbone = RecurrentBackbone.from_preset(options.start, **_backbone_options(options))
+    return backbone, RecurrentTextClassifierPreprocessor.from_preset(options.start).tokenizer
+
+
+def _make_backbone(texts, options):
+    """Return a new backbone and a tokenizer trained on texts."""
+    vectors = options.vectors
+    if options.tokenizer == "word":
+        size = VOCABULARY_SIZE if options.vocabulary_size is None else options.vocabulary_size
+        known = WordTokenizer.train(texts, size, options.minimum_count, **NORMAL_FORM).words
+        tokenizer = make_word_tokenizer(known, vectors)
+    elif vectors is not None:
+        raise ValueError(f"`tokenizer` must be 'word' with `vectors`, got {options.tokenizer!r}.")
+    else:
+        tokenizer = train_subwords(
+            options.tokenizer, texts, options.vocabulary_size, VOCABULARY_SIZE
+        )
+    size = tokenizer.vocabulary_size()
+    arguments = _backbone_options(options)
+    if vectors is not None:
+        dimensions = arguments.get("embedding_dim", options.embedding_dim)
+        arguments["embedding_dim"] = embedding_size(dimensions, vectors, None)
+    elif options.embedding_dim is not None:
+        arguments.setdefault("embedding_dim", options.embedding_dim)
+    if options.encoder == "convolution":
+        arguments = {**options.select("filters", "widths"), **arguments}
+        return ConvolutionalBackbone(size, **arguments), tokenizer
+    arguments = {**options.select("units", "num_layers", "bidirectional"), **arguments}
+    return RecurrentBackbone(size, cell=options.encoder, **arguments), tokenizer
+
+
+def _backbone_options(options):
+    """Return the arguments of the backbone that `start` does not decide."""
+    arguments = {
+        "dtype": options.dtype,
+        "dropout": options.encoder_dropout,
+        "word_dropout": options.word_dropout,
+    }
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    return {**arguments, **(options.backbone_options or {})}
 
 
 class TextClassifierTraining(AdamWTraining):
-    """Trains a text classifier, keeps the best preset, can be stopped and resumed.
+    """Training of a text classifier that keeps the best preset and can be stopped and resumed.
 
-    Texts come in batches of similar length, in random order, cut to the preprocessor's
-    `sequence_length`, or to 1024 tokens if it has none, at its `truncation_side`. After each epoch
-    the averaged weights are measured by their accuracy on the validation texts. Texts without a
-    token will be classified by the shares of the labels among the training texts. For `run`,
-    `train` and `validation` are pairs of lists: texts, and labels, names or, with `multi_label`,
-    lists of names.
+    Texts are batched by similar length, in random order, and cut at the preprocessor's
+    `truncation_side` to its `sequence_length`, or to 1024 tokens if it has none. After each epoch
+    the EMA of the weights is evaluated by the accuracy on the validation texts. Texts without
+    tokens are classified by the frequency of the labels in the training texts. For `run`, `train`
+    and `validation` are pairs of lists: texts and labels, names or, with `multi_label`, lists of
+    names.
 
     Args:
         model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier`, with a preprocessor
-            that has labels; it is compiled here.
+            that has labels; the run compiles it.
         directory: folder of the preset; the state of the run lies in its `training` folder.
-        epochs: int.
-        balanced: bool, whether each text weighs as much less as its label is more frequent.
-        **kwargs: `batch_size` and what follows it in `AdamWTraining`.
+        **kwargs: see `TrainingRun`, and the options in `TextClassifierTrainingOptions`.
 
     Raises:
-        ValueError: if an argument is out of its range.
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range.
 
     Example:
     ```python
@@ -178,50 +285,50 @@ class TextClassifierTraining(AdamWTraining):
     ```
     """
 
+    options_class = TextClassifierTrainingOptions
     measures = {"accuracy": Measure("accuracy")}
 
-    def __init__(self, model, directory, epochs=5, balanced=False, **kwargs):
-        super().__init__(model, directory, epochs, **kwargs)
+    def __init__(self, model, directory, **kwargs):
+        super().__init__(model, directory, **kwargs)
         if model.preprocessor.labels is None:
-            raise ValueError("`model` must have a preprocessor with `labels`.")
-        if balanced and model.multi_label:
-            raise ValueError("`balanced` is for texts of one label each.")
-        self.balanced = balanced
+            raise ValueError("`model` must have a preprocessor with `labels`, got None.")
+        if self.balanced and model.multi_label:
+            raise ValueError("`balanced` must be False for texts of several labels, got True.")
         longest = model.preprocessor.sequence_length or BOUNDARIES[-1]
         self.boundaries = [*(length for length in BOUNDARIES if length < longest), longest]
         self._ids = self._labels = self._weights = None
 
     def prepare(self, train, validation):
-        """Tokenize the texts, and number the labels."""
+        """Convert the texts and the labels to ids."""
         for name, (texts, labels) in (("train", train), ("validation", validation)):
             if not texts or len(texts) != len(labels):
                 raise ValueError(
-                    f"`{name}` must have texts and as many labels, and at least one, "
+                    f"`{name}` must have texts and labels of the same number, at least one, "
                     f"got {len(texts)} and {len(labels)}."
                 )
         texts, labels = train
         preprocessor = self.model.preprocessor
         ids, longest = preprocessor.tokenizer(tf.constant(texts)), self.boundaries[-1]
         long = [ids.row_lengths().numpy() > longest]
-        if preprocessor.sequence_length is not None:  # else validation texts are read whole
+        if preprocessor.sequence_length is not None:  # otherwise validation texts are not cut
             others = preprocessor.tokenizer(tf.constant(validation[0]))
             long.append(others.row_lengths().numpy() > longest)
-        self.report_lost(f"cut to {longest} tokens", "texts", *long)
+        self.report_dropped(f"cut to {longest} tokens", "texts", *long)
         lengths = tf.minimum(ids.row_lengths(), longest)
-        ids = keep(ids, lengths, preprocessor.truncation_side)
+        ids = truncate(ids, lengths, preprocessor.truncation_side)
         self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
         self._labels = self.model.label_array(labels, "train")
-        # An unknown label must not come up in an hour.
+        # Find an unknown label now, not after the first epoch.
         self.model.label_array(validation[1], "validation")
         counts = self._counts()
         if self.balanced:
             self._weights = (counts.sum() / (len(counts) * np.maximum(counts, 1)))[self._labels]
-        # As if each label had come once more, and with `multi_label` once less.
-        more = 2.0 if self.model.multi_label else len(counts)
-        self.model.set_prior((counts + 1.0) / (len(texts) + more))
+        # Add-one smoothing, of each label or of the two values of a multi-label decision.
+        outcomes = 2.0 if self.model.multi_label else len(counts)
+        self.model.set_prior((counts + 1.0) / (len(texts) + outcomes))
 
     def batches(self, epoch):
-        """Give the batches of an epoch."""
+        """Return the batches of an epoch."""
         return labelled_batches(
             self._ids,
             self._labels,
@@ -232,7 +339,7 @@ class TextClassifierTraining(AdamWTraining):
             self.model.preprocessor.tokenizer.pad_token_id,
         )
 
-    def measure(self, validation, stop):
+    def evaluate(self, validation, stop):
         """Compute the accuracy on the validation texts."""
         texts, labels = validation
         return {"accuracy": self.model.accuracy(texts, labels)}

@@ -2,11 +2,11 @@
 
 import functools
 import warnings
+from typing import Literal
 
 import keras
 import numpy as np
 
-from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.data import sentence_batches, stream_batches
 from keras_seqzoo.layers.large_softmax import (
     ClassFactoredSoftmax,
@@ -25,14 +25,13 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.language_model.base import tokenize_sentences
 from keras_seqzoo.models.language_model.running_text import RunningText, running_tokens
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
-from keras_seqzoo.training.measures import Measure
-from keras_seqzoo.training.optimization import fitting_warmup, warmup_cosine
-from keras_seqzoo.training.run import TrainingRun
-from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
+from keras_seqzoo.training.optimization import limit_warmup, warmup_cosine
+from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.run import Measure, TrainingOptions, TrainingRun
+from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
-WHOLE = {"word": WordTokenizer, "character": CharacterTokenizer}
-TOKENIZERS = (*WHOLE, *SUBWORDS)
-LAYERS = {
+TOKENIZERS = {"word": WordTokenizer, "character": CharacterTokenizer}
+SOFTMAX_LAYERS = {
     "sampled": SampledSoftmax,
     "nce": NoiseContrastiveEstimation,
     "negative-sampling": NegativeSampling,
@@ -40,77 +39,8 @@ LAYERS = {
     "hierarchical": HierarchicalSoftmax,
 }
 SAMPLING = ("sampled", "nce", "negative-sampling")
-SOFTMAXES = ("full", *LAYERS)
-
-
-def make_language_model(
-    texts,
-    tokenizer="word",
-    vocabulary_size=None,
-    minimum_count=1,
-    sequence_length=128,
-    tie_softmax=True,
-    softmax="full",
-    samples=None,
-    **backbone_options,
-):
-    """Train a tokenizer on a text and make a recurrent language model for it.
-
-    Args:
-        texts: list of strings.
-        tokenizer: `"word"`, `"character"`, `"bpe"` or `"unigram"`.
-        vocabulary_size: int, number of tokens, or `None` for all words or characters, and 8,000
-            subwords, or as many as the text gives.
-        minimum_count: int, how often a word or character must come not to be `[UNK]`.
-        sequence_length: int, the length of the preprocessor, in tokens.
-        tie_softmax: bool, see `RecurrentLanguageModel`; for `softmax="full"` alone.
-        softmax: `"full"`, `"sampled"`, `"nce"`, `"negative-sampling"`, `"class-factored"` or
-            `"hierarchical"`, see `keras_seqzoo.layers.large_softmax`. Proposals, classes and tree
-            are those of the tokens' frequencies in the text.
-        samples: int, how many tokens the first three of these draw, or `None` for 1,024.
-        **backbone_options: see `RecurrentBackbone`.
-
-    Returns:
-        A `RecurrentLanguageModel`. Its first weights follow `keras.utils.set_random_seed`.
-
-    Raises:
-        ValueError: if an option is unknown or does not fit the text.
-
-    Example:
-    ```python
-    model = make_language_model(texts, vocabulary_size=10_000, units=200, num_layers=2)
-    ```
-    """
-    check_choice("tokenizer", tokenizer, TOKENIZERS)
-    check_choice("softmax", softmax, SOFTMAXES)
-    if samples is not None and softmax not in SAMPLING:
-        raise ValueError(f"`samples` needs one of {', '.join(SAMPLING)} as `softmax`.")
-    if tokenizer not in WHOLE and minimum_count > 1:
-        raise ValueError(f"`minimum_count` needs one of {', '.join(WHOLE)} as `tokenizer`.")
-    samples = 1024 if samples is None else samples
-    if tokenizer in WHOLE:
-        tokenizer = WHOLE[tokenizer].train(texts, vocabulary_size, minimum_count)
-    else:
-        tokenizer = train_subwords(tokenizer, texts, vocabulary_size, 8000)
-    backbone = RecurrentBackbone(tokenizer.vocabulary_size(), **backbone_options)
-    preprocessor = RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=sequence_length)
-    if softmax == "full":
-        return RecurrentLanguageModel(backbone, preprocessor, tie_softmax)
-    size = tokenizer.vocabulary_size()
-    labels = tokenize_sentences(tokenizer, texts).flat_values.numpy()
-    counts = np.bincount(labels, minlength=size) + 1  # of what is predicted, and once more
-    arguments = {
-        "sampled": {"samples": samples, "proposals": counts},
-        "nce": {"samples": samples, "proposals": counts},
-        "negative-sampling": {"samples": samples, "proposals": counts**0.75},
-        "class-factored": {"classes": frequency_classes(counts)},
-        "hierarchical": {"counts": counts},
-    }[softmax]
-    layer = LAYERS[softmax](size, dtype=backbone.dtype_policy, **arguments)
-    return RecurrentLanguageModel(backbone, preprocessor, tie_softmax=False, softmax=layer)
-
-
-# Each with the rate that it is used with if none is given.
+SOFTMAXES = ("full", *SOFTMAX_LAYERS)
+# Name -> optimizer and its default learning rate.
 OPTIMIZERS = {
     "sgd": (keras.optimizers.SGD, 20.0),
     "momentum": (functools.partial(keras.optimizers.SGD, momentum=0.9), 2.0),
@@ -118,46 +48,247 @@ OPTIMIZERS = {
     "adam": (keras.optimizers.Adam, 2e-3),
 }
 BATCH_SIZE = 20
-SCHEDULES = ("cosine", "plateau", "constant")
+
+
+@options
+class LanguageModelOptions(Options):
+    """Options of `make_language_model`."""
+
+    cell: Literal["lstm", "gru", "elman"] = option("lstm", "Recurrent cell.")
+    embedding_dim: int = option(256, "Size of the token embeddings.", minimum=1)
+    units: int = option(512, "Units of each layer.", minimum=1)
+    num_layers: int = option(1, "Number of recurrent layers.", minimum=1, flag="layers")
+    dropout: float = option(0.0, "Dropout rate.", minimum=0, below=1, cli_default=0.3)
+    tokenizer: Literal[*TOKENIZERS, *SUBWORDS] = option(
+        "word", "What tokens are.", panel="Vocabulary"
+    )
+    vocabulary_size: int | None = option(
+        None,
+        "Number of tokens, with 5 special tokens; by default all words or characters, or 8000 "
+        "subwords, or fewer if the text has fewer.",
+        minimum=6,
+        panel="Vocabulary",
+    )
+    minimum_count: int = option(
+        1, "Rarer words or characters are [UNK].", minimum=1, panel="Vocabulary"
+    )
+    sequence_length: int = option(
+        128, "Length of the preprocessor, in tokens.", minimum=1, flag=None
+    )
+    last_units: int | None = option(
+        None, "Units of the last layer; by default `units`.", minimum=1, panel="Model"
+    )
+    residual: bool = option(False, "Add each layer's input to its output.", panel="Model")
+    tie_softmax: bool = option(
+        True,
+        "Use the embedding as output projection, with the full `softmax`.",
+        cli_help="Use an output projection separate from the embedding.",
+        flag="untied",
+        inverted=True,
+        panel="Model",
+    )
+    softmax: Literal[SOFTMAXES] = option(
+        "full",
+        "Output layer. For large vocabularies one of the others, which are not tied; they use the "
+        "frequencies of the tokens in the text.",
+        panel="Model",
+    )
+    samples: int | None = option(
+        None,
+        "Tokens that a sampled `softmax` draws for a batch; by default 1024.",
+        minimum=1,
+        panel="Model",
+    )
+    input_dropout: float | None = option(
+        None,
+        "Dropout rate of the embeddings; by default `dropout`.",
+        minimum=0,
+        below=1,
+        panel="Dropout",
+    )
+    output_dropout: float | None = option(
+        None,
+        "Dropout rate of the outputs; by default `dropout`.",
+        minimum=0,
+        below=1,
+        panel="Dropout",
+    )
+    word_dropout: float = option(
+        0.0, "Rate of words hidden in a batch.", minimum=0, below=1, panel="Dropout"
+    )
+    variational: bool = option(
+        False, "Use one dropout mask for all steps of a sequence.", panel="Dropout"
+    )
+    recurrent_dropout: float = option(
+        0.0, "Dropout rate of the recurrent state.", minimum=0, below=1, panel="Dropout"
+    )
+    zoneout: float = option(
+        0.0, "Rate of units that keep their state.", minimum=0, below=1, panel="Dropout"
+    )
+    weight_drop: float = option(
+        0.0, "Dropout rate of the recurrent weights.", minimum=0, below=1, panel="Dropout"
+    )
+    scale_embedding: bool = option(
+        False, "Multiply the embeddings by the square root of their size.", panel="Model"
+    )
+    dtype: object = option(None, "Keras dtype policy.", flag=None)
+
+    def __post_init__(self):
+        """Check each option, and that options go together."""
+        super().__post_init__()
+        if self.samples is not None and self.softmax not in SAMPLING:
+            raise ValueError(
+                f"`samples` must be None unless `softmax` is one of {', '.join(SAMPLING)}, got "
+                f"{self.samples}."
+            )
+        if self.tokenizer not in TOKENIZERS and self.minimum_count > 1:
+            raise ValueError(
+                f"`minimum_count` must be 1 unless `tokenizer` is one of {', '.join(TOKENIZERS)}, "
+                f"got {self.minimum_count}."
+            )
+
+
+@options
+class LanguageModelTrainingOptions(TrainingOptions):
+    """Options of `LanguageModelTraining`."""
+
+    ema_momentum = 0.999
+    batch_size: int | None = option(
+        None,
+        f"Streams or sentences in a batch; by default {BATCH_SIZE}, or the number of tokens of a "
+        "shorter text.",
+        minimum=1,
+    )
+    length: int = option(
+        35, "Tokens of a row, through which a gradient flows; longer sentences are cut.", minimum=1
+    )
+    learning_rate: float | None = option(
+        None,
+        "Highest learning rate; by default 20 for sgd, 2 for momentum, 0.1 for adagrad, 0.002 for "
+        "adam.",
+        minimum=0.0,
+    )
+    carry: bool = option(
+        True,
+        "Read the text as streams that continue from batch to batch, not as a row per sentence.",
+        cli_help="Read each sentence as a row, not the text as streams.",
+        flag="sentences",
+        inverted=True,
+        panel="Training",
+    )
+    optimizer: Literal[tuple(OPTIMIZERS)] = option(
+        "sgd",
+        "Optimizer. With a softmax over words, gradient descent with small clipped gradients is "
+        "ahead: adaptive rates take too large steps for rare words (Merity et al. 2018, "
+        "section 3).",
+        cli_help="Optimizer.",
+        panel="Training",
+    )
+    schedule: Literal["cosine", "plateau", "constant"] = option(
+        "cosine",
+        'How the learning rate falls: "cosine" to a fiftieth in the last epoch; "plateau" by the '
+        "factor `decay` after each epoch without a better perplexity.",
+        cli_help="How the learning rate falls; plateau: after epochs that are no better.",
+        panel="Training",
+    )
+    warmup_steps: int = option(
+        0,
+        "Steps in which the learning rate rises, at most a tenth of a short run; with the cosine "
+        "schedule.",
+        minimum=0,
+        panel="Training",
+    )
+    decay: float = option(
+        0.5, "Factor of the learning rate on a plateau.", above=0, below=1, panel="Training"
+    )
+    patience: int | None = option(
+        None,
+        "Stop after this number of epochs without a better perplexity.",
+        minimum=1,
+        panel="Training",
+    )
+    clipnorm: float = option(0.25, "Largest norm of all gradients.", above=0, panel="Training")
+    weight_decay: float = option(0.0, "Decoupled weight decay.", minimum=0.0, panel="Training")
+
+    def __post_init__(self):
+        """Check each option, and that options go together."""
+        super().__post_init__()
+        if self.warmup_steps and self.schedule != "cosine":
+            raise ValueError(
+                f'`warmup_steps` must be 0 unless `schedule` is "cosine", got {self.warmup_steps}.'
+            )
+
+
+def make_language_model(texts, **kwargs):
+    """Train a tokenizer on a text and create a recurrent language model for it.
+
+    Args:
+        texts: list of strings.
+        **kwargs: the options in `LanguageModelOptions`.
+
+    Returns:
+        A `RecurrentLanguageModel`. Its initial weights follow `keras.utils.set_random_seed`.
+
+    Raises:
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range or does not fit the text.
+
+    Example:
+    ```python
+    model = make_language_model(texts, vocabulary_size=10_000, units=200, num_layers=2)
+    ```
+    """
+    options = LanguageModelOptions(**kwargs)
+    if options.tokenizer in TOKENIZERS:
+        tokenizer = TOKENIZERS[options.tokenizer].train(
+            texts, options.vocabulary_size, options.minimum_count
+        )
+    else:
+        tokenizer = train_subwords(options.tokenizer, texts, options.vocabulary_size, 8000)
+    size = tokenizer.vocabulary_size()
+    backbone = RecurrentBackbone(
+        size,
+        **options.select("cell", "embedding_dim", "units", "num_layers", "last_units", "residual"),
+        **options.select("dropout", "input_dropout", "output_dropout", "word_dropout"),
+        **options.select("variational", "recurrent_dropout", "zoneout", "weight_drop"),
+        **options.select("scale_embedding", "dtype"),
+    )
+    preprocessor = RecurrentLanguageModelPreprocessor(
+        tokenizer, sequence_length=options.sequence_length
+    )
+    if options.softmax == "full":
+        return RecurrentLanguageModel(backbone, preprocessor, options.tie_softmax)
+    labels = tokenize_sentences(tokenizer, texts).flat_values.numpy()
+    counts = np.bincount(labels, minlength=size) + 1  # add-one smoothing
+    samples = options.samples or 1024
+    arguments = {
+        "sampled": {"samples": samples, "proposals": counts},
+        "nce": {"samples": samples, "proposals": counts},
+        "negative-sampling": {"samples": samples, "proposals": counts**0.75},
+        "class-factored": {"classes": frequency_classes(counts)},
+        "hierarchical": {"counts": counts},
+    }[options.softmax]
+    layer = SOFTMAX_LAYERS[options.softmax](size, dtype=backbone.dtype_policy, **arguments)
+    return RecurrentLanguageModel(backbone, preprocessor, tie_softmax=False, softmax=layer)
 
 
 class LanguageModelTraining(TrainingRun):
-    """Trains a recurrent language model, keeps the best preset, can be stopped and resumed.
+    """Training of a language model that keeps the best preset and can be stopped and resumed.
 
-    Sentences are read as streams that go on from batch to batch (`carry`), cut at another place in
-    each epoch, or each as a row of its own, in random order and cut or padded to `length`. After
-    each epoch the averaged weights are measured by their perplexity on the validation sentences,
-    those being read as streams too, or one by one and whole. For `run`, `train` and `validation`
-    are lists of sentences.
+    With `carry`, the text is read as streams that continue from batch to batch, split at another
+    place in each epoch. Otherwise each sentence is a row, in random order and cut or padded to
+    `length`. After each epoch the EMA of the weights is evaluated by the perplexity of the
+    validation sentences, read as streams too, or one by one and not cut. For `run`, `train` and
+    `validation` are lists of sentences.
 
     Args:
-        model: a `RecurrentLanguageModel` with a preprocessor; it is compiled here.
+        model: a `RecurrentLanguageModel` with a preprocessor; the run compiles it.
         directory: folder of the preset; the state of the run lies in its `training` folder.
-        epochs: int.
-        batch_size: int, rows of a batch: streams, or sentences; or `None` for 20, or for as many
-            streams as the text has tokens, with a warning, where these are fewer.
-        length: int, tokens of a row: through so many a gradient flows.
-        carry: bool, whether rows are streams.
-        optimizer: `"sgd"`, `"momentum"` (0.9), `"adagrad"` or `"adam"`. With a softmax over
-            words plain gradient descent with small clipped gradients is ahead: of adaptive rates
-            the embeddings of rare words take too large steps (Merity et al. 2018, section 3).
-        learning_rate: float, the highest rate, or `None` for one that suits the optimizer: 20, 2,
-            0.1 and 0.002.
-        schedule: how the rate falls: `"cosine"` (to a fiftieth in the last epoch), `"plateau"`
-            (times `decay` after each epoch whose perplexity is not the best so far), or
-            `"constant"`.
-        warmup_steps: int, steps in which the rate rises; of the cosine alone. Where they would fill
-            the whole run, a tenth of the run.
-        decay: float above 0 and below 1, see `schedule`.
-        patience: int, the run ends after so many epochs in a row without a better perplexity, or
-            `None` for all epochs.
-        clipnorm: float above 0, the largest norm of all gradients together.
-        weight_decay: float, decoupled decay of the weights.
-        average: float in [0, 1), momentum of the running average of the weights.
-        **kwargs: `seed`, `options`, `metadata` and `report` of `TrainingRun`.
+        **kwargs: see `TrainingRun`, and the options in `LanguageModelTrainingOptions`.
 
     Raises:
-        ValueError: if an argument is out of its range.
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range.
 
     Example:
     ```python
@@ -166,56 +297,21 @@ class LanguageModelTraining(TrainingRun):
     ```
     """
 
+    options_class = LanguageModelTrainingOptions
     measures = {"perplexity": Measure("perplexity", lower_is_better=True)}
 
-    def __init__(
-        self,
-        model,
-        directory,
-        epochs=15,
-        batch_size=None,
-        length=35,
-        carry=True,
-        optimizer="sgd",
-        learning_rate=None,
-        schedule="cosine",
-        warmup_steps=0,
-        decay=0.5,
-        patience=None,
-        clipnorm=0.25,
-        weight_decay=0.0,
-        average=0.999,
-        **kwargs,
-    ):
-        super().__init__(model, directory, epochs, average, **kwargs)
-        check_choice("optimizer", optimizer, OPTIMIZERS)
-        check_choice("schedule", schedule, SCHEDULES)
-        if not 0.0 < decay < 1.0:
-            raise ValueError(f"`decay` must be above 0 and below 1, got {decay!r}.")
-        if batch_size is not None:
-            check_integer("batch_size", batch_size, minimum=1)
-        self.batch_size = batch_size
-        self.length = check_integer("length", length, minimum=1)
-        self.carry = carry
-        self.optimizer = optimizer
-        if learning_rate is None:
-            learning_rate = OPTIMIZERS[optimizer][1]
-        self.learning_rate = check_number("learning_rate", learning_rate, minimum=0.0)
-        self.schedule = schedule
-        self.warmup_steps = check_integer("warmup_steps", warmup_steps, minimum=0)
-        if self.warmup_steps and schedule != "cosine":
-            raise ValueError('`warmup_steps` needs the `schedule` "cosine".')
-        self.decay = decay
-        self.patience = None if patience is None else check_integer("patience", patience, 1)
-        self.clipnorm = check_number("clipnorm", clipnorm, minimum=1e-12)
-        self.weight_decay = check_number("weight_decay", weight_decay, minimum=0.0)
+    def __init__(self, model, directory, **kwargs):
+        super().__init__(model, directory, **kwargs)
+        if self.learning_rate is None:
+            self.learning_rate = OPTIMIZERS[self.optimizer][1]
         self._text = None
         self._streams = _StreamStates(self)
 
     def prepare(self, train, validation):
         """Tokenize the text."""
-        if not train or not validation:
-            raise ValueError("`train` and `validation` must have at least one sentence each.")
+        for argument, sentences in (("train", train), ("validation", validation)):
+            if not sentences:
+                raise ValueError(f"`{argument}` must have at least one sentence, got none.")
         sentences = self.model.sentence_ids(train)
         begin = self.model.tokenizer.start_token_id
         self._text = running_tokens(sentences, begin) if self.carry else (sentences, begin)
@@ -225,15 +321,15 @@ class LanguageModelTraining(TrainingRun):
                 self.batch_size = len(self._text[0])
                 warnings.warn(
                     f"the text has {self.batch_size} tokens, so a batch has {self.batch_size} "
-                    f"streams, and not the default of {BATCH_SIZE}",
+                    f"streams, not the default of {BATCH_SIZE}",
                     stacklevel=3,
                 )
         if not self.carry:
             long = np.array([len(sentence) > self.length for sentence in sentences])
-            self.report_lost(f"cut to {self.length} tokens", "sentences", long)
+            self.report_dropped(f"cut to {self.length} tokens", "sentences", long)
 
     def batches(self, epoch):
-        """Give the batches of an epoch."""
+        """Return the batches of an epoch."""
         seed = (self.seed, epoch)
         if not self.carry:
             return sentence_batches(*self._text, self.batch_size, self.length, seed)
@@ -241,11 +337,11 @@ class LanguageModelTraining(TrainingRun):
         return stream_batches(*self._text, self.batch_size, self.length, offset)
 
     def compile_model(self, steps):
-        """Compile the model with its optimizer and the schedule of its rate."""
+        """Compile the model with its optimizer and learning-rate schedule."""
         rate = self.learning_rate
         if self.schedule == "cosine":
             steps *= self.epochs
-            warmup_steps = fitting_warmup(self.warmup_steps, steps, self.report)
+            warmup_steps = limit_warmup(self.warmup_steps, steps, self.report)
             rate = warmup_cosine(rate, warmup_steps, steps)
         self.model.compile(
             OPTIMIZERS[self.optimizer][0](
@@ -258,34 +354,34 @@ class LanguageModelTraining(TrainingRun):
         )
 
     def parts(self):
-        """Give the running average, and the states of the streams."""
+        """Return the EMA of the weights and the states of the streams."""
         return {**super().parts(), "streams": self._streams}
 
     def callbacks(self):
-        """Give what sets the states of streams."""
+        """Return the callback that restores the states of streams."""
         return [self._streams] if self.carry else []
 
-    def begin_epoch(self):
-        """Set the learning rate, where it depends on the epochs before."""
+    def on_epoch_begin(self):
+        """Set the learning rate if it depends on earlier epochs."""
         if self.schedule == "plateau":
             misses = sum(not epoch["improved"] for epoch in self.state.history)
             self.model.optimizer.learning_rate = self.learning_rate * self.decay**misses
 
-    def is_over(self):
-        """Tell whether all epochs are done, or the last ones brought nothing."""
-        if super().is_over():
+    def is_finished(self):
+        """Return whether all epochs are done, or `patience` is exhausted."""
+        if super().is_finished():
             return True
         last = self.state.history[-self.patience :] if self.patience else []
         return bool(last) and len(last) == self.patience and not any(e["improved"] for e in last)
 
-    def measure(self, validation, stop):
+    def evaluate(self, validation, stop):
         """Compute the perplexity of the validation sentences."""
         model = RunningText(self.model, streams=8) if self.carry else self.model
         return {"perplexity": model.perplexity(validation).perplexity}
 
 
 class _StreamStates(keras.callbacks.Callback):
-    """Lets a run that stopped within an epoch go on with the states of its streams."""
+    """Saves and restores the states of streams of a run that stops within an epoch."""
 
     def __init__(self, run):
         super().__init__()

@@ -1,4 +1,4 @@
-"""A lock, so that one process at a time trains in a folder."""
+"""A lock that lets one process at a time train in a folder."""
 
 import contextlib
 import errno
@@ -12,25 +12,25 @@ try:
 except ImportError:  # Windows, where nothing is locked
     fcntl = None
 
-# Of file systems that have no locks: there nothing is locked.
+# File systems without locks: nothing is locked there.
 WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
-# Seconds: who only looks whether a lock is held has it no longer.
+# Seconds to wait for a process that only checks whether the lock is held.
 PATIENCE = 0.5
 
 
 class RunLock:
-    """Keeps other processes out while it is held, as a context manager.
+    """Context manager that holds a file lock against other processes.
 
-    The operating system holds the lock on a file and lets go of it when the process ends, whatever
-    ends it, so that a lock is never left behind. The file stays, unless it is removed; in it is who
-    had it last. On Windows, and on file systems without locks, nothing is locked.
+    The operating system releases the lock when the process ends for any reason. The file stays
+    unless it is removed, and names the last holder. On Windows, and on file systems without locks,
+    nothing is locked.
 
     Args:
-        path: string or path of the file. Its folder is made if there is none.
+        path: string or path of the file. Its folder is created if it does not exist.
 
     Raises:
-        BlockingIOError: on entering, if another process, or another `RunLock` of this one, holds
-            the lock; the message names the process and its machine.
+        BlockingIOError: on entering, if another process, or another `RunLock` of this process,
+            holds the lock; the message names the process and its machine.
         OSError: on entering, if the file cannot be written. It is then removed.
 
     Example:
@@ -45,21 +45,21 @@ class RunLock:
         self._descriptor = None
 
     def check(self):
-        """Raise what entering would raise, unless this object holds the lock itself."""
+        """Raise an error if another process or object holds the lock."""
         if self._descriptor is None:
             try:
                 descriptor = os.open(self.path, os.O_RDWR)
             except FileNotFoundError:
                 return
             try:
-                self._lock(descriptor, exclusive=False)  # two that look do not see each other
+                self._lock(descriptor, exclusive=False)  # two checks do not block each other
             finally:
                 os.close(descriptor)
 
     def __enter__(self):
-        """Take the lock."""
+        """Acquire the lock."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = self._take()
+        descriptor = self._acquire()
         try:
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
@@ -71,17 +71,17 @@ class RunLock:
         return self
 
     def __exit__(self, *exception):
-        """Let go of the lock."""
+        """Release the lock."""
         os.close(self._descriptor)
         self._descriptor = None
 
     def remove(self):
-        """Remove the file, while the lock is held, where the system lets one remove it."""
+        """Remove the file, while the lock is held, if the system permits."""
         with contextlib.suppress(OSError):
             self.path.unlink()
 
-    def _take(self):
-        """Return the descriptor of the file, made where there is none, with the lock on it."""
+    def _acquire(self):
+        """Open or create the file, lock it, and return its descriptor."""
         until = time.monotonic() + PATIENCE
         while True:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -98,7 +98,7 @@ class RunLock:
                     time.sleep(PATIENCE / 50)
 
     def _is_at_path(self, descriptor):
-        """Return whether the file that was opened was not removed by who had the lock before."""
+        """Return whether the opened file was not removed by the holder before."""
         try:
             return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
         except FileNotFoundError:
@@ -113,8 +113,8 @@ class RunLock:
         except BlockingIOError:
             holder = os.read(descriptor, 1000).decode("utf-8", errors="replace")
             raise BlockingIOError(
-                f"another run goes on here: {holder} holds {self.path}. Wait until it has ended, "
-                "or give another folder"
+                f"another run trains here: {holder} holds {self.path}. Wait until it has ended, "
+                "or use another folder."
             ) from None
         except OSError as error:
             if error.errno not in WITHOUT_LOCKS:

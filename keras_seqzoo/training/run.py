@@ -1,162 +1,204 @@
-"""What whole training runs have in common: epochs, the best preset, stopping and resuming."""
+"""Training runs: epochs, the best preset, stopping and resuming."""
 
+import math
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
-from keras_seqzoo.checks import check_choice, check_integer, check_rate
+from keras_seqzoo.training.options import Options, option, options
 from keras_seqzoo.training.state import RunState
 from keras_seqzoo.zoo import save_preset
 
+# The metric that breaks ties.
+VALIDATION_LOSS = "val_loss"
 
-class TrainingRun:
-    """Base of runs that train a model, keep the best preset, and can be stopped and resumed.
 
-    Each epoch is one `fit` over batches that depend on the seed and the epoch alone; then the
-    averaged weights are measured on validation data, and where they are the best so far saved as a
-    preset. Those of the last epoch are the preset `training/last` besides, in float32. A run that
-    an interrupt (Ctrl-C) stopped has lost nothing but the step under way: resumed, it goes through
-    the very weights that it would have gone through. One process at a time trains in a folder.
+class Measure(NamedTuple):
+    """A validation metric that chooses the best epoch.
 
-    A subclass implements `prepare`, `batches`, `compile_model` and `measure`, and sets `measures`.
-
-    Args:
-        model: a task with a preprocessor; it is compiled here.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
-        epochs: int.
-        average: float in [0, 1), momentum of the running average of the weights.
-        measure: string, the one of `measures` that chooses the best epoch; by default the first.
-            Of epochs that are equal by it, the one with the lowest validation loss is the best,
-            where that is measured, else the first.
-        seed: int, of the order of the data. Weights and dropout follow
-            `keras.utils.set_random_seed`.
-        options: dict that describes the whole run, kept with its state; a run is only resumed
-            with the same options. The measure is one of them, where there are several.
-        metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
-        report: function of a line of text, called with each epoch's figures.
-
-    Raises:
-        ValueError: if an argument is out of its range.
+    Attributes:
+        metric: string, its name among the metrics of an epoch.
+        lower_is_better: bool.
     """
 
-    measures = {}  # from names to `Measure`s: what can choose the best epoch
+    metric: str
+    lower_is_better: bool = False
 
-    def __init__(
-        self,
-        model,
-        directory,
-        epochs,
-        average,
-        measure=None,
-        seed=0,
-        options=None,
-        metadata=None,
-        report=print,
-    ):
+    def is_better(self, metrics, best):
+        """Return whether an epoch is better than the best one before it.
+
+        If the metric is equal, the lower validation loss is better, where it is computed.
+
+        Args:
+            metrics: dict of floats, the metrics of the epoch.
+            best: dict of floats, the metrics of the best epoch before, or `None`.
+
+        Returns:
+            A bool; `False` if the metric is NaN, because the run has diverged.
+        """
+        if math.isnan(metrics[self.metric]):
+            return False
+        return best is None or self._rank(metrics) > self._rank(best)
+
+    def _rank(self, metrics):
+        score = metrics[self.metric]
+        return (-score if self.lower_is_better else score, -metrics.get(VALIDATION_LOSS, 0.0))
+
+
+@options
+class TrainingOptions(Options):
+    """Options of every training run."""
+
+    epochs: int = option(15, "Number of epochs.", minimum=1)
+    ema_momentum: float = option(
+        0.99,
+        "Momentum of the exponential moving average (EMA) of the weights.",
+        minimum=0,
+        below=1,
+        panel="Training",
+    )
+    seed: int = option(
+        0,
+        "Seed of the order of the data.",
+        cli_help="Random seed.",
+        minimum=0,
+        below=2**32,
+        panel="Training",
+    )
+
+
+class TrainingRun:
+    """Base class of runs that train a model, keep the best preset, and can be stopped and resumed.
+
+    Each epoch is one `fit` over batches that depend only on the seed and the epoch. Then the EMA
+    of the weights is evaluated on validation data. If it is the best so far, it is saved as a
+    preset. The EMA after the last epoch is also saved, in float32, as the preset `training/last`.
+    An interrupt (Ctrl-C) stops the run after the current step. A resumed run computes exactly the
+    weights of a run that was never stopped. One process at a time trains in a folder.
+
+    A subclass implements `prepare`, `batches`, `compile_model` and `evaluate`, and sets `measures`
+    and `options_class`.
+
+    Args:
+        model: a task with a preprocessor; the run compiles it.
+        directory: folder of the preset; the state of the run lies in its `training` folder.
+        options: dict that describes the whole run, saved with its state; a run is only resumed
+            with the same dict. The measure is part of it if there are several.
+        metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
+        report: function of a line of text, called with the metrics of each epoch.
+        **kwargs: the options of `options_class`. Each becomes an attribute of the run. The weights
+            and dropout do not follow `seed` but `keras.utils.set_random_seed`.
+
+    Raises:
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range.
+    """
+
+    options_class = TrainingOptions
+    measures = {}  # name -> `Measure` that can choose the best epoch
+    measure = None  # the option of runs with several measures; otherwise the first is used
+
+    def __init__(self, model, directory, *, options=None, metadata=None, report=print, **kwargs):
         if model.preprocessor is None:
-            raise ValueError("`model` must have a preprocessor.")
-        self.model = model
-        self.directory = Path(directory)
-        self.epochs = check_integer("epochs", epochs, minimum=1)
-        self.seed = check_integer("seed", seed, minimum=0)
+            raise ValueError("`model` must have a preprocessor, got None.")
         if not self.measures:
             raise NotImplementedError(f"{type(self).__name__} must set `measures`.")
-        self.measured_by = next(iter(self.measures)) if measure is None else measure
-        check_choice("measure", self.measured_by, self.measures)
-        chosen = {"measure": self.measured_by} if len(self.measures) > 1 else {}
-        self.options = {**chosen, **(options or {})}
+        self.model = model
+        self.directory = Path(directory)
+        chosen = self.options_class(**kwargs)
+        vars(self).update(chosen.to_dict())
+        self.options = {**chosen.recorded(), **(options or {})}
         self.metadata = metadata
         self.report = report
-        self.average = WeightAverage(check_rate("average", average))
+        self.ema = WeightAverage(self.ema_momentum)
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
-        self._figures = {}
+        self._metrics = {}
 
-    # What a subclass has to say.
+    # === For subclasses ===
 
     def prepare(self, train, validation):
-        """Check the data and make of them what `batches` needs."""
+        """Check the data and convert it to what `batches` needs."""
         raise NotImplementedError(f"{type(self).__name__} must implement `prepare`.")
 
     def batches(self, epoch):
-        """Give the batches of an epoch: a `tf.data.Dataset` whose cardinality is known."""
+        """Return the batches of an epoch: a `tf.data.Dataset` of known cardinality."""
         raise NotImplementedError(f"{type(self).__name__} must implement `batches`.")
 
     def compile_model(self, steps):
-        """Compile the model for epochs of so many steps."""
+        """Compile the model for epochs of `steps` steps."""
         raise NotImplementedError(f"{type(self).__name__} must implement `compile_model`.")
 
-    def measure(self, validation, stop):
-        """Measure the model as it is.
+    def evaluate(self, validation, stop):
+        """Evaluate the model on the validation data.
 
         Args:
-            validation: what `run` got.
-            stop: a `StopOnInterrupt`, whose `check` may be called where stopping is safe.
+            validation: the argument of `run`.
+            stop: a `StopOnInterrupt`; call its `check` where it is safe to stop.
 
         Returns:
-            A dict of figures, floats. It has those of `measures`, and as `val_loss` the validation
-            loss, where that is computed.
+            A dict of floats: the metrics of `measures`, and as `val_loss` the validation loss if it
+            is computed.
         """
-        raise NotImplementedError(f"{type(self).__name__} must implement `measure`.")
+        raise NotImplementedError(f"{type(self).__name__} must implement `evaluate`.")
 
     def describe(self, steps):
-        """Say what an epoch is, in a line."""
+        """Return a line that describes an epoch."""
         return f"{steps} batches an epoch"
 
     def parts(self):
-        """Give what a run goes on from besides the model: objects with `get_state`, `set_state`."""
-        return {"average": self.average}
+        """Return the state to save next to the model: a dict of objects, see `RunState.save`."""
+        return {"ema": self.ema}
 
     def callbacks(self):
-        """Give further callbacks of each `fit`."""
+        """Return further callbacks of each `fit`."""
         return []
 
-    def begin_epoch(self):
-        """Do what an epoch, or the rest of one, begins with."""
+    def on_epoch_begin(self):
+        """Prepare an epoch, or the rest of one."""
 
-    def is_over(self):
-        """Tell whether there is no further epoch to train."""
+    def is_finished(self):
+        """Return whether there is no further epoch to train."""
         return self.state.epoch >= self.epochs
 
-    def report_lost(self, what, kind, train=None, validation=None):
-        """Report in a line how much of the data is cut or left out, where any is.
+    def report_dropped(self, what, kind, train=None, validation=None):
+        """Report how many items are cut or left out, if any are.
 
         Args:
-            what: string, what becomes of it.
+            what: string, what happens to the items.
             kind: string, what the items are called.
-            train: bools `(items,)`, for which of those to train on that is so, or `None` where it
-                cannot be.
-            validation: the same of those to validate with.
+            train: bools `(items,)`, whether it happens to each training item, or `None`.
+            validation: the same for the validation items.
         """
         parts = [("training", train), ("validation", validation)]
-        parts = [(name, lost) for name, lost in parts if lost is not None]
-        if any(lost.any() for _, lost in parts):
-            counts = (f"{lost.sum()} of {len(lost)} {name} {kind}" for name, lost in parts)
+        parts = [(name, dropped) for name, dropped in parts if dropped is not None]
+        if any(dropped.any() for _, dropped in parts):
+            counts = (f"{dropped.sum()} of {len(dropped)} {name} {kind}" for name, dropped in parts)
             self.report(f"{what}: {', '.join(counts)}")
 
-    # The run.
+    # === The run ===
 
     def run(self, train, validation, verbose="auto", callbacks=()):
         """Train from the start, or from where an earlier run stopped.
 
-        The model is left with the weights of the last step; the best are in the preset.
+        The model is left with the weights of the last step; the best weights are in the preset.
 
         Args:
-            train: the data to train on, see the class.
-            validation: the data to measure with, see the class.
+            train: the training data, see the subclass.
+            validation: the validation data, see the subclass.
             verbose: Keras' progress bar, see `keras.Model.fit`.
-            callbacks: list of further Keras callbacks. Each epoch is a `fit` of its own to them.
+            callbacks: list of further Keras callbacks. Each epoch is a separate `fit`.
 
         Returns:
             `True` if all epochs are done, `False` if an interrupt stopped the run; its state is
-            then saved up to the last whole step.
+            then saved after the last whole step.
 
         Raises:
-            ValueError: if the data are not fit for it, or the folder holds a run with other
-                `options`.
-            OSError: if the folder holds something else than a run, another process trains there,
+            ValueError: if the data is invalid, or the folder holds a run with other `options`.
+            OSError: if the folder holds files that are not a run, another process trains there,
                 or the disk is full.
         """
         self.state.check(self.options)
@@ -165,31 +207,30 @@ class TrainingRun:
         self.prepare(train, validation)
         self.steps = int(self.batches(0).cardinality())
         self.compile_model(self.steps)
-        with self.state.under_way(self.options):
-            return self.state.finished or self._go_on(validation, verbose, callbacks)
+        with self.state.locked(self.options):
+            return self.state.finished or self._train(validation, verbose, callbacks)
 
-    def _go_on(self, validation, verbose, callbacks):
-        """Train from where the run stands; see `run`."""
+    def _train(self, validation, verbose, callbacks):
         self.state.restore(self.model, self.parts())
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
         self.report(self.describe(self.steps))
         with StopOnInterrupt() as stop:
-            while not self.is_over():
+            while not self.is_finished():
                 if self.state.step < self.steps:
                     self._train_epoch(stop, verbose, callbacks)
                     self.state.save(self.model, self.parts())
-                if stop.interrupted or not self._evaluate(validation, stop):
+                if stop.interrupted or not self._validate(validation, stop):
                     return False
                 self.state.save(self.model, self.parts())
         self.state.finish()
         return True
 
     def _train_epoch(self, stop, verbose, callbacks):
-        """Do the steps of the epoch under way that are not yet done."""
-        self.begin_epoch()
+        """Do the remaining steps of the current epoch."""
+        self.on_epoch_begin()
         dataset = self.batches(self.state.epoch).skip(self.state.step)
-        own = [stop, self.average, _StepCounter(self.state), *self.callbacks()]
+        own = [stop, self.ema, _StepCounter(self.state), *self.callbacks()]
         started = time.perf_counter()
         history = self.model.fit(
             dataset,
@@ -200,34 +241,34 @@ class TrainingRun:
             verbose=verbose,
         )
         # Of the steps since the start or the last resumption.
-        self._figures = {
+        self._metrics = {
             "loss": history.history["loss"][-1],
             "seconds": time.perf_counter() - started,
         }
 
-    def _evaluate(self, validation, stop):
-        """Measure the averaged weights, and keep them as the last and, if they are, the best.
+    def _validate(self, validation, stop):
+        """Evaluate the EMA of the weights, and save it as the last and, if it is, the best preset.
 
-        Returns `False` if an interrupt came; the epoch then counts as not evaluated.
+        Returns `False` after an interrupt; the epoch then counts as not evaluated.
         """
-        with self.average.applied():
+        with self.ema.applied():
             try:
-                measured = self.measure(validation, stop)
+                evaluated = self.evaluate(validation, stop)
             except KeyboardInterrupt:
                 return False
-            measure = self.measures[self.measured_by]
-            improved = measure.is_better(measured, self.state.best_epoch)
+            measure = self.measures[self.measure or next(iter(self.measures))]
+            improved = measure.is_better(evaluated, self.state.best_epoch)
             if improved:
                 save_preset(self.model, self.directory, metadata=self.metadata)
-                self.state.best = measured[measure.figure]
+                self.state.best = evaluated[measure.metric]
             save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
         self.state.epoch += 1
         self.state.step = 0
-        figures = {"epoch": self.state.epoch, **self._figures, **measured, "improved": improved}
-        self.state.history.append(figures)
+        metrics = {"epoch": self.state.epoch, **self._metrics, **evaluated, "improved": improved}
+        self.state.history.append(metrics)
         text = "  ".join(
             f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
-            for key, value in figures.items()
+            for key, value in metrics.items()
             if key != "improved"
         )
         self.report(text + ("  (best so far, saved)" if improved else ""))

@@ -1,6 +1,7 @@
-"""What a training run needs to go on where it stopped, in files."""
+"""The state of a training run, saved in files."""
 
 import contextlib
+import errno
 import json
 import os
 from pathlib import Path
@@ -19,24 +20,24 @@ LAST = "last"
 
 
 class RunState:
-    """Saves and restores a run: model, optimizer, dropout's seeds, average and position.
+    """State of a run: model, optimizer, seeds of dropout, EMA of the weights, and position.
 
-    Low-rank updates (`enable_lora`) are kept beside the weights that they belong to.
+    Low-rank updates (`enable_lora`) are saved next to the weights that they change.
 
-    The state lies in the folder `training` of the run's folder. There, `run.json` names the
-    position and the files that belong to it, and is replaced last and in one go, so that a run
-    that is killed while it saves resumes from the state before.
+    The state lies in the folder `training` of the run's folder. Its `run.json` names the position
+    and the other files. It is replaced last and atomically, so that a run killed while saving
+    resumes from the previous state.
 
     Args:
         directory: folder of the run.
 
     Attributes:
-        epoch: int, epochs that are finished and evaluated.
-        step: int, steps done in the epoch under way.
+        epoch: int, number of evaluated epochs.
+        step: int, steps done in the current epoch.
         best: float or `None`, the best validation score so far.
-        history: list of dicts, one for each evaluated epoch.
-        finished: bool, whether the run is over; it then has no weights to go on from.
-        lock: a `RunLock`, held while the run is `under_way`.
+        history: list of dicts of metrics, one for each evaluated epoch.
+        finished: bool, whether the run is finished; its state then has no weights.
+        lock: a `RunLock`, held within `locked`.
         last: path of the preset with the weights of the last evaluated epoch.
 
     Raises:
@@ -61,48 +62,52 @@ class RunState:
 
     @property
     def exists(self):
-        """Whether a run was begun in this folder."""
+        """Whether the folder holds a run."""
         return (self.folder / FILE).is_file()
 
     @property
     def best_epoch(self):
-        """The figures of the epoch whose weights are the preset, a dict, or `None`."""
+        """The metrics of the epoch whose weights are the preset, a dict, or `None`."""
         return next((epoch for epoch in reversed(self.history) if epoch["improved"]), None)
 
     def check(self, options=None):
-        """Make sure that a run can begin, or go on, in this folder. Nothing is written.
+        """Check that a run can start or be resumed in this folder, without writing anything.
 
         Args:
-            options: dict of what the run is started with, or `None` to look at the folder alone.
+            options: dict of the options of the run, or `None` to check the folder alone.
 
         Raises:
             NotADirectoryError: if the folder is a file, or lies in one.
-            PermissionError: if it cannot be written to.
-            FileExistsError: if it holds something else than a run.
-            BlockingIOError: if another process goes on with the run.
-            ValueError: if it holds a run that was begun with other options; the message names
-                those that differ.
+            PermissionError: if the folder cannot be written to.
+            FileExistsError: if it holds files that are not a run.
+            BlockingIOError: if another process trains there.
+            ValueError: if it holds a run with other options; the message names those that differ.
         """
         parents = (self.directory, *self.directory.absolute().parents)
         existing = next(path for path in parents if path.exists())
         if not existing.is_dir():
-            raise NotADirectoryError(f"a folder is needed, but this is a file: {existing}")
+            raise NotADirectoryError(
+                errno.ENOTDIR, f"`directory` must be a folder, got a file: {existing}."
+            )
         if not os.access(existing, os.W_OK):
-            raise PermissionError(f"no permission to write into the folder: {existing}")
+            raise PermissionError(
+                errno.EACCES, f"`directory` must be writable, got no permission for {existing}."
+            )
         self.lock.check()
         if not self.exists:
             if self._holds_other_files():
                 raise FileExistsError(
-                    f"the folder {self.directory} is not empty and holds no training run; "
-                    "a new or empty folder is needed"
+                    errno.EEXIST,
+                    "`directory` must be new, empty or the folder of a training run, got "
+                    f"{self.directory}, which has other files.",
                 )
         elif options is not None:
             self._check_options(_as_json(options))
 
     def begin(self, options):
-        """Check the folder (see `check`) and mark it as this run's, if the run is new.
+        """Check the folder (see `check`) and write the state of a new run.
 
-        Else read it, as another process may have gone on with it.
+        The state of an old run is read again, because another process may have changed it.
         """
         if self.exists:
             self._read()
@@ -112,16 +117,16 @@ class RunState:
             self._write()
 
     @contextlib.contextmanager
-    def under_way(self, options):
-        """Begin the run, or go on with it, and hold its lock within a `with` block.
+    def locked(self, options):
+        """Begin or resume the run, and hold its lock within a `with` block.
 
-        Where the run cannot begin, nothing is left behind.
+        If the run cannot begin, nothing is left behind.
 
         Args:
             options: see `check`.
 
         Raises:
-            OSError: if the disk is full; and see `check`.
+            OSError: if the disk is full; see also `check`.
         """
         with contextlib.ExitStack() as stack:
             with writing_into(self.folder):
@@ -139,7 +144,7 @@ class RunState:
 
         Args:
             model: the compiled model; its optimizer is saved with it.
-            parts: dict from names to what has a state besides: `get_state` gives a dict of arrays.
+            parts: dict of further objects with a state: `get_state()` returns a dict of arrays.
         """
         parts = _with_updates(model, parts)
         name = f"epoch-{self.epoch}-step-{self.step}"
@@ -154,11 +159,11 @@ class RunState:
         self._write(files)
 
     def restore(self, model, parts):
-        """Set a compiled model, its optimizer and the parts to what was saved.
+        """Restore a compiled model, its optimizer and the parts.
 
         Args:
             model: the compiled model.
-            parts: those of `save`; `set_state` takes the dict of arrays and the model.
+            parts: the dict passed to `save`; `set_state(arrays, model)` restores an object.
         """
         if not self._files:  # interrupted before the first step
             return
@@ -173,14 +178,14 @@ class RunState:
             variable.assign(np.array(seed, variable.dtype))
 
     def finish(self):
-        """Mark the run as over and remove the lock, and the weights that it would go on from."""
+        """Mark the run as finished, and remove the lock and the saved weights."""
         self.finished = True
         self._seeds = []
         self._write()
         self.lock.remove()
 
     def _holds_other_files(self):
-        """Whether the folder has more in it than litter and the lock of a run not begun."""
+        """Return whether the folder holds more than litter and the lock of a run not begun."""
         own = self.folder, self.lock.path
         return self.directory.is_dir() and any(
             path not in own and path.name not in LITTER for path in self.directory.rglob("*")
@@ -195,8 +200,8 @@ class RunState:
                 for name in differing
             )
             raise ValueError(
-                f"the run in {self.directory} was begun with other options: {differences}. Give "
-                "the same to go on with it, or another folder for a new run"
+                f"the run in {self.directory} has other options: {differences}. Use the same "
+                "options to resume it, or another folder for a new run."
             )
 
     def _read(self):
@@ -209,11 +214,11 @@ class RunState:
             self._seeds, self._files = contents["seeds"], contents["files"]
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(
-                f"{self.folder / FILE} is damaged and the run cannot go on: {error!r}"
+                f"{self.folder / FILE} is damaged and the run cannot be resumed: {error!r}"
             ) from error
 
     def _write(self, files=()):
-        """Replace `run.json`, then remove the files that only the old one named."""
+        """Replace `run.json`, then remove the files that only the old one names."""
         contents = {
             "epoch": self.epoch,
             "step": self.step,
@@ -233,13 +238,13 @@ class RunState:
 
     @contextlib.contextmanager
     def _replacing(self, name):
-        """Give a path to write to that takes the place of the file `name` when it is whole."""
+        """Yield a path to write to; the file then replaces the file `name` atomically."""
         with writing_into(self.folder), replacing(self.folder / name) as path:
             yield path
 
 
 class _UpdatedLayers:
-    """The weights of layers with low-rank updates, one by one: Keras saves their sums."""
+    """Separate weights of layers with low-rank updates: Keras saves only their sums."""
 
     def __init__(self, layers):
         self._weights = [weight for layer in layers for weight in layer.weights]
@@ -253,7 +258,7 @@ class _UpdatedLayers:
 
 
 def _with_updates(model, parts):
-    """Add the layers with low-rank updates, where there are any, to the parts of a state."""
+    """Add the layers with low-rank updates, if any, to the parts of a state."""
     layers = adapted_layers(model)
     return {**parts, "updates": _UpdatedLayers(layers)} if layers else parts
 
@@ -265,7 +270,7 @@ def _seeds(model):
 
 
 def _as_json(options):
-    """Return options as they come back from a file, tuples as lists for one."""
+    """Return options as JSON reads them back: tuples become lists."""
     return json.loads(json.dumps(options))
 
 

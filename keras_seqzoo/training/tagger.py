@@ -2,11 +2,12 @@
 
 import collections
 import itertools
+from typing import Literal
 
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import ItemError, check_choice
+from keras_seqzoo.checks import ItemError
 from keras_seqzoo.data.ragged_ids import RaggedIds
 from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
 from keras_seqzoo.metrics import entities, entity_scores, tag_accuracy
@@ -16,158 +17,249 @@ from keras_seqzoo.models import (
     RecurrentTaggerPreprocessor,
 )
 from keras_seqzoo.models.tagger.preprocessor import PIECE_TOKENIZER_FILE
+from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
-from keras_seqzoo.tokenizers.texts import frequent_pieces
-from keras_seqzoo.training.measures import Measure
-from keras_seqzoo.training.optimization import AdamWTraining
-from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
-from keras_seqzoo.training.word_embeddings import (
+from keras_seqzoo.tokenizers.training_texts import frequent_pieces
+from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
+from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.run import Measure
+from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
-    check_beginning,
-    embedding_options,
-    word_tokenizer,
+    SUBWORDS,
+    check_start,
+    embedding_size,
+    make_word_tokenizer,
+    train_subwords,
 )
 
-PIECES = ("none", "character", *SUBWORDS)
+BOUNDARIES = (8, 16, 24, 32, 48, 64, 128)
 
 
-def make_tagger(
-    words,
-    tags,
-    minimum_count=None,
-    vocabulary_size=None,
-    pieces="character",
-    piece_vocabulary_size=None,
-    word_length=20,
-    vectors=None,
-    start=None,
-    freeze_embeddings=False,
-    crf=True,
-    dtype=None,
-    **backbone_options,
-):
-    """Make a tagger for sentences and their tags.
+@options
+class TaggerOptions(Options):
+    """Options of `make_tagger`."""
 
-    Words are looked up in lower case; characters and subwords are those of the word as it stands.
-    Strings that the tagger is given later are split at white space and around punctuation.
+    start: str | None = option(
+        None,
+        "Preset of a tagger to start from. Its tags may differ; if they are the same, and both "
+        "taggers have a CRF or neither, its output layers are taken too.",
+        metavar="NAME",
+    )
+    cell: Literal["lstm", "gru", "elman"] = option("lstm", "Recurrent cell.", from_start=True)
+    units: int = option(200, "Units in each direction.", minimum=1, from_start=True)
+    num_layers: int = option(
+        1, "Number of recurrent layers.", minimum=1, flag="layers", from_start=True
+    )
+    embedding_dim: int | None = option(
+        None,
+        "Size of the word embeddings; by default 100, or the size of `vectors`.",
+        minimum=1,
+        from_start=True,
+    )
+    dropout: float | None = option(
+        None,
+        "Dropout rate; with `start`, by default that of the preset.",
+        minimum=0,
+        below=1,
+        cli_default=0.5,
+        cli_unless="start",
+    )
+    vectors: WordVectors | None = option(
+        None,
+        "Word vectors that initialize the embeddings; their words are known too.",
+        metavar="NAME",
+        from_start=True,
+    )
+    freeze_embeddings: bool = option(
+        False,
+        "Do not train the embeddings of `vectors` or `start`; words that `vectors` does not have "
+        "keep random embeddings.",
+        panel="Model",
+    )
+    crf: bool = option(True, "Predict tags with a CRF, or each tag separately.", panel="Model")
+    unknown_rate: float | None = option(
+        None,
+        "Rate of words replaced by [UNK] in training; with `start`, by default that of the preset.",
+        minimum=0,
+        below=1,
+        cli_default=0.05,
+        cli_unless="start",
+        panel="Model",
+    )
+    minimum_count: int | None = option(
+        None,
+        "Rarer words are [UNK]; by default 2, or 1 if no word occurs twice.",
+        minimum=1,
+        from_start=True,
+        panel="Vocabulary",
+    )
+    vocabulary_size: int | None = option(
+        None,
+        "Largest number of words; by default all.",
+        minimum=1,
+        from_start=True,
+        panel="Vocabulary",
+    )
+    pieces: Literal["none", "character", *SUBWORDS] = option(
+        "character",
+        "Pieces of words that the tagger also reads.",
+        from_start=True,
+        panel="Vocabulary",
+    )
+    piece_vocabulary_size: int | None = option(
+        None,
+        "Number of subwords; by default 1000, or fewer if the words have fewer.",
+        minimum=262,
+        from_start=True,
+        panel="Vocabulary",
+    )
+    word_length: int = option(
+        20, "Largest number of pieces of a word.", minimum=1, from_start=True, panel="Vocabulary"
+    )
+    piece_dim: int = option(
+        30, "Size of the piece embeddings.", minimum=1, from_start=True, panel="Model"
+    )
+    piece_units: int = option(
+        50,
+        "Size of the vector computed from a word's pieces.",
+        minimum=1,
+        from_start=True,
+        panel="Model",
+    )
+    piece_encoder: Literal["lstm", "convolution"] = option(
+        "lstm", "Encoder of the pieces.", from_start=True, panel="Model"
+    )
+    dtype: object = option(None, "Keras dtype policy.", flag=None)
+
+
+@options
+class TaggerTrainingOptions(AdamWOptions):
+    """Options of `TaggerTraining`."""
+
+    learning_rate = 2e-3
+    measure: Literal["accuracy", "f1"] = option(
+        "accuracy",
+        "Measure of the best epoch: accuracy of tags, or F1 of entities (tags B-type, I-type).",
+        recorded=True,
+    )
+
+
+def make_tagger(words, tags, **kwargs):
+    """Create a tagger for sentences and their tags.
+
+    Words are looked up in lower case; their characters and subwords keep their case. Strings
+    passed to the tagger later are split at white space and around punctuation.
 
     Args:
         words: list of lists of strings.
-        tags: list of lists of strings, as many. The tags are those that come, in alphabetical
-            order.
-        minimum_count: int, how often a word must come not to be `[UNK]`, or `None` for 2, and for 1
-            where no word comes twice.
-        vocabulary_size: int, the most words, or `None` for all.
-        pieces: `"character"`, `"bpe"`, `"unigram"` or `"none"`.
-        piece_vocabulary_size: int, how many subwords, or `None` for 1,000, or as many as the words
-            give.
-        word_length: int, the most pieces of a word.
-        vectors: a `WordVectors`, or `None`: the embeddings begin with them, and its words are
-            known too.
-        start: the preset of a tagger, of other tags perhaps, whose backbone and tokenizers this one
-            begins with, or `None`; where the tags are the same, and both have a CRF or neither,
-            with its output layers too. `minimum_count` and what follows on it then come from it,
-            and so do the `backbone_options` that are not given, `dropout` and `unknown_rate` for
-            two.
-        freeze_embeddings: bool, whether the embeddings stay as `vectors` or `start` have them; with
-            `vectors`, words that these do not have keep the random embeddings they begin with.
-        crf: bool, see `RecurrentTagger`.
-        dtype: dtype policy.
-        **backbone_options: see `RecurrentTaggerBackbone`.
+        tags: list of lists of strings, of the same lengths. The tagger has the tags that occur, in
+            alphabetical order.
+        **kwargs: the options in `TaggerOptions`.
 
     Returns:
-        A `RecurrentTagger`. Its first weights follow `keras.utils.set_random_seed`.
+        A `RecurrentTagger`. Its initial weights follow `keras.utils.set_random_seed`.
 
     Raises:
-        ValueError: if an option is unknown or does not fit the sentences.
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range or does not fit the sentences.
 
     Example:
     ```python
     model = make_tagger(words, tags, units=128, dropout=0.5)
     ```
     """
+    options = TaggerOptions(**kwargs)
     labels = sorted(set(itertools.chain.from_iterable(tags)))
     if len(labels) < 2:
-        raise ValueError(f"`tags` must be of two kinds or more, got {', '.join(labels) or 'none'}.")
-    check_beginning(start, vectors, freeze_embeddings)
-    if start is not None:
-        policy = {} if dtype is None else {"dtype": dtype}
-        model = _begun_with(start, labels, crf, policy, backbone_options)
-    else:
-        check_choice("pieces", pieces, PIECES)
-        backbone_options = embedding_options(backbone_options, vectors)
-        texts = [" ".join(sentence) for sentence in words]
-        tokenizer = word_tokenizer(_known_words(words, vocabulary_size, minimum_count), vectors)
-        own = {"config_file": PIECE_TOKENIZER_FILE}
-        piece_tokenizer = None
-        if pieces == "character":
-            piece_tokenizer = CharacterTokenizer.train(texts, **own)
-        elif pieces != "none":
-            piece_tokenizer = train_subwords(pieces, texts, piece_vocabulary_size, 1000, **own)
-        backbone = RecurrentTaggerBackbone(
-            tokenizer.vocabulary_size(),
-            None if piece_tokenizer is None else piece_tokenizer.vocabulary_size(),
-            dtype=dtype,
-            **backbone_options,
+        raise ValueError(
+            f"`tags` must have two different tags or more, got {', '.join(labels) or 'none'}."
         )
-        preprocessor = RecurrentTaggerPreprocessor(tokenizer, piece_tokenizer, labels, word_length)
-        model = RecurrentTagger(backbone, preprocessor, crf=crf)
-        if vectors is not None:
-            vectors.fill(backbone.token_embedding, tokenizer)
-    model.backbone.token_embedding.trainable = not freeze_embeddings
+    check_start(options)
+    if options.start is not None:
+        model = _load_for_labels(labels, options)
+    else:
+        model = _make_new(words, labels, options)
+    model.backbone.token_embedding.trainable = not options.freeze_embeddings
     return model
 
 
-def _begun_with(start, labels, crf, policy, backbone_options):
-    """Makes a tagger of `labels` whose backbone and tokenizers are those of a preset."""
-    backbone = RecurrentTaggerBackbone.from_preset(start, **policy, **backbone_options)
-    source = RecurrentTaggerPreprocessor.from_preset(start)
+def _make_new(words, labels, options):
+    texts = [" ".join(sentence) for sentence in words]
+    known = _count_words(words, options.vocabulary_size, options.minimum_count)
+    tokenizer = make_word_tokenizer(known, options.vectors)
+    config_file = {"config_file": PIECE_TOKENIZER_FILE}
+    piece_tokenizer = None
+    if options.pieces == "character":
+        piece_tokenizer = CharacterTokenizer.train(texts, **config_file)
+    elif options.pieces != "none":
+        piece_tokenizer = train_subwords(
+            options.pieces, texts, options.piece_vocabulary_size, 1000, **config_file
+        )
+    backbone = RecurrentTaggerBackbone(
+        tokenizer.vocabulary_size(),
+        None if piece_tokenizer is None else piece_tokenizer.vocabulary_size(),
+        embedding_dim=embedding_size(options.embedding_dim, options.vectors, 100),
+        dropout=options.dropout or 0.0,
+        unknown_rate=options.unknown_rate or 0.0,
+        **options.select("piece_dim", "piece_units", "piece_encoder", "cell", "units"),
+        **options.select("num_layers", "dtype"),
+    )
+    preprocessor = RecurrentTaggerPreprocessor(
+        tokenizer, piece_tokenizer, labels, options.word_length
+    )
+    model = RecurrentTagger(backbone, preprocessor, crf=options.crf)
+    if options.vectors is not None:
+        options.vectors.fill(backbone.token_embedding, tokenizer)
+    return model
+
+
+def _load_for_labels(labels, options):
+    """Return a tagger of `labels` with the backbone and the tokenizers of the preset `start`."""
+    options.refuse_with_start()
+    changes = options.select("dtype", "dropout", "unknown_rate")
+    changes = {name: value for name, value in changes.items() if value is not None}
+    backbone = RecurrentTaggerBackbone.from_preset(options.start, **changes)
+    source = RecurrentTaggerPreprocessor.from_preset(options.start)
     preprocessor = RecurrentTaggerPreprocessor(
         source.tokenizer, source.piece_tokenizer, labels, source.word_length
     )
-    model = RecurrentTagger(backbone, preprocessor, crf=crf)
+    model = RecurrentTagger(backbone, preprocessor, crf=options.crf)
     if labels == source.labels:
-        whole = RecurrentTagger.from_preset(start, **policy)
-        if whole.crf == crf:
+        whole = RecurrentTagger.from_preset(options.start)
+        if whole.crf == options.crf:
             model.set_weights(whole.get_weights())
     return model
 
 
-def _known_words(words, most, minimum_count):
-    """Lists the most frequent words in lower case, each as it stands and without white space."""
+def _count_words(words, most, minimum_count):
+    """Return the most frequent words in lower case, without those that have white space."""
     found = collections.Counter(itertools.chain.from_iterable(words))
-    normal = (
-        WordTokenizer(normalization=NORMAL_FORM["normalization"]).normalize(list(found)).numpy()
-    )
+    normalizer = WordTokenizer(normalization=NORMAL_FORM["normalization"])
+    normal = normalizer.normalize(list(found)).numpy().tolist()
     counts = collections.Counter()
-    for word, count in zip(normal.tolist(), found.values(), strict=True):
+    for word, count in zip(normal, found.values(), strict=True):
         word = word.decode()
         if word.split() == [word]:
             counts[word] += count
     return frequent_pieces(counts, most, minimum_count, "word", 2)
 
 
-BOUNDARIES = (8, 16, 24, 32, 48, 64, 128)
-
-
 class TaggerTraining(AdamWTraining):
-    """Trains a tagger, keeps the best preset, can be stopped and resumed.
+    """Training of a tagger that keeps the best preset and can be stopped and resumed.
 
-    Sentences come in batches of similar length, in random order, cut to 128 words. After each
-    epoch the averaged weights are measured on the validation sentences: by the accuracy of tags, or
-    by the F1 of entities that `B-type` and `I-type` mark. For `run`, `train` and `validation` are
-    pairs of lists of lists: words and tags.
+    Sentences are batched by similar length, in random order, and cut to 128 words. After each
+    epoch the EMA of the weights is evaluated by the accuracy of tags, or by the F1 of the entities
+    that the tags `B-type` and `I-type` mark. For `run`, `train` and `validation` are pairs of
+    lists of lists: words and tags.
 
     Args:
-        model: a `RecurrentTagger` with a preprocessor; it is compiled here.
+        model: a `RecurrentTagger` with a preprocessor; the run compiles it.
         directory: folder of the preset; the state of the run lies in its `training` folder.
-        epochs: int.
-        learning_rate: float, Adam's highest rate.
-        measure: `"accuracy"` or `"f1"`.
-        **kwargs: `batch_size` and what follows it in `AdamWTraining`.
+        **kwargs: see `TrainingRun`, and the options in `TaggerTrainingOptions`.
 
     Raises:
-        ValueError: if an argument is out of its range.
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range.
 
     Example:
     ```python
@@ -176,52 +268,46 @@ class TaggerTraining(AdamWTraining):
     ```
     """
 
+    options_class = TaggerTrainingOptions
     measures = {"accuracy": Measure("accuracy"), "f1": Measure("f1")}
 
-    def __init__(
-        self,
-        model,
-        directory,
-        epochs=15,
-        learning_rate=2e-3,
-        measure="accuracy",
-        **kwargs,
-    ):
-        kwargs |= {"learning_rate": learning_rate, "measure": measure}
-        super().__init__(model, directory, epochs, **kwargs)
-        if measure == "f1":  # an error must not come up after an epoch
+    def __init__(self, model, directory, **kwargs):
+        super().__init__(model, directory, **kwargs)
+        if self.measure == "f1":  # check before the first epoch, not after it
             try:
                 entities(model.preprocessor.labels)
             except ValueError as error:
-                raise ValueError(f"`measure` 'f1' is of entities: {error}") from None
+                raise ValueError(
+                    f"`measure` must be 'accuracy' unless tags mark entities, got 'f1': {error}"
+                ) from None
         self._sentences = None
 
     def prepare(self, train, validation):
-        """Number words, pieces and tags."""
+        """Convert words, pieces and tags to ids."""
         names = self.model.preprocessor.labels
-        for what, (words, tags) in (("train", train), ("validation", validation)):
+        for argument, (words, tags) in (("train", train), ("validation", validation)):
             if not words or len(words) != len(tags):
                 raise ValueError(
-                    f"`{what}` must have words and tags of as many sentences, and at least one, "
-                    f"got {len(words)} and {len(tags)}."
+                    f"`{argument}` must have words and tags of the same number of sentences, at "
+                    f"least one, got {len(words)} and {len(tags)}."
                 )
             for number, (sentence, labels) in enumerate(zip(words, tags, strict=True), 1):
                 if len(sentence) != len(labels):
-                    need = "words and tags must be as many, got "
-                    need += f"{len(sentence)} and {len(labels)}."
-                    raise ItemError(what, "sentence", number, need)
+                    problem = "must have one tag for each word, got "
+                    problem += f"{len(sentence)} words and {len(labels)} tags."
+                    raise ItemError(argument, "sentence", number, problem)
                 for label in labels:
                     if label not in names:
-                        need = f"a tag must be among {', '.join(names)}, got {label!r}."
-                        raise ItemError(what, "sentence", number, need)
+                        problem = f"a tag must be among {', '.join(names)}, got {label!r}."
+                        raise ItemError(argument, "sentence", number, problem)
         if self.model.crf and self.model.field.allowed is not None:
             _check_transitions(train[1], names, self.model.field.allowed)
         long = np.array([len(words) > BOUNDARIES[-1] for words in train[0]])
-        self.report_lost(f"cut to {BOUNDARIES[-1]} words", "sentences", long)
-        self._sentences = number_sentences(self.model.preprocessor, *train)
+        self.report_dropped(f"cut to {BOUNDARIES[-1]} words", "sentences", long)
+        self._sentences = encode_sentences(self.model.preprocessor, *train)
 
     def batches(self, epoch):
-        """Give the batches of an epoch."""
+        """Return the batches of an epoch."""
         preprocessor = self.model.preprocessor
         return tagged_batches(
             self._sentences,
@@ -232,31 +318,31 @@ class TaggerTraining(AdamWTraining):
             preprocessor.tokenizer.pad_token_id,
         )
 
-    def measure(self, validation, stop):
-        """Compute the accuracy, and with `"f1"` the F1 of entities, of the validation sentences."""
+    def evaluate(self, validation, stop):
+        """Compute the accuracy of tags and, as the measure `"f1"`, the F1 of entities."""
         words, tags = validation
         found = self.model.tag(words)
-        figures = {"accuracy": tag_accuracy(tags, found)}
-        if self.measured_by == "f1":
-            figures["f1"] = entity_scores(tags, found).overall.f1
-        return figures
+        metrics = {"accuracy": tag_accuracy(tags, found)}
+        if self.measure == "f1":
+            metrics["f1"] = entity_scores(tags, found).overall.f1
+        return metrics
 
 
 def _check_transitions(tags, names, allowed):
-    """Refuses sentences to which the model can give no probability."""
-    places = {name: place for place, name in enumerate(names)}
+    """Raise an `ItemError` for a sentence that has probability 0 under the model."""
+    ids = {name: id for id, name in enumerate(names)}
     for number, row in enumerate(tags, 1):
-        steps = [-1, *(places[tag] for tag in row), -1]
+        steps = [-1, *(ids[tag] for tag in row), -1]
         for before, after in itertools.pairwise(steps):
             if not allowed[before][after] and row:
                 where = "at the end" if after < 0 else repr(names[after])
                 where += " at the beginning" if before < 0 else f" after {names[before]!r}"
-                need = "tags must follow each other as the model allows it (by default as IOB2 "
-                raise ItemError("train", "sentence", number, f"{need}does), got {where}.")
+                problem = "tags must follow each other as the model allows it (by default as IOB2 "
+                raise ItemError("train", "sentence", number, f"{problem}does), got {where}.")
 
 
-def number_sentences(preprocessor, words, tags):
-    """Numbers the words, pieces and tags of sentences.
+def encode_sentences(preprocessor, words, tags):
+    """Convert the words, pieces and tags of sentences to ids.
 
     Args:
         preprocessor: a `RecurrentTaggerPreprocessor`.
@@ -268,8 +354,8 @@ def number_sentences(preprocessor, words, tags):
     """
     rows = tf.ragged.constant(words, tf.string, ragged_rank=1)
     lengths = rows.row_lengths().numpy()
-    names = {name: id for id, name in enumerate(preprocessor.labels)}
-    labels = [names[label] for row in tags for label in row]
+    label_ids = {name: id for id, name in enumerate(preprocessor.labels)}
+    labels = [label_ids[label] for row in tags for label in row]
     pieces = None
     if preprocessor.piece_tokenizer is not None:
         found = preprocessor.piece_tokenizer(rows.values)

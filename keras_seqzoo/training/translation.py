@@ -2,10 +2,10 @@
 
 import functools
 import math
+from typing import Literal
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice, check_rate
 from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
 from keras_seqzoo.data.length_buckets import check_boundaries
 from keras_seqzoo.decoding import Greedy
@@ -22,100 +22,193 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
-from keras_seqzoo.training.measures import VALIDATION_LOSS, Measure
-from keras_seqzoo.training.optimization import AdamWTraining
-from keras_seqzoo.training.subword_tokenizers import SUBWORDS, train_subwords
+from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
+from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.run import VALIDATION_LOSS, Measure
+from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
 
-def make_translation_model(
-    source,
-    target,
-    tokenizer="bpe",
-    vocabulary_size=None,
-    separate_vocabularies=False,
-    sequence_length=128,
-    tie_softmax=True,
-    **backbone_options,
-):
-    """Train tokenizers on parallel texts and make a translation model for them.
+@options
+class TranslationModelOptions(Options):
+    """Options of `make_translation_model`."""
 
-    With one joint vocabulary, source and target also share their embeddings.
+    cell: Literal["gru", "lstm", "elman"] = option("gru", "Recurrent cell.")
+    embedding_dim: int = option(256, "Size of the token embeddings.", minimum=1)
+    encoder_units: int = option(256, "Units of the encoder, in each direction.", minimum=1)
+    decoder_units: int = option(512, "Units of the decoder.", minimum=1)
+    encoder_layers: int = option(1, "Layers of the encoder.", minimum=1)
+    decoder_layers: int = option(1, "Layers of the decoder.", minimum=1)
+    attention: Literal["general", "dot", "concat", "bahdanau"] | None = option(
+        "general", "Attention score, or none."
+    )
+    dropout: float = option(0.0, "Dropout rate.", minimum=0, below=1, cli_default=0.3)
+    tokenizer: Literal[tuple(SUBWORDS)] = option(
+        "bpe", "Kind of subword tokenizer.", panel="Vocabulary"
+    )
+    vocabulary_size: int | None = option(
+        None,
+        "Number of tokens, of each side with `separate_vocabularies`, with 261 special tokens; by "
+        "default 5000, or fewer if the text has fewer.",
+        minimum=1,
+        panel="Vocabulary",
+    )
+    separate_vocabularies: bool = option(
+        False,
+        "Train a tokenizer for each side. A joint one also shares the embeddings.",
+        panel="Vocabulary",
+    )
+    sequence_length: int = option(
+        128, "Longest source and target of the model, in tokens.", minimum=1, flag=None
+    )
+    direction: Literal["bidirectional", "forward", "reversed"] = option(
+        "bidirectional", "Direction of the encoder.", panel="Model"
+    )
+    attention_units: int | None = option(
+        None,
+        "Units of the attention vector.",
+        minimum=1,
+        cli_default=256,
+        panel="Model",
+    )
+    scaled_attention: bool = option(
+        True,
+        "Divide dot and general scores by the square root of their size.",
+        panel="Model",
+    )
+    attend_from: Literal["top", "bottom"] = option(
+        "top", "Decoder layer that computes the attention query.", panel="Model"
+    )
+    input_feeding: bool = option(
+        False, "Feed the attention vector into the next step.", panel="Model"
+    )
+    context: Literal["initial", "every_step"] = option(
+        "initial", "Where a decoder without attention reads the source.", panel="Model"
+    )
+    bridge: Literal["tanh", "copy"] = option(
+        "tanh", "From the last encoder states to the initial decoder states.", panel="Model"
+    )
+    residual: bool = option(False, "Add each layer's input to its output.", panel="Model")
+    tie_softmax: bool = option(
+        True,
+        "Use the target embedding as output projection.",
+        cli_help="Use an output projection separate from the embedding.",
+        flag="untied",
+        inverted=True,
+        panel="Model",
+    )
+    dtype: object = option(None, "Keras dtype policy.", flag=None)
+
+
+@options
+class TranslationTrainingOptions(AdamWOptions):
+    """Options of `TranslationTraining`."""
+
+    epochs = 30
+    batch_size = 64
+    learning_rate = 2e-3
+    warmup_steps = 400
+    ema_momentum = 0.999
+    clipnorm: float = option(1.0, "Largest norm of all gradients.", above=0, flag=None)
+    measure: Literal["chrf", "bleu", "loss"] = option(
+        "chrf",
+        "Validation measure of the best epoch. chrF counts characters; BLEU counts words, which "
+        "text without spaces does not have.",
+        recorded=True,
+    )
+    bleu_tokenizer: str = option(
+        BLEU_TOKENIZER,
+        "sacrebleu's tokenizer for BLEU: 13a, or for text without spaces char, zh, ja-mecab, "
+        "ko-mecab.",
+        metavar="NAME",
+        recorded=True,
+        panel="Training",
+    )
+    label_smoothing: float = option(
+        0.1, "Label smoothing of the loss.", minimum=0, below=1, panel="Training"
+    )
+    boundaries: tuple[int, ...] = option(
+        (8, 12, 16, 20, 24, 32, 48, 64),
+        "Increasing lengths in tokens that batches are padded to. Pairs longer than the last one, "
+        "or than the preprocessor's sequence lengths, are left out.",
+        minimum=1,
+        flag=None,
+    )
+
+    def __post_init__(self):
+        """Check each option."""
+        check_boundaries(self.boundaries)
+        super().__post_init__()
+        check_bleu_tokenizer(self.bleu_tokenizer)
+
+
+def make_translation_model(source, target, **kwargs):
+    """Train tokenizers on parallel texts and create a translation model for them.
 
     Args:
         source: list of strings.
         target: list of strings.
-        tokenizer: `"bpe"` or `"unigram"`.
-        vocabulary_size: int, number of tokens, of each side with separate vocabularies, or `None`
-            for 5,000, or as many as the texts give.
-        separate_vocabularies: bool, whether source and target have a tokenizer each.
-        sequence_length: int, the longest source and target of the model in tokens.
-        tie_softmax: bool, see `RecurrentSeq2SeqLM`.
-        **backbone_options: see `RecurrentEncoderDecoderBackbone`.
+        **kwargs: the options in `TranslationModelOptions`.
 
     Returns:
-        A `RecurrentSeq2SeqLM`. Its first weights follow `keras.utils.set_random_seed`.
+        A `RecurrentSeq2SeqLM`. Its initial weights follow `keras.utils.set_random_seed`.
 
     Raises:
-        ValueError: if an option is unknown or does not fit the texts.
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range or does not fit the texts.
 
     Example:
     ```python
     model = make_translation_model(english, french, vocabulary_size=4000, dropout=0.2)
     ```
     """
-    check_choice("tokenizer", tokenizer, SUBWORDS)
-    given = vocabulary_size, 5000
+    options = TranslationModelOptions(**kwargs)
+    train = functools.partial(
+        train_subwords,
+        options.tokenizer,
+        vocabulary_size=options.vocabulary_size,
+        default=5000,
+    )
     encoder_tokenizer = None
-    if separate_vocabularies:
-        own = {"config_file": "encoder_tokenizer.json"}
-        encoder_tokenizer = train_subwords(tokenizer, source, *given, **own)
-        decoder_tokenizer = train_subwords(tokenizer, target, *given)
+    if options.separate_vocabularies:
+        encoder_tokenizer = train(texts=source, config_file="encoder_tokenizer.json")
+        decoder_tokenizer = train(texts=target)
     else:
-        decoder_tokenizer = train_subwords(tokenizer, [*source, *target], *given)
+        decoder_tokenizer = train(texts=[*source, *target])
     backbone = RecurrentEncoderDecoderBackbone(
         (encoder_tokenizer or decoder_tokenizer).vocabulary_size(),
         decoder_tokenizer.vocabulary_size(),
-        share_embeddings=not separate_vocabularies,
-        **backbone_options,
+        share_embeddings=not options.separate_vocabularies,
+        **options.select("embedding_dim", "encoder_units", "decoder_units", "encoder_layers"),
+        **options.select("decoder_layers", "cell", "direction", "attention", "attention_units"),
+        **options.select("scaled_attention", "attend_from", "input_feeding", "context", "bridge"),
+        **options.select("residual", "dropout", "dtype"),
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
         decoder_tokenizer,
         encoder_tokenizer,
-        encoder_sequence_length=sequence_length,
-        decoder_sequence_length=sequence_length,
+        encoder_sequence_length=options.sequence_length,
+        decoder_sequence_length=options.sequence_length,
     )
-    return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=tie_softmax)
+    return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
 
 
 class TranslationTraining(AdamWTraining):
-    """Trains a translation model, keeps the best preset, and can be stopped and resumed.
+    """Training of a translation model that keeps the best preset and can be stopped and resumed.
 
-    Each epoch is one `fit` over batches bucketed by length, in an order that depends on the seed
-    and the epoch alone; then the averaged weights are measured on the validation pairs: by chrF and
-    BLEU (cased, sacrebleu's) of greedy translations, and by the loss, the mean of -log p of the
-    tokens of the given targets, without label smoothing. Where `measure` is the best so far, the
-    averaged model is saved as a preset. For `run`, `train` and `validation` are pairs of lists of
-    strings, source and target.
+    Each epoch is one `fit` over batches bucketed by length, in an order that depends only on the
+    seed and the epoch. Then the EMA of the weights is evaluated on the validation pairs: by chrF
+    and BLEU (cased, sacrebleu's) of greedy translations, and by the loss, the mean -log p of the
+    reference tokens, without label smoothing. For `run`, `train` and `validation` are pairs of
+    lists of strings: source and target.
 
     Args:
-        model: a `RecurrentSeq2SeqLM` with a preprocessor; it is compiled here.
+        model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
         directory: folder of the preset; the state of the run lies in its `training` folder.
-        epochs: int.
-        batch_size: int, sentence pairs in a batch.
-        learning_rate: float, Adam's highest rate.
-        warmup_steps: int, steps in which the rate rises, see `AdamWTraining`.
-        label_smoothing: float in [0, 1).
-        average: float in [0, 1), momentum of the running average of the weights.
-        boundaries: increasing lengths in tokens that batches are padded to; pairs that are longer,
-            or longer than the preprocessor's sequence lengths, are left out.
-        measure: `"chrf"`, `"bleu"` or `"loss"`, what chooses the best epoch. chrF counts
-            characters; BLEU counts words, of which text without spaces has none.
-        bleu_tokenizer: string, sacrebleu's tokenizer for BLEU, see `score_translations`.
-        **kwargs: `clipnorm` and `weight_decay` of `AdamWTraining`; `seed`, `options`, `metadata`
-            and `report` of `TrainingRun`.
+        **kwargs: see `TrainingRun`, and the options in `TranslationTrainingOptions`.
 
     Raises:
-        ValueError: if an argument is out of its range.
+        TypeError: if an option is unknown.
+        ValueError: if an option is out of range.
 
     Example:
     ```python
@@ -124,51 +217,23 @@ class TranslationTraining(AdamWTraining):
     ```
     """
 
+    options_class = TranslationTrainingOptions
     measures = {
         "chrf": Measure("chrf"),
         "bleu": Measure("bleu"),
         "loss": Measure(VALIDATION_LOSS, lower_is_better=True),
     }
 
-    def __init__(
-        self,
-        model,
-        directory,
-        epochs=30,
-        batch_size=64,
-        learning_rate=2e-3,
-        warmup_steps=400,
-        label_smoothing=0.1,
-        average=0.999,
-        boundaries=(8, 12, 16, 20, 24, 32, 48, 64),
-        measure="chrf",
-        bleu_tokenizer=BLEU_TOKENIZER,
-        **kwargs,
-    ):
-        super().__init__(
-            model,
-            directory,
-            epochs,
-            batch_size,
-            learning_rate,
-            warmup_steps,
-            average=average,
-            measure=measure,
-            **kwargs,
-        )
-        self.label_smoothing = check_rate("label_smoothing", label_smoothing)
-        self.boundaries = check_boundaries(boundaries)
-        check_bleu_tokenizer(bleu_tokenizer)
-        self.bleu_tokenizer = bleu_tokenizer
-        self.options = {"bleu_tokenizer": bleu_tokenizer, **self.options}
+    def __init__(self, model, directory, **kwargs):
+        super().__init__(model, directory, **kwargs)
         self._pairs = None
-        self._told_of_no_bleu = False
+        self._explained_bleu = False
 
     def prepare(self, train, validation):
-        """Check the texts, tokenize those to train on, and report which are too long."""
+        """Check the texts, tokenize the training texts, and report which are too long."""
         if len(validation[0]) != len(validation[1]) or not validation[0]:
             raise ValueError(
-                "`validation` must have sentences and as many translations, and at least one, "
+                "`validation` must have sources and targets of the same number, at least one, "
                 f"got {len(validation[0])} and {len(validation[1])}."
             )
         preprocessor = self.model.preprocessor
@@ -183,18 +248,17 @@ class TranslationTraining(AdamWTraining):
         fits &= pairs.target.lengths - 1 <= target  # without [BOS]
         if not fits.any():
             raise ValueError(
-                f"`train` must have a pair of at most {limits} a side (by the last of "
-                "`boundaries` and the model's sequence lengths), got "
-                f"{len(fits)} pairs, all longer."
+                f"`train` must have a pair of at most {limits} a side (the last of `boundaries` "
+                f"and the model's sequence lengths), got {len(fits)} longer pairs."
             )
-        self.report_lost(f"left out, longer than {limits}", "pairs", ~fits)
+        self.report_dropped(f"left out, longer than {limits}", "pairs", ~fits)
         ids = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
         long = ids.row_lengths().numpy() > lengths[0]  # `translate` and `score` cut them
-        self.report_lost(f"cut to {lengths[0]} tokens", "sources", validation=long)
+        self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=long)
         self._pairs = TokenPairs(*(side.take(fits) for side in pairs))
 
     def batches(self, epoch):
-        """Give the bucketed batches of an epoch."""
+        """Return the bucketed batches of an epoch."""
         return bucketed_batches(
             self._pairs,
             batch_size=self.batch_size,
@@ -204,33 +268,33 @@ class TranslationTraining(AdamWTraining):
         )
 
     def describe(self, steps):
-        """Say how many batches and shapes there are."""
+        """Return a line with the number of batches and shapes."""
         shapes = count_buckets(self._pairs, self.boundaries)
         return f"{steps} batches an epoch, of {shapes} shapes: each is compiled once"
 
     def compile_model(self, steps):
         """Compile the model with AdamW, warm-up, cosine and a smoothed loss."""
         self.model.compile(
-            optimizer=self.optimizer(steps),
+            optimizer=self.make_optimizer(steps),
             loss=SequenceCrossentropy(label_smoothing=self.label_smoothing),
             weighted_metrics=[],
         )
 
-    def measure(self, validation, stop):
-        """Compute the loss, and BLEU and chrF of greedy translations, of the validation pairs."""
+    def evaluate(self, validation, stop):
+        """Compute the loss, and BLEU and chrF of greedy translations."""
         sources, references = validation
         translations = self.model.translate(sources, Greedy(), on_batch=stop.check)
         translated = [best.text for best, *_ in translations]
         scores = score_translations(translated, references, bleu_tokenizer=self.bleu_tokenizer)
-        if scores.bleu == 0 and not self._told_of_no_bleu:
-            self._told_of_no_bleu = True
+        if scores.bleu == 0 and not self._explained_bleu:
+            self._explained_bleu = True
             self.report(explain_no_bleu(self.bleu_tokenizer))
         loss = self._validation_loss(sources, references)
         stop.check()
         return {VALIDATION_LOSS: loss, "bleu": scores.bleu, "chrf": scores.chrf}
 
     def _validation_loss(self, sources, references):
-        """Compute the cross-entropy of a target token under the tokens before it."""
+        """Compute the mean -log p of a target token given the source and the tokens before it."""
         pairs = [pair for pair in zip(sources, references, strict=True) if pair[0].strip()]
         if not pairs:
             return math.nan

@@ -11,7 +11,7 @@ from tests.serving.fresh_server import outputs_of
 from tests.training.test_classifier import LABELS, TEXTS
 
 TINY = ("--embedding-dim", 8, "--batch-size", 4, "--learning-rate", 0.02)
-TINY += ("--warmup-steps", 2, "--average", 0.5, "--dropout", 0)
+TINY += ("--warmup-steps", 2, "--ema-momentum", 0.5, "--dropout", 0)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
     ("arguments", "message"),
     [
         (("classify", "--preset", "gru_plain", "a"), "--preset must be a text classifier"),
-        (("classify", "--preset", "none", "a"), "There is no preset 'none'"),
+        (("classify", "--preset", "none", "a"), "got 'none'"),
         (("train", "classify", "--train", "none"), "'--valid'"),
         (
             ("train", "classify", "--train", "none", "--valid", "none", "--out", "new"),
@@ -109,7 +109,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (
             *(("train", "classify", "--freeze-embeddings", "--train", "train.tsv", "--valid",
                "train.tsv", "--out", "new"),),
-            "--freeze-embeddings goes with --vectors or --start",
+            "--freeze-embeddings can only be used with --vectors or --start",
         ),
         (
             *(("train", "classify", "--start", "gru_plain", "--train", "train.tsv", "--valid",
@@ -119,7 +119,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (
             *(("train", "classify", "--encoder", "convolution", "--word-dropout", 0.1, "--train",
                "train.tsv", "--valid", "train.tsv", "--out", "new"),),
-            "--word-dropout goes with a recurrent encoder",
+            "--word-dropout can only be used with a recurrent --encoder",
         ),
         (("evaluate", "--preset", "gru_plain", "--test", "odd.tsv"), "--test can only be used"),
         (("evaluate", "--preset", "gru_plain"), "--source must be given"),

@@ -8,7 +8,7 @@ from tests.serving.fresh_server import outputs_of
 from tests.training.test_tagger import TAGS, WORDS
 
 TINY = ("--units", 8, "--embedding-dim", 6, "--batch-size", 5)
-TINY += ("--learning-rate", 0.05, "--warmup-steps", 2, "--average", 0.5, "--dropout", 0)
+TINY += ("--learning-rate", 0.05, "--warmup-steps", 2, "--ema-momentum", 0.5, "--dropout", 0)
 TINY += ("--minimum-count", 1, "--unknown-rate", 0)
 
 
@@ -106,7 +106,7 @@ def test_entities(seqzoo, folder, tmp_path):
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--freeze-embeddings"),
-            "--freeze-embeddings goes with --vectors or --start",
+            "--freeze-embeddings can only be used with --vectors or --start",
         ),
         (
             ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")

@@ -22,9 +22,9 @@ class Interrupt(keras.callbacks.Callback):
 
 
 def state_of(training):
-    """The weights of the model and of the optimizer, and their averages."""
+    """The weights of the model and of the optimizer, and the EMA of the weights."""
     optimizer = [variable.numpy() for variable in training.model.optimizer.variables]
-    averages = [np.asarray(value) for value in training.average.get_state().values()]
+    averages = [np.asarray(value) for value in training.ema.get_state().values()]
     return [*training.model.get_weights(), *optimizer, *averages]
 
 

@@ -31,8 +31,10 @@ def train(model, folder, texts=TEXTS * 6, labels=LABELS * 6, **options):
 
 def test_the_best_epoch_becomes_the_preset(tmp_path):
     keras.utils.set_random_seed(0)
-    model = make_text_classifier(TEXTS, LABELS, "gru", backbone_options=SMALL, sequence_length=7)
-    training = train(model, tmp_path / "new", average=0.5)
+    model = make_text_classifier(
+        TEXTS, LABELS, encoder="gru", backbone_options=SMALL, sequence_length=7
+    )
+    training = train(model, tmp_path / "new", ema_momentum=0.5)
     assert training.state.best == 1.0 and training.boundaries == [7]
     loaded = RecurrentTextClassifier.from_preset(str(tmp_path / "new"))
     assert [row.labels[0] for row in loaded.classify(TEXTS)] == LABELS
@@ -82,10 +84,10 @@ def test_many_labels(tmp_path):
     keras.utils.set_random_seed(0)
     labels = [["good", "very"], ["good", "very"], ["very"], []]
     model = make_text_classifier(
-        TEXTS, labels, "convolution", backbone_options={"embedding_dim": 8, "filters": 8}
+        TEXTS, labels, encoder="convolution", backbone_options={"embedding_dim": 8, "filters": 8}
     )
     assert isinstance(model, ConvolutionalTextClassifier) and model.multi_label
-    training = train(model, tmp_path, labels=labels * 6, average=0.5, epochs=6)
+    training = train(model, tmp_path, labels=labels * 6, ema_momentum=0.5, epochs=6)
     assert training.state.best == 1.0
     assert [row.labels for row in model.classify(TEXTS)] == labels
     with pytest.raises(ValueError, match="`balanced`"):
@@ -114,7 +116,9 @@ def test_begins_with_a_language_model(tmp_path):
 def test_begins_with_word_vectors(encoder):
     vectors = WordVectors(["good", "bad"], np.ones((2, 4)))
     options = {"embedding_dim": 4}
-    model = make_text_classifier(TEXTS, LABELS, encoder, vectors=vectors, backbone_options=options)
+    model = make_text_classifier(
+        TEXTS, LABELS, encoder=encoder, vectors=vectors, backbone_options=options
+    )
     tokenizer = model.preprocessor.tokenizer
     rows = model.backbone.token_embedding(tokenizer(["good bad"]).to_tensor())
     np.testing.assert_allclose(rows, np.ones((1, 2, 4)))
@@ -150,19 +154,21 @@ def test_errors(tmp_path):
         ValueError, match="`validation`, text 2: a label must be among no, yes, got 'maybe'"
     ):
         training.prepare((TEXTS, LABELS), (TEXTS[:2], ["no", "maybe"]))
-    with pytest.raises(ValueError, match="`validation` must have texts and as many labels"):
+    with pytest.raises(ValueError, match="`validation` must have texts and labels of the same"):
         training.prepare((TEXTS, LABELS), ([], []))
-    with pytest.raises(ValueError, match="`labels` must be of two kinds or more, got yes"):
+    with pytest.raises(ValueError, match="`labels` must have two different names or more, got yes"):
         make_text_classifier(TEXTS, ["yes"] * 4)
-    with pytest.raises(ValueError, match="`texts` and `labels` must be as many, and one at least"):
+    with pytest.raises(
+        ValueError, match="`texts` and `labels` must have the same length, at least 1"
+    ):
         make_text_classifier([], [])
-    with pytest.raises(ValueError, match="`vectors` must be None where `start` is given"):
+    with pytest.raises(ValueError, match="`vectors` must be None with `start`"):
         vectors = WordVectors(["good"], np.ones((1, 4)))
         make_text_classifier(TEXTS, LABELS, vectors=vectors, start="lstm_bpe_imdb")
-    with pytest.raises(ValueError, match="`freeze_embeddings` goes with `vectors` or `start`"):
+    with pytest.raises(ValueError, match="`freeze_embeddings` must be False without `vectors` or"):
         make_text_classifier(TEXTS, LABELS, freeze_embeddings=True)
     with pytest.raises(ValueError, match="`encoder` must be one of lstm"):
-        make_text_classifier(TEXTS, LABELS, "transformer")
+        make_text_classifier(TEXTS, LABELS, encoder="transformer")
     model.preprocessor = type(model.preprocessor)(model.preprocessor.tokenizer)
     with pytest.raises(ValueError, match="a preprocessor with `labels`"):
         TextClassifierTraining(model, tmp_path)

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.training import RunState, TrainingRun, lock, make_text_classifier
 from keras_seqzoo.training import state as states
-from keras_seqzoo.training.measures import Measure
+from keras_seqzoo.training.run import Measure
 from keras_seqzoo.zoo import save_preset, saving
 from keras_seqzoo.zoo.saving import weights_size
 
@@ -85,15 +85,15 @@ FIRST_WRITES = {
 
 @pytest.mark.parametrize("write", FIRST_WRITES.values(), ids=FIRST_WRITES)
 def test_a_run_that_cannot_begin_leaves_no_folder(model, tmp_path, monkeypatch, write):
-    run = NoRun(model, tmp_path / "run", epochs=1, average=0.5)
+    run = NoRun(model, tmp_path / "run", epochs=1, ema_momentum=0.5)
     with monkeypatch.context() as patch:
         patch.setattr(*write)
         with pytest.raises(OSError, match=f"no space left in {tmp_path}/run/training$"):
             run.run(None, None)
     assert list(tmp_path.iterdir()) == []
-    with run.state.under_way({}):  # it can begin then
+    with run.state.locked({}):  # it can begin then
         assert sorted(files(tmp_path)) == [run.state.folder / "run.json", run.state.lock.path]
-    with pytest.raises(ValueError, match="other options"), run.state.under_way({"epochs": 2}):
+    with pytest.raises(ValueError, match="other options"), run.state.locked({"epochs": 2}):
         pass
     assert run.state.lock.path.is_file()  # there is a run
 
@@ -102,5 +102,5 @@ def test_what_file_managers_leave_is_no_other_run(tmp_path):
     (tmp_path / ".DS_Store").write_text("")
     RunState(tmp_path).check()
     (tmp_path / "file").write_text("")
-    with pytest.raises(FileExistsError, match="is not empty"):
+    with pytest.raises(FileExistsError, match="which has other files"):
         RunState(tmp_path).check()

@@ -66,11 +66,11 @@ class Scores(LanguageModelTraining):
         super().__init__(*arguments, **options)
         self.scores, self.rates = iter(scores), []
 
-    def begin_epoch(self):
-        super().begin_epoch()
+    def on_epoch_begin(self):
+        super().on_epoch_begin()
         self.rates.append(float(self.model.optimizer.learning_rate))
 
-    def measure(self, validation, stop):
+    def evaluate(self, validation, stop):
         return {"perplexity": next(self.scores)}
 
 
@@ -105,7 +105,9 @@ def test_optimizers(tmp_path, optimizer):
 @pytest.mark.parametrize("tokenizer", ["word", "character", "unigram"])
 def test_make_language_model(tokenizer):
     size = {"word": 9, "character": 16, "unigram": 275}[tokenizer]
-    model = make_language_model(TEXT, tokenizer, vocabulary_size=size, units=3, tie_softmax=False)
+    model = make_language_model(
+        TEXT, tokenizer=tokenizer, vocabulary_size=size, units=3, tie_softmax=False
+    )
     assert model.tokenizer.vocabulary_size() == model.backbone.vocabulary_size == size
     assert not model.tie_softmax and model.backbone.units == 3
     assert model.perplexity(["red end"]).unknown == (1 if tokenizer == "word" else 0)
@@ -135,7 +137,7 @@ def test_softmaxes(tmp_path, softmax):
         ({"optimizer": "lbfgs"}, "`optimizer` must be one of sgd, momentum, adagrad, adam"),
         ({"schedule": "step"}, "`schedule` must be one of cosine, plateau, constant"),
         ({"decay": 1.0}, "`decay`"),
-        ({"schedule": "plateau", "warmup_steps": 5}, "`warmup_steps` needs"),
+        ({"schedule": "plateau", "warmup_steps": 5}, "`warmup_steps` must be 0 unless"),
         ({"patience": 0}, "`patience`"),
         ({"batch_size": 0}, "`batch_size`"),
         ({"length": 0}, "`length`"),
@@ -154,9 +156,9 @@ def test_no_text(tmp_path):
         make_training(tmp_path).run(TEXT, [])
     with pytest.raises(ValueError, match="`softmax` must be one of full, sampled"):
         make_language_model(TEXT, softmax="half")
-    with pytest.raises(ValueError, match="`samples` needs one of sampled, nce"):
+    with pytest.raises(ValueError, match="`samples` must be None unless .* sampled, nce"):
         make_language_model(TEXT, samples=5)
-    with pytest.raises(ValueError, match="`minimum_count` needs one of word, character"):
-        make_language_model(TEXT, "bpe", 300, minimum_count=2)
+    with pytest.raises(ValueError, match="`minimum_count` must be 1 unless .* word, character"):
+        make_language_model(TEXT, tokenizer="bpe", minimum_count=2)
     with pytest.raises(ValueError, match="`tokenizer` must be one of"):
-        make_language_model(TEXT, "letters")
+        make_language_model(TEXT, tokenizer="letters")

@@ -1,4 +1,4 @@
-"""What trainings say of texts that they cut or leave out, and of defaults too large for a text."""
+"""Reports of texts that are cut or left out, and of defaults too large for a text."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, UnigramTokenizer
-from keras_seqzoo.tokenizers.texts import frequent_pieces
+from keras_seqzoo.tokenizers.training_texts import frequent_pieces
 from keras_seqzoo.training import (
     LanguageModelTraining,
     TaggerTraining,
@@ -114,7 +114,7 @@ def test_a_text_may_give_fewer_tokens_than_the_default(kind):
 
 def test_words_may_be_rarer_than_the_default():
     assert frequent_pieces({"a": 5, "b": 4}, None, None, "word", 5) == ["a"]
-    with pytest.warns(UserWarning, match="no word comes 5 times"):
+    with pytest.warns(UserWarning, match="no word occurs 5 times"):
         assert frequent_pieces({"a": 4, "b": 1}, None, None, "word", 5) == ["a", "b"]
     with pytest.raises(ValueError, match="`minimum_count` must be at most .* 4, got 5"):
         frequent_pieces({"a": 4, "b": 1}, None, 5, "word")
@@ -123,7 +123,7 @@ def test_words_may_be_rarer_than_the_default():
 def test_a_text_may_have_fewer_tokens_than_streams(tmp_path):
     model = make_language_model(["a b", "c"], **TINY)
     training = LanguageModelTraining(model, tmp_path)
-    with pytest.warns(UserWarning, match="a batch has 5 streams, and not the default of 20"):
+    with pytest.warns(UserWarning, match="a batch has 5 streams, not the default of 20"):
         training.prepare(["a b", "c"], ["a"])
     assert training.batch_size == 5
     training = LanguageModelTraining(model, tmp_path)

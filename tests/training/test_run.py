@@ -1,7 +1,9 @@
 """What all trainings have in common, on the smallest model: others test what is special to each."""
 
+import math
 import os
 import signal
+from typing import Literal
 
 import keras
 import numpy as np
@@ -11,7 +13,8 @@ from keras_seqzoo.data import sentence_batches
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import RunState, TrainingRun, make_language_model
-from keras_seqzoo.training.measures import Measure
+from keras_seqzoo.training.options import option, options
+from keras_seqzoo.training.run import Measure, TrainingOptions
 from tests.training.interrupts import Interrupt, assert_equal, state_of
 
 TEXT = ["red dog", "old dog", "red cat"] * 2
@@ -29,14 +32,24 @@ def model():
     return small_model()
 
 
+@options
+class SmallOptions(TrainingOptions):
+    """Options of `SmallRun`."""
+
+    epochs = 2
+    ema_momentum = 0.5
+    measure: Literal["score", "loss"] = option("score", "What decides.", recorded=True)
+
+
 class SmallRun(TrainingRun):
     """A language model of two units; the figures come from a list, or are weights."""
 
+    options_class = SmallOptions
     measures = {"score": Measure("score"), "loss": Measure("val_loss", lower_is_better=True)}
 
-    def __init__(self, folder, figures=(), model=None, epochs=2, average=0.5, **options):
+    def __init__(self, folder, figures=(), model=None, **options):
         model = model or small_model()
-        super().__init__(model, folder, epochs, average, report=lambda line: None, **options)
+        super().__init__(model, folder, report=lambda line: None, **options)
         self.figures = figures
 
     def prepare(self, train, validation):
@@ -48,7 +61,7 @@ class SmallRun(TrainingRun):
     def compile_model(self, steps):
         self.model.compile(keras.optimizers.Adam(0.1), SequenceCrossentropy())
 
-    def measure(self, validation, stop):
+    def evaluate(self, validation, stop):
         stop.check()
         if not self.figures:
             return {"score": float(self.model.get_weights()[0].sum())}
@@ -63,7 +76,7 @@ def test_what_chooses_has_to_be_set(model, tmp_path):
         pass
 
     with pytest.raises(NotImplementedError, match="Unmeasured must set `measures`"):
-        Unmeasured(model, tmp_path, epochs=1, average=0.5)
+        Unmeasured(model, tmp_path, epochs=1, ema_momentum=0.5)
 
 
 def preset_weights(folder):
@@ -96,9 +109,9 @@ def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path):
 
 def test_an_interrupt_during_validation_repeats_it(tmp_path):
     class Interrupted(SmallRun):
-        def measure(self, validation, stop):
+        def evaluate(self, validation, stop):
             os.kill(os.getpid(), signal.SIGINT)
-            return super().measure(validation, stop)
+            return super().evaluate(validation, stop)
 
     training = Interrupted(tmp_path)
     assert not training.train()
@@ -112,9 +125,9 @@ def test_the_best_and_the_last_epoch_are_kept(tmp_path):
     class Kept(SmallRun):
         """Remembers the averaged weights of each epoch."""
 
-        def measure(self, validation, stop):
+        def evaluate(self, validation, stop):
             self.measured.append(self.model.get_weights())
-            return super().measure(validation, stop)
+            return super().evaluate(validation, stop)
 
     # The third is as good as the second and has a lower loss; the last has the lowest.
     training = Kept(tmp_path, [(1.0, 3.0), (2.0, 2.5), (2.0, 2.0), (1.5, 1.0)], epochs=4)
@@ -178,7 +191,7 @@ def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path, mode
     ("changes", "message"),
     [
         ({"epochs": 0}, "`epochs` must be an int of at least 1"),
-        ({"average": 1.0}, "`average` must be in"),
+        ({"ema_momentum": 1.0}, "`ema_momentum` must be a number of at least 0 and below 1"),
         ({"seed": -1}, "`seed` must be an int of at least 0"),
     ],
 )
@@ -191,4 +204,31 @@ def test_a_preprocessor_is_needed(tmp_path):
     model = small_model()
     model.preprocessor = None
     with pytest.raises(ValueError, match="`model` must have a preprocessor"):
-        TrainingRun(model, tmp_path, epochs=1, average=0.5)
+        TrainingRun(model, tmp_path, epochs=1, ema_momentum=0.5)
+
+
+SCORE, ERROR = Measure("score"), Measure("score", lower_is_better=True)
+
+
+@pytest.mark.parametrize(
+    ("score", "loss", "higher", "lower"),
+    [
+        (3.0, 9.0, True, False),
+        (1.0, 1.0, False, True),
+        (2.0, 4.0, True, True),  # equal, and the loss is lower
+        (2.0, 5.0, False, False),
+        (2.0, 6.0, False, False),
+        (2.0, math.nan, False, False),
+        (math.nan, 1.0, False, False),
+    ],
+)
+def test_the_score_decides_and_then_the_loss(score, loss, higher, lower):
+    figures, best = ({"score": s, "val_loss": v} for s, v in ((score, loss), (2.0, 5.0)))
+    assert SCORE.is_better(figures, best) == higher
+    assert ERROR.is_better(figures, best) == lower
+
+
+def test_without_a_loss_the_first_of_equals_stays():
+    assert not SCORE.is_better({"score": 2.0}, {"score": 2.0})
+    assert SCORE.is_better({"score": 0.0}, None)
+    assert not SCORE.is_better({"score": math.nan}, None)

@@ -115,13 +115,13 @@ def test_the_lock_of_a_run_that_was_not_begun_is_no_other_file(tmp_path):
     RunState(tmp_path).begin({})
     assert RunState(tmp_path).exists
     (tmp_path / "training" / "run.json").rename(tmp_path / "training" / "letter.txt")
-    with pytest.raises(FileExistsError, match="not empty"):
+    with pytest.raises(FileExistsError, match="which has other files"):
         RunState(tmp_path).check()
 
 
 def test_foreign_folders_stay_untouched(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear")
-    with pytest.raises(FileExistsError, match="not empty"):
+    with pytest.raises(FileExistsError, match="which has other files"):
         RunState(tmp_path).begin({})
     with pytest.raises(NotADirectoryError, match="letter.txt"):
         RunState(tmp_path / "letter.txt").begin({})

@@ -24,7 +24,7 @@ def make_training(folder, words=WORDS, tags=TAGS, measure="accuracy", epochs=8, 
         learning_rate=0.05,
         warmup_steps=2,
         measure=measure,
-        average=0.5,
+        ema_momentum=0.5,
         report=lambda line: None,
     )
 
@@ -122,7 +122,7 @@ def test_begins_with_a_whole_tagger_of_the_same_tags(tmp_path):
     ("train", "validation", "message"),
     [
         (([], []), (WORDS, TAGS), "`train` must have words and tags"),
-        ((WORDS, TAGS), ([["a"]], [["D", "N"]]), "`validation`, sentence 1: words and tags must"),
+        ((WORDS, TAGS), ([["a"]], [["D", "N"]]), "`validation`, sentence 1: must have one tag"),
         ((WORDS, TAGS), ([["a"]], [["X"]]), "`validation`, sentence 1: a tag must be among A, D"),
     ],
 )
@@ -133,7 +133,7 @@ def test_wrong_data(tmp_path, train, validation, message):
 
 def test_tags_that_iob2_forbids_are_refused(tmp_path):
     words, tags = [["in", "Rome"], ["Rome", "too"]], [["O", "B-x"], ["B-x", "I-x"]]
-    training = TaggerTraining(make_tagger(words, tags, 1), tmp_path / "new")
+    training = TaggerTraining(make_tagger(words, tags, minimum_count=1), tmp_path / "new")
     training.prepare((words, tags), (words, tags))
     odd = [["O", "B-x"], ["I-x", "O"]]
     with pytest.raises(ValueError, match="`train`, sentence 2: .* got 'I-x' at the beginning"):
@@ -141,8 +141,8 @@ def test_tags_that_iob2_forbids_are_refused(tmp_path):
 
 
 def test_f1_is_of_entities(tmp_path):
-    model = make_tagger([["a", "dog"]], [["DET", "NOUN"]], 1)
-    with pytest.raises(ValueError, match="`measure` 'f1' is of entities: .* got 'DET'"):
+    model = make_tagger([["a", "dog"]], [["DET", "NOUN"]], minimum_count=1)
+    with pytest.raises(ValueError, match="`measure` must be 'accuracy' unless tags .* got 'DET'"):
         TaggerTraining(model, tmp_path / "new", measure="f1")
 
 
@@ -154,21 +154,21 @@ def test_words_with_a_no_break_space_are_known_by_their_pieces():
 
 
 def test_a_tagger_needs_two_tags():
-    with pytest.raises(ValueError, match="`tags` must be of two kinds or more, got _"):
+    with pytest.raises(ValueError, match="`tags` must have two different tags or more, got _"):
         make_tagger([["a", "dog"]], [["_", "_"]])
 
 
 def test_wrong_options(tmp_path):
     with pytest.raises(ValueError, match="`pieces` must be one of none"):
         make_tagger(WORDS, TAGS, pieces="letters")
-    with pytest.raises(ValueError, match="`tags` must be"):
+    with pytest.raises(ValueError, match="`tags` must have two"):
         make_tagger([], [])
     with pytest.raises(ValueError, match="`measure` must be one of accuracy"):
         make_training(tmp_path, measure="bleu")
-    with pytest.raises(ValueError, match="`vectors` must be None where `start` is given"):
+    with pytest.raises(ValueError, match="`vectors` must be None with `start`"):
         vectors = WordVectors(["dog"], np.ones((1, 6)))
         make_tagger(WORDS, TAGS, vectors=vectors, start="bilstm_crf_ewt_upos")
-    with pytest.raises(ValueError, match="`freeze_embeddings` goes with `vectors` or `start`"):
+    with pytest.raises(ValueError, match="`freeze_embeddings` must be False without `vectors` or"):
         make_tagger(WORDS, TAGS, freeze_embeddings=True)
     model = make_tagger(WORDS, TAGS, **SMALL)
     model.preprocessor = None

@@ -62,11 +62,11 @@ def test_batches_depend_on_the_seed_and_the_epoch_alone(model, tmp_path):
 @pytest.mark.parametrize("name", ["chrf", "bleu", "loss"])
 def test_the_measure_chooses(model, tmp_path, name):
     figures = {"chrf": 40.0, "bleu": 20.0, "val_loss": 3.0}
-    measure = TranslationTraining.measures[make_training(model, tmp_path, measure=name).measured_by]
+    measure = TranslationTraining.measures[make_training(model, tmp_path, measure=name).measure]
     better = {"chrf": 41.0, "bleu": 21.0, "loss": 2.9}[name]
     worse = {"chrf": 1.0, "bleu": 1.0, "val_loss": 9.0}
-    assert measure.is_better({**worse, measure.figure: better}, figures)
-    assert not measure.is_better(figures, {**worse, measure.figure: better})
+    assert measure.is_better({**worse, measure.metric: better}, figures)
+    assert not measure.is_better(figures, {**worse, measure.metric: better})
 
 
 @pytest.mark.parametrize(("number", "scored"), [(1, False), (2, True)])
@@ -81,7 +81,7 @@ def test_an_interrupt_ends_the_validation(tmp_path, number, scored):
     model = Translator(["x"])
     training = make_training(model, tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        training.measure((["a"], ["b"]), types.SimpleNamespace(check=check))
+        training.evaluate((["a"], ["b"]), types.SimpleNamespace(check=check))
     assert len(checks) == number and bool(model.scored) == scored
 
 
@@ -110,8 +110,8 @@ def figures_of(translations, references, folder, sources=None, **options):
     training = make_training(Translator(translations), folder, lines, **options)
     stop = types.SimpleNamespace(check=lambda *_: None)
     validation = sources or ["a"] * len(references), references
-    training.measure(validation, stop)
-    return training.measure(validation, stop), lines
+    training.evaluate(validation, stop)
+    return training.evaluate(validation, stop), lines
 
 
 def test_chrf_tells_apart_text_without_spaces_and_bleu_does_not(tmp_path):
@@ -144,7 +144,7 @@ def test_the_loss_is_that_of_a_token_where_there_is_a_source(tmp_path):
 def test_a_warm_up_that_fills_the_run_is_cut(model, tmp_path, warmup_steps, cut):
     lines = []
     training = make_training(model, tmp_path, lines, warmup_steps=warmup_steps)
-    rate = training.optimizer(30)._learning_rate  # 30 steps in each of two epochs
+    rate = training.make_optimizer(30)._learning_rate  # 30 steps in each of two epochs
     assert rate.warmup_steps == cut and rate.decay_steps == 60 - cut
     note = f"warm-up is cut from {warmup_steps} to 6 steps, a tenth of the run's 60"
     assert lines == ([note] if cut == 6 else [])
@@ -158,10 +158,10 @@ def test_a_warm_up_that_fills_the_run_is_cut(model, tmp_path, warmup_steps, cut)
         ({"learning_rate": -1}, "`learning_rate` must be a number of at least 0"),
         ({"learning_rate": math.nan}, "`learning_rate` must be a number"),
         ({"warmup_steps": -1}, "`warmup_steps` must be an int of at least 0"),
-        ({"label_smoothing": 5}, "`label_smoothing` must be in"),
+        ({"label_smoothing": 5}, "`label_smoothing` must be a number of at least 0 and below 1"),
         ({"weight_decay": -0.1}, "`weight_decay` must be a number of at least 0"),
-        ({"clipnorm": 0}, "`clipnorm` must be a number of at least"),
-        ({"average": 1}, "`average` must be in"),
+        ({"clipnorm": 0}, "`clipnorm` must be a number above 0, got 0"),
+        ({"ema_momentum": 1}, "`ema_momentum` must be a number of at least 0 and below 1"),
         ({"boundaries": (8, 4)}, "`boundaries` must be increasing positive ints"),
         ({"boundaries": ()}, "`boundaries` must be increasing positive ints"),
         ({"measure": "accuracy"}, "`measure` must be one of chrf, bleu, loss, got 'accuracy'"),

@@ -41,31 +41,33 @@ def train_ngram(
     train: TrainText = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="New ARPA file, or .gz of it; by default the output."),
+        typer.Option(
+            metavar="FILE", help="New ARPA file (.arpa or .arpa.gz); by default standard output."
+        ),
     ] = None,
-    order: Annotated[int, typer.Option(min=1, max=16, help="The longest n-grams.")] = 5,
+    order: Annotated[int, typer.Option(min=1, max=16, help="Length of the longest n-grams.")] = 5,
     estimator: Annotated[
         Literal[tuple(ESTIMATORS)],
-        typer.Option(help="How probabilities are estimated; kneser-ney is the modified one."),
+        typer.Option(help="Estimator of probabilities; kneser-ney is modified Kneser-Ney."),
     ] = "kneser-ney",
     minimum_count: Annotated[
         int,
-        typer.Option(min=1, help="Words that come less often are counted as unknown words."),
+        typer.Option(min=1, help="Rarer words are counted as unknown words."),
     ] = 1,
     vocabulary_size: Annotated[
         int | None,
-        typer.Option(min=1, help="How many of the most frequent words are known; by default all."),
+        typer.Option(min=1, help="Number of most frequent words that are known; by default all."),
     ] = None,
 ):
     """Estimate an n-gram language model from text.
 
-    It is written as an ARPA file. Words are what stands between white space.
+    The model is written as an ARPA file. Words are separated by white space.
     """
     if out is not None:
         check_new_file(out)
     lines = text_lines(train)
-    most = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
-    tokenizer = WordTokenizer.train(lines, most, minimum_count)
+    size = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
+    tokenizer = WordTokenizer.train(lines, size, minimum_count)
     model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)
     if out is not None:
         model.save_arpa(out)
@@ -73,6 +75,6 @@ def train_ngram(
         output = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n")
         model.write_arpa(output)
         output.detach()
-    sizes = [f"{size} {n}-grams" for n, size in enumerate(model.lookup.sizes[1:], 2)]
+    sizes = [f"{count} {n}-grams" for n, count in enumerate(model.lookup.sizes[1:], 2)]
     words = f"{len(tokenizer.words)} words"
     typer.echo(", ".join([f"{len(lines)} lines: {words}", *sizes]), err=True)

@@ -1,194 +1,301 @@
-"""What the commands that train share: kinds of options, and the run."""
+"""Commands that train a preset: their parameters, made from options, and the run."""
 
+import dataclasses
+import functools
 import hashlib
-import math
+import inspect
+import re
+import typing
 from typing import Annotated
 
 import keras
 import typer
 
+from keras_seqzoo.cli.options import Progress, flag, refuse_given
 from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
+from keras_seqzoo.training.options import check_option, split_optional
 
-# What may be another when a run goes on.
+# Options that may change when a run is resumed.
 FREE_OPTIONS = ("out", "description", "progress")
-
-
-def share(value):
-    """Refuse what is not at least 0 and below 1, but not its absence."""
-    if value is not None and not 0.0 <= value < 1.0:
-        raise typer.BadParameter(f"{value} is not in the range 0<=x<1.")
-    return value
-
-
-def finite(value):
-    """Refuse numbers below zero and infinite ones, but not their absence."""
-    if value is not None and not 0.0 <= value < math.inf:
-        raise typer.BadParameter(f"{value} is not in the range 0<=x<inf.")
-    return value
-
+# Sections of the help, in this order; `None` is the first, "Options".
+PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
 TextFile = Annotated[
-    str, typer.Option(metavar="FILE", help="UTF-8 text, a sentence a line, or .gz.")
+    str, typer.Option(metavar="FILE", help="Sentences, one a line; may be gzipped (.gz).")
 ]
 TrainText = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Sentences, one a line, or .gz; by default the input."),
-]
-PresetFolder = Annotated[
-    str,
-    typer.Option("--out", metavar="DIR", help="Folder of the preset: new, empty or of this run."),
-]
-Size = Annotated[int, typer.Option(min=1)]
-Share = Annotated[float, typer.Option(callback=share)]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1)]
-MixedBfloat16 = Annotated[bool, typer.Option("--mixed-bfloat16", help="Compute in bfloat16.")]
-Momentum = Annotated[
-    float, typer.Option(callback=share, help="Momentum of the average of the weights.")
-]
-WeightDecay = Annotated[float, typer.Option(callback=finite)]
-Description = Annotated[str, typer.Option(help="One line about the preset, kept with it.")]
-Vectors = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Preset of word vectors to begin with, if any."),
-]
-EMBEDDING_DIM = 100
-EmbeddingDim = Annotated[
-    int | None,
-    typer.Option(min=1, help=f"By default {EMBEDDING_DIM}, or that of --vectors."),
-]
-FreezeEmbeddings = Annotated[
-    bool,
     typer.Option(
-        "--freeze-embeddings", help="Leave the embeddings as --vectors or --start has them."
+        metavar="FILE",
+        help="Sentences, one a line; may be gzipped (.gz). By default standard input.",
     ),
 ]
-MinimumCount = Annotated[int, typer.Option(min=1, help="Words that come less often are unknown.")]
-Clipnorm = Annotated[float, typer.Option(min=1e-6, help="The largest norm of the gradients.")]
-Rate = Annotated[float, typer.Option(callback=finite, help="The highest.")]
-WarmupSteps = Annotated[int, typer.Option(min=0, help="In which the rate rises.")]
-Residual = Annotated[bool, typer.Option("--residual", help="Add each layer's input to its output.")]
-Untied = Annotated[
-    bool, typer.Option("--untied", help="An output projection besides the embedding.")
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
+Description = Annotated[str, typer.Option(help="One line about the preset, saved with it.")]
+PresetFolder = Annotated[
+    str, typer.Option(metavar="DIR", help="Folder of the preset: new, empty or of this run.")
+]
+MixedBfloat16 = Annotated[
+    bool,
+    typer.Option("--mixed-bfloat16", help="Compute in bfloat16.", rich_help_panel="Training"),
 ]
 
 
-def train_preset(context, read, lines, make_training, chosen, score):
-    """Train a preset, or go on with the run that lies there: what these commands do alike.
+def train_command(model_class, training_class, description):
+    """Add the options of a model and of its training to a command; a decorator.
+
+    The command is a function of a `typer.Context`, of its own parameters, and of `model` and
+    `training`, which are instances of the two classes.
 
     Args:
-        context: the `typer.Context` of the command, which has `out`, `seed`, `description` and
-            `progress` besides its own options.
-        read: function that reads the files: the data to train on, and those to validate with.
-        lines: function of both that gives the lines of each option that names a file, a dict.
-        make_training: function of the data to train on, the `options` of the run, a dict, and
-            further arguments; it hands both on to the `TrainingRun` that it gives.
-        chosen: names of the options that are such arguments.
-        score: string, what the validation score is called.
+        model_class: an `Options` class, the options of the model.
+        training_class: an `Options` class, the options of the training.
+        description: string, the default of --description.
     """
-    given = context.params
-    state = RunState(given["out"])
+    fields = {**_fields(model_class), **_fields(training_class)}
+
+    def decorate(function):
+        own = [*inspect.signature(function).parameters.values()][:-2]
+        parameters = [
+            *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own),
+            _keyword("out", PresetFolder),
+            _keyword("description", Description, description),
+            *(_make_parameter(name, field) for name, field in fields.items()),
+            _keyword("mixed_bfloat16", MixedBfloat16, False),
+            _keyword("progress", Progress, None),
+        ]
+        parameters.sort(key=_place)
+
+        @functools.wraps(function)
+        def command(ctx, **values):
+            if values.get("start") is not None:
+                decided = [name for name, field in fields.items() if _from_start(field)]
+                refuse_given(ctx, decided, "cannot be used with --start.")
+            _reset_defaults(ctx, fields)
+            dtype = "mixed_bfloat16" if values["mixed_bfloat16"] else None
+            return function(
+                ctx,
+                **{parameter.name: values[parameter.name] for parameter in own[1:]},
+                model=_make_options(ctx, model_class, dtype=dtype),
+                training=_make_options(ctx, training_class),
+            )
+
+        command.__signature__ = inspect.Signature(parameters)
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return command
+
+    return decorate
+
+
+def option_names(options_class):
+    """Return the names of the command's parameters for an `Options` class."""
+    return list(_fields(options_class))
+
+
+def train_preset(ctx, read, lines, make_model, training_class, training):
+    """Train a preset, or resume the run in its folder.
+
+    Args:
+        ctx: the `typer.Context` of a `train_command`.
+        read: function that reads the files and returns the training and the validation data.
+        lines: function of both that returns a dict from each option of a file to its lines.
+        make_model: function of the training data that returns the model.
+        training_class: a `TrainingRun` class.
+        training: its options, an `Options` object.
+    """
+    state = RunState(ctx.params["out"])
     try:
         state.check()  # before the files are read
-        train, validation = read()
-        options = _run_options(context, lines(train, validation))
+        data = train, validation = read()
+        options = _record_options(ctx, lines(*data))
         state.check(options)  # before a model is made
         if not state.finished:
-            keras.utils.set_random_seed(given["seed"])
-            training = make_training(
-                train,
-                directory=given["out"],
+            keras.utils.set_random_seed(training.seed)
+            run = training_class(
+                make_model(train),
+                ctx.params["out"],
                 options=options,
-                metadata={"description": given["description"], "training": options},
+                metadata={"description": ctx.params["description"], "training": options},
                 report=report,
-                **{name: options[name] for name in chosen},
+                **training.to_dict(),
             )
-            _run_to_the_end(training, train, validation, given["progress"])
-            state = training.state
+            _run_to_end(run, train, validation, ctx.params["progress"])
+            state = run.state
     except KeyboardInterrupt:
         _report_early_interrupt(state)
         raise typer.Abort from None
-    _report_end(state, score)
+    measures = training_class.measures
+    _report_end(state, ctx.params.get("measure", next(iter(measures))))
 
 
-def word_vectors(options):
-    """Give the `WordVectors` of --vectors, or None."""
-    return None if options["vectors"] is None else WordVectors.from_preset(options["vectors"])
-
-
-def embedding_width(options):
-    """Give a dict of a model's `embedding_dim`, empty where --vectors alone decides it."""
-    width = options["embedding_dim"]
-    if width is None and options["vectors"] is None:
-        width = EMBEDDING_DIM
-    return {} if width is None else {"embedding_dim": width}
+def load_vectors(model):
+    """Return the options of a model as a dict, with its word vectors loaded."""
+    options = model.to_dict()
+    if model.vectors is not None:
+        options["vectors"] = WordVectors.from_preset(model.vectors)
+    return options
 
 
 def report(line):
-    """Write a line about the run."""
+    """Write a line about the run to standard error."""
     typer.echo(line, err=True)
 
 
-def _run_options(context, texts):
-    """Give what a run is known by: its options, by the names they are given by, and its texts.
+# === Parameters ===
 
-    Of the texts it has what tells them apart.
-    """
-    options = {
-        option.opts[0].lstrip("-").replace("-", "_"): context.params[option.name]
-        for option in context.command.params
-        if option.name in context.params and option.name not in FREE_OPTIONS
+
+def _keyword(name, annotation, default=inspect.Parameter.empty):
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+def _fields(options_class):
+    """Return the fields that have a flag, by the names of the command's parameters."""
+    fields = dataclasses.fields(options_class)
+    names = [field.metadata.get("flag", field.name) for field in fields]
+    return {name: field for name, field in zip(names, fields, strict=True) if name is not None}
+
+
+def _place(parameter):
+    """Return the place of a parameter in the help: its section, and required ones first."""
+    info = (getattr(parameter.annotation, "__metadata__", None) or (None,))[0]
+    section = PANELS.index(getattr(info, "rich_help_panel", None))
+    return section, parameter.default is not parameter.empty
+
+
+def _make_parameter(name, field):
+    """Return the command's parameter for an option."""
+    metadata = field.metadata
+    kind, optional = split_optional(field.type)
+    default = metadata.get("cli_default", field.default)
+    flags = flag(name)
+    if kind is bool and metadata.get("inverted"):
+        default = not default
+    elif kind is bool and default:
+        flags = f"{flags}/--no-{flags[2:]}"
+    if typing.get_origin(kind) is tuple:
+        item = typing.get_args(kind)[0]
+        kind = list[item if item in (int, float) else str]  # typer takes no lists of a `Literal`
+        default = None if default is None else list(default)
+    elif typing.get_origin(kind) is typing.Literal and optional:
+        kind, optional = typing.Literal[*typing.get_args(kind), "none"], False
+    elif typing.get_origin(kind) is not typing.Literal and kind not in (int, float, bool):
+        kind = str
+    info = typer.Option(
+        flags,
+        help=re.sub("`(\\w+)`", lambda found: flag(found[1]), _help(metadata, kind)),
+        min=metadata.get("minimum"),
+        max=metadata["below"] - 1 if kind is int and "below" in metadata else None,
+        metavar=metadata.get("metavar", {int: "N", float: "X"}.get(kind)),
+        callback=_make_check(field) if kind in (int, float) else None,
+        rich_help_panel=metadata.get("panel"),
+    )
+    return _keyword(name, Annotated[kind | None if optional else kind, info], default)
+
+
+def _help(metadata, kind):
+    text = metadata.get("cli_help", metadata["help"])
+    return f"{text} May be given several times." if typing.get_origin(kind) is list else text
+
+
+def _make_check(field):
+    """Return a function that raises the error of typer for a value out of range."""
+
+    def check(value):
+        try:
+            return value if value is None else check_option(field, value)
+        except ValueError as error:
+            raise typer.BadParameter(str(error).removeprefix(f"`{field.name}` ")) from error
+
+    return check
+
+
+def _from_start(field):
+    return field.metadata.get("from_start", False)
+
+
+def _reset_defaults(ctx, fields):
+    """Reset the command's own defaults of options that another given option decides."""
+    for name, field in fields.items():
+        deciding = [field.metadata.get("cli_unless"), "start" if _from_start(field) else None]
+        given = ctx.get_parameter_source(name).name != "DEFAULT"
+        if not given and any(ctx.params.get(option) is not None for option in deciding):
+            ctx.params[name] = field.default
+
+
+def _make_options(ctx, options_class, **values):
+    for name, field in _fields(options_class).items():
+        values[field.name] = _field_value(field, ctx.params[name])
+    return options_class(**values)
+
+
+def _field_value(field, value):
+    """Return the value of an option for the value of the command's parameter."""
+    if field.metadata.get("inverted"):
+        return not value
+    kind, optional = split_optional(field.type)
+    if optional and value == "none" and typing.get_origin(kind) is typing.Literal:
+        return None
+    return value
+
+
+# === The run ===
+
+
+def _record_options(ctx, texts):
+    """Return what identifies a run: its options by their flags, and digests of its texts."""
+    names = [name for name in ctx.params if name not in FREE_OPTIONS]
+    return {name: ctx.params[name] for name in names} | {
+        name: _digest(lines) for name, lines in texts.items()
     }
-    return options | {name: _digest(lines) for name, lines in texts.items()}
 
 
-def _run_to_the_end(training, train, validation, progress):
-    """Run a `TrainingRun`, and end the process where an interrupt stopped it."""
-    bar = TrainingProgress(training, progress)
+def _digest(lines):
+    """Return a string that identifies texts, whatever their files are called."""
+    digest = hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+    return f"{len(lines)} lines, sha256 {digest}"
+
+
+def _run_to_end(run, train, validation, progress):
+    """Run a `TrainingRun`, and end the process if an interrupt stops it."""
+    bar = TrainingProgress(run, progress)
     try:
-        finished = training.run(train, validation, verbose=0, callbacks=[bar])
+        finished = run.run(train, validation, verbose=0, callbacks=[bar])
     except KeyboardInterrupt:
-        if bar.line is None:  # no step was begun
+        if bar.line is None:  # before the first step
             raise
-        report("stopped within a step; the same command goes on from where the run was last saved")
+        report("stopped within a step; the same command resumes from the last saved step")
         raise typer.Abort from None
     if not finished:
         report(
-            f"stopped in epoch {training.state.epoch + 1} after step {training.state.step}; "
-            "the same command goes on from there"
+            f"stopped in epoch {run.state.epoch + 1} after step {run.state.step}; the same command "
+            "resumes from there"
         )
         raise typer.Abort
 
 
 def _report_early_interrupt(state):
-    """Say that an interrupt came before a step was begun, and what there is to go on from."""
+    """Report an interrupt before the first step, and what is saved."""
     if state.epoch or state.step:
         report(
-            f"interrupted before training went on; the run stays in epoch {state.epoch + 1} after "
-            f"step {state.step}, and the same command goes on from there"
+            f"interrupted before training resumed; the run stays in epoch {state.epoch + 1} after "
+            f"step {state.step}, and the same command resumes from there"
         )
     else:
-        report(
-            "interrupted before training began: there was nothing to keep, and nothing is lost; "
-            "give the same command again"
-        )
+        report("interrupted before training began: nothing is lost; give the same command again")
 
 
-def _report_end(state, score):
-    """Say that a run is finished, and the best score by its name."""
+def _report_end(state, measure):
+    """Report the end of a run and its best score."""
     if state.best is None:
         raise ValueError(
-            f"the run in {state.directory} has diverged: no epoch had a validation {score}. Begin "
-            "another with a lower --learning-rate"
+            f"the run in {state.directory} has diverged: no epoch had a validation {measure}. "
+            "Start another run with a lower --learning-rate."
         )
     report(
-        f"the run in {state.directory} is finished: {state.epoch} epochs, best validation {score} "
-        f"{state.best:.4g}; {state.directory} is the preset"
+        f"the run in {state.directory} is finished: {state.epoch} epochs, best validation "
+        f"{measure} {state.best:.4g}; {state.directory} is the preset"
     )
-
-
-def _digest(lines):
-    """Return what tells texts apart, wherever their files lie."""
-    digest = hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
-    return f"{len(lines)} lines, sha256 {digest}"

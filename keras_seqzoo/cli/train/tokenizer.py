@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.cli.options import Normalization
+from keras_seqzoo.cli.options import Normalization, flag
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
@@ -32,8 +32,8 @@ KINDS = {
     "unigram": UnigramTokenizer,
 }
 SUBWORDS = ("bpe", "wordpiece", "unigram")
-# The kinds that an option goes with, where these are not all.
-KINDS_OF = {
+# Options that only some kinds have.
+OPTION_KINDS = {
     "minimum_count": ("word", "character", "wordpiece"),
     "byte_level": ("character", "bpe"),
     "end_of_word": ("bpe",),
@@ -42,21 +42,24 @@ KINDS_OF = {
 
 
 def train_tokenizer(
-    kind: Annotated[Literal[tuple(KINDS)], typer.Option(help="What tokens are.")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder of the tokenizer; new or empty.")],
+    kind: Annotated[Literal[tuple(KINDS)], typer.Option(help="Kind of tokenizer.")],
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder of the tokenizer; must be new or empty.")
+    ],
     train: TrainText = None,
     vocabulary_size: Annotated[
         int | None,
         typer.Option(
-            min=6, help="Tokens, 5 special ones counted; by default up to 8000 subwords, or all."
+            min=6,
+            help="Number of tokens, with 5 special tokens; by default all, or up to 8000 subwords.",
         ),
     ] = None,
     minimum_count: Annotated[
         int | None,
-        typer.Option(min=1, help="Words, characters or pairs that come less often are left out."),
+        typer.Option(min=1, help="Rarer words, characters or pairs are left out."),
     ] = None,
     byte_level: Annotated[
-        bool | None, typer.Option("--byte-level", help="Of bytes, not of characters.")
+        bool | None, typer.Option("--byte-level", help="Use bytes, not characters.")
     ] = None,
     end_of_word: Annotated[
         bool | None,
@@ -66,14 +69,14 @@ def train_tokenizer(
         bool | None,
         typer.Option(
             "--split-punctuation/--keep-punctuation",
-            help="Whether punctuation marks are words; by default for wordpiece alone.",
+            help="Split punctuation marks off as words; by default only for wordpiece.",
         ),
     ] = None,
     normalization: Normalization = None,
 ):
     """Train a tokenizer on text.
 
-    DIR is then a preset of the tokenizer alone, which `from_preset` and `seqzoo tokenize` load.
+    DIR becomes a preset of the tokenizer, which `from_preset` and `seqzoo tokenize` load.
     """
     options = {
         "minimum_count": minimum_count,
@@ -83,23 +86,25 @@ def train_tokenizer(
     }
     options = {name: value for name, value in options.items() if value is not None}
     for name in options:
-        if kind not in KINDS_OF[name]:
-            option = name.replace("_", "-")
-            raise ValueError(f"--{option} goes with {' or '.join(KINDS_OF[name])}, not with {kind}")
+        if kind not in OPTION_KINDS[name]:
+            kinds = " or ".join(OPTION_KINDS[name])
+            raise ValueError(f"{flag(name)} can only be used with --kind {kinds}, got {kind}.")
     options["normalization"] = list(map(str, normalization or []))
     with new_folder(out) as folder:
-        tokenizer = _made(kind, train, vocabulary_size, options)
+        tokenizer = _make_tokenizer(kind, train, vocabulary_size, options)
         tokenizer.save_to_preset(str(folder))
     typer.echo(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset", err=True)
 
 
-def _made(kind, train, vocabulary_size, options):
+def _make_tokenizer(kind, train, vocabulary_size, options):
     if kind == "character" and options.get("byte_level"):
         if train is not None or vocabulary_size is not None or "minimum_count" in options:
-            raise ValueError("--kind character --byte-level needs no training and no text")
+            raise ValueError(
+                "--kind character --byte-level is not trained and takes no text or size."
+            )
         return CharacterTokenizer(**options)
     if vocabulary_size is None and kind in SUBWORDS:
         vocabulary_size = 8000
-        if kind != "wordpiece":  # of which it is the most in any case
+        if kind != "wordpiece":  # where the size is always an upper limit
             options["at_most"] = True
     return KINDS[kind].train(text_lines(train), vocabulary_size, **options)

@@ -8,14 +8,14 @@ import tensorflow as tf
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.cli.options import Normalization, refuse_given
-from keras_seqzoo.cli.train.options import Description, Seed, Size, TrainText, report
+from keras_seqzoo.cli.options import Normalization, count_option, refuse_given
+from keras_seqzoo.cli.train.options import Description, Seed, TrainText, report
 from keras_seqzoo.data.output_files import check_new_file, new_folder
 from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.texts import text_batches
+from keras_seqzoo.tokenizers.training_texts import text_batches
 
 PRESET = "preset"
 
@@ -36,7 +36,7 @@ def train_vectors(
     train: TrainText = None,
     format: Annotated[
         Literal[*FORMATS, PRESET],
-        typer.Option(help="Of the file; a preset has the tokenizer too, and starts other models."),
+        typer.Option(help="Format of the file. A preset also has the tokenizer, for other models."),
     ] = "word2vec",
     normalization: Normalization = None,
     split_punctuation: Annotated[
@@ -47,45 +47,55 @@ def train_vectors(
     ] = 0,
     minimum_count: Annotated[
         int | None,
-        typer.Option(min=1, help="Words that come less often get no vector; by default 5, or 1."),
+        typer.Option(
+            min=1, help="Rarer words get no vector; by default 5, or 1 if no word is so frequent."
+        ),
     ] = None,
-    vocabulary_size: Annotated[int | None, typer.Option(min=2, help="The most words.")] = None,
-    embedding_dim: Size = 100,
-    architecture: Annotated[Literal[ARCHITECTURES], typer.Option()] = "skip-gram",
-    objective: Annotated[Literal[OBJECTIVES], typer.Option()] = "negative-sampling",
-    window: Annotated[int, typer.Option(min=1, help="The most words to one side.")] = 5,
-    negatives: Annotated[int, typer.Option(min=1, help="Noise words for a pair.")] = 5,
+    vocabulary_size: Annotated[
+        int | None, typer.Option(min=2, help="Largest number of words.")
+    ] = None,
+    embedding_dim: Annotated[int, count_option("Size of the vectors.")] = 100,
+    architecture: Annotated[
+        Literal[ARCHITECTURES], typer.Option(help="What is predicted from what.")
+    ] = "skip-gram",
+    objective: Annotated[
+        Literal[OBJECTIVES], typer.Option(help="Training objective.")
+    ] = "negative-sampling",
+    window: Annotated[
+        int, typer.Option(min=1, help="Largest number of context words on each side.")
+    ] = 5,
+    negatives: Annotated[int, typer.Option(min=1, help="Noise words per pair.")] = 5,
     subsample: Annotated[
-        float, typer.Option(min=0.0, help="Thin out words above this share of the text.")
+        float, typer.Option(min=0.0, help="Subsample words above this relative frequency.")
     ] = 1e-3,
-    epochs: Size = 5,
+    epochs: Annotated[int, count_option("Number of epochs.")] = 5,
     learning_rate: Annotated[
-        float, typer.Option(min=1e-6, help="The first; it falls to 0.")
+        float, typer.Option(min=1e-6, help="Initial learning rate; it falls to 0.")
     ] = 0.25,
     seed: Seed = 0,
     description: Description = "Word vectors.",
 ):
     """Learn word vectors from text (word2vec).
 
-    Words are what stands between white space; windows do not leave a line.
+    Words are separated by white space; windows do not cross lines.
     """
     if format != PRESET:
-        refuse_given(context, ("description",), "goes with --format preset")
+        refuse_given(context, ("description",), "can only be used with --format preset.")
     elif collocation_passes:
         raise ValueError(
-            "--collocation-passes does not go with --format preset: its tokenizer joins no words"
+            "--collocation-passes cannot be used with --format preset: its tokenizer joins none."
         )
-    cutting = {
+    splitting = {
         "normalization": list(map(str, normalization or [])),
         "split_punctuation": split_punctuation,
     }
     with new_folder(out) if format == PRESET else nullcontext(check_new_file(out)) as place:
         lines = text_lines(train)
-        if any(cutting.values()):
-            lines = _normal_lines(lines, cutting)
+        if any(splitting.values()):
+            lines = _normalize_lines(lines, splitting)
         if collocation_passes:
-            rarest = {} if minimum_count is None else {"minimum_count": minimum_count}
-            lines = Collocations.learn(lines, passes=collocation_passes, **rarest)(lines)
+            limits = {} if minimum_count is None else {"minimum_count": minimum_count}
+            lines = Collocations.learn(lines, passes=collocation_passes, **limits)(lines)
         keras.utils.set_random_seed(seed)
         model = Word2Vec.for_text(
             lines,
@@ -107,14 +117,14 @@ def train_vectors(
             report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")
         vectors = model.vectors()
         if format == PRESET:
-            tokenizer = WordTokenizer(vectors.words, **cutting)
+            tokenizer = WordTokenizer(vectors.words, **splitting)
             vectors.save_to_preset(place, tokenizer, {"description": description})
         else:
             vectors.save(place, format)
 
 
-def _normal_lines(lines, cutting):
-    tokenizer = WordTokenizer(**cutting)
+def _normalize_lines(lines, splitting):
+    tokenizer = WordTokenizer(**splitting)
     normal = []
     for batch in text_batches(lines):
         words = tokenizer.cut(tokenizer.normalize(batch))

@@ -50,7 +50,7 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
     stopped = run_python(INTERRUPTED, *arguments(files, out))
     assert (stopped.returncode, stopped.stdout) == (130, "")
     assert stopped.stderr.splitlines()[-1] == (
-        "stopped in epoch 2 after step 1; the same command goes on from there"
+        "stopped in epoch 2 after step 1; the same command resumes from there"
     )
 
     # Other options or other text cannot go on with it, nor can it go on twice at a time.
@@ -73,15 +73,15 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
         refused = seqzoo(*arguments(files, out, source="none"))  # before files are read
     assert (refused.status, refused.output) == (2, "")
     [line] = refused.errors.splitlines()
-    assert line.startswith(f"seqzoo: error: another run goes on here: process {os.getpid()} on ")
+    assert line.startswith(f"seqzoo: error: another run trains here: process {os.getpid()} on ")
     with monkeypatch.context() as patch:
         patch.setattr(command, "_make_model", interrupt)
         early = seqzoo(*arguments(files, out))
     assert early == (
         130,
         "",
-        "interrupted before training went on; the run stays in epoch 2 after step 1, and the same "
-        "command goes on from there\n",
+        "interrupted before training resumed; the run stays in epoch 2 after step 1, and the same "
+        "command resumes from there\n",
     )
 
     resumed = seqzoo(*arguments(files, out, description="Other words."))
@@ -106,10 +106,7 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
 
 
 def test_an_interrupt_before_training_loses_nothing(seqzoo, files, tmp_path, monkeypatch):
-    said = (
-        "interrupted before training began: there was nothing to keep, and nothing is lost; give "
-        "the same command again\n"
-    )
+    said = "interrupted before training began: nothing is lost; give the same command again\n"
     made = []
     for name in ("read_parallel", "_make_model"):
         with monkeypatch.context() as patch:
@@ -135,7 +132,7 @@ def test_a_second_interrupt_ends_the_run_within_a_step(seqzoo, files, tmp_path, 
     result = seqzoo(*arguments(files, tmp_path / "new"))
     assert (result.status, result.output) == (130, "")
     assert result.errors == (
-        "stopped within a step; the same command goes on from where the run was last saved\n"
+        "stopped within a step; the same command resumes from the last saved step\n"
     )
 
 
@@ -170,11 +167,12 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
 def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, monkeypatch):
     seen = {}
 
-    def stop(source, target, options):
+    def stop(model, directory, options, **_):
         seen.update(options)
         raise ValueError("enough")
 
-    monkeypatch.setattr(command, "_make_model", stop)
+    monkeypatch.setattr(command, "_make_model", lambda *_: None)
+    monkeypatch.setattr(command, "TranslationTraining", stop)
     paths = [part for name, file in files.items() for part in (f"--{name.replace('_', '-')}", file)]
     seqzoo("train", "translate", *paths, "--out", tmp_path / "new")
     expected = {
@@ -194,7 +192,7 @@ def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, mo
         "learning_rate": 2e-3,
         "warmup_steps": 400,
         "epochs": 30,
-        "average": 0.999,
+        "ema_momentum": 0.999,
         "max_length": 64,
         "measure": "chrf",
         "bleu_tokenizer": "13a",
@@ -206,34 +204,37 @@ def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, mo
 
 BAD = {
     "missing file": ({"source": "{folder}/no"}, "no such file: {folder}/no"),
-    "folder as file": ({"valid_source": "{folder}"}, "`path` must be a file, got the folder"),
+    "folder as file": ({"valid_source": "{folder}"}, "must be a file, got the folder"),
     "unequal lengths": ({"source": "{short}"}, "got 1 in {short} and"),
     "unequal validation": ({"valid_target": "{short}"}, "and 1 in {short}"),
     "not UTF-8": ({"target": "{latin}"}, "{latin}, line 1: not UTF-8"),
-    "no text": ({"source": "{empty}", "target": "{empty}"}, "{empty} is empty"),
+    "no text": (
+        {"source": "{empty}", "target": "{empty}"},
+        "{empty} must have at least one line of text",
+    ),
     "no validation text": (
         {"valid_source": "{empty}", "valid_target": "{empty}"},
-        "{empty} must have sentences and as many translations",
+        "{empty} must have sources and targets of the same number",
     ),
-    "out is a file": ({"out": "{short}"}, "this is a file: {short}"),
+    "out is a file": ({"out": "{short}"}, "--out must be a folder, got a file: {short}"),
     "out is below a file": ({"out": "{short}/x"}, "{short}"),
-    "out is full": ({"out": "{folder}"}, "{folder} is not empty and holds no training run"),
+    "out is full": ({"out": "{folder}"}, "got {folder}, which has other files"),
     "vocabulary": ({"vocabulary_size": 100}, "--vocabulary-size must be above 261"),
     "large vocabulary": ({"vocabulary_size": 90000}, "--vocabulary-size must be at most"),
     "units": ({"decoder_units": 0}, "'--decoder-units'"),
     "dropout": ({"dropout": 1.0}, "'--dropout'"),
     "dropout nan": ({"dropout": "nan"}, "'--dropout'"),
-    "average": ({"average": 1.0}, "'--average'"),
+    "ema": ({"ema_momentum": 1.0}, "'--ema-momentum'"),
     "label smoothing": ({"label_smoothing": 1.5}, "'--label-smoothing'"),
     "rate": ({"learning_rate": "nan"}, "'--learning-rate'"),
     "decay": ({"weight_decay": "inf"}, "'--weight-decay'"),
     "cell": ({"cell": "transformer"}, "'--cell'"),
     "measure": ({"measure": "meteor"}, "'--measure'"),
-    "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "'--bleu-tokenizer'"),
+    "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "--bleu-tokenizer must be one of"),
     "options that do not go together": ({"context": "every_step"}, "context"),
     "pairs too long": (
         {"max_length": 2},
-        "of at most 2 tokens a side (by the last of --max-length ",
+        "of at most 2 tokens a side (the last of --max-length ",
     ),
 }
 

@@ -1,0 +1,165 @@
+"""Options of models and runs, stated once for Python and for the command line."""
+
+import dataclasses
+import inspect
+import textwrap
+import types
+import typing
+
+from keras_seqzoo.checks import check_choice, check_integer, check_number
+
+
+def option(default, help, **metadata):
+    """State an option: a field of an `Options` class.
+
+    Args:
+        default: the default value.
+        help: string, what the option is. It names other options between backquotes.
+        **metadata: limits of a number: `minimum`, `above` and `below`; the last two are excluded.
+            `from_start`: bool, whether the preset named by the option `start` decides the option.
+            `recorded`: bool, whether every run records the option. For the command line: `flag`,
+            its name if it differs, or `None` for no flag; `inverted`, bool, whether the flag turns
+            the option off; `cli_help` and `cli_default`, if they differ; `cli_unless`, an option
+            that, if given, leaves the default; `metavar`; `panel`, the section of the help.
+
+    Returns:
+        A field of a dataclass.
+    """
+    return dataclasses.field(default=default, metadata={"help": help, **metadata})
+
+
+def options(cls):
+    """Make an `Options` class of fields stated with `option`; a class decorator.
+
+    A plain value, without annotation, changes the default of an inherited option.
+    """
+    annotations = inspect.get_annotations(cls)
+    for field in inherited_fields(cls):
+        if field.name in cls.__dict__ and field.name not in annotations:
+            annotations[field.name] = field.type
+            changed = {**field.metadata}
+            setattr(
+                cls, field.name, option(cls.__dict__[field.name], changed.pop("help"), **changed)
+            )
+    cls.__annotations__ = annotations
+    cls = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+    cls.__doc__ += "\n\nArgs:\n" + "\n".join(map(_describe, dataclasses.fields(cls)))
+    return cls
+
+
+def inherited_fields(cls):
+    """Return the fields of the base classes of a dataclass that is being made."""
+    base = cls.__mro__[1]
+    return dataclasses.fields(base) if dataclasses.is_dataclass(base) else ()
+
+
+class Options:
+    """Base class of validated options.
+
+    Each value is checked against the annotation and the limits of its field.
+
+    Raises:
+        TypeError: if an argument is not an option.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> @options
+        ... class Drop(Options):
+        ...     "Options of dropout."
+        ...     dropout: float = option(0.0, "Dropout rate.", minimum=0, below=1)
+        >>> Drop(dropout=0.5).to_dict()
+        {'dropout': 0.5}
+        >>> Drop(dropout=1)
+        Traceback (most recent call last):
+        ...
+        ValueError: `dropout` must be a number of at least 0 and below 1, got 1.
+    """
+
+    def __post_init__(self):
+        """Check each option."""
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, check_option(field, getattr(self, field.name)))
+
+    def to_dict(self):
+        """Return the options as a dict; `cls(**values)` makes them again."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def select(self, *names):
+        """Return a dict of the options with these names."""
+        return {name: getattr(self, name) for name in names}
+
+    def recorded(self):
+        """Return a dict of the options that every run records."""
+        fields = dataclasses.fields(self)
+        return self.select(*(field.name for field in fields if field.metadata.get("recorded")))
+
+    def refuse_with_start(self):
+        """Raise a `ValueError` if an option is given that `start` decides."""
+        for field in dataclasses.fields(self):
+            if field.metadata.get("from_start") and getattr(self, field.name) != field.default:
+                raise ValueError(
+                    f"`{field.name}` must not be given with `start`, got "
+                    f"{getattr(self, field.name)!r}."
+                )
+
+
+def split_optional(annotation):
+    """Return an annotation without `None`, and whether it allowed `None`."""
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
+        return annotation, False
+    [kind] = (kind for kind in typing.get_args(annotation) if kind is not types.NoneType)
+    return kind, True
+
+
+def check_option(field, value):
+    """Return the value of an option in the type of its field.
+
+    Args:
+        field: a `dataclasses.Field`.
+        value: the value. A tuple of values may be given as a list, or as its only value.
+
+    Raises:
+        ValueError: if the value has the wrong type or is out of range.
+    """
+    kind, optional = split_optional(field.type)
+    if value is None and optional:
+        return None
+    if typing.get_origin(kind) is not tuple:
+        return _check_value(field, value, kind)
+    values = value if isinstance(value, (list, tuple)) else (value,)
+    return tuple(_check_value(field, item, typing.get_args(kind)[0]) for item in values)
+
+
+def _check_value(field, value, kind):
+    name, limits = field.name, field.metadata
+    if typing.get_origin(kind) is typing.Literal:
+        check_choice(name, value, typing.get_args(kind))
+    elif kind is int:
+        value = check_integer(name, value, limits["minimum"])
+        _check_limits(name, value, limits, "an int")
+    elif kind is float:
+        _check_limits(name, check_number(name, value), limits, "a number")
+    elif kind in (bool, str) and not isinstance(value, kind):
+        raise ValueError(f"`{name}` must be a {kind.__name__}, got {value!r}.")
+    return value
+
+
+def _check_limits(name, value, limits, kind):
+    minimum, above, below = (limits.get(limit) for limit in ("minimum", "above", "below"))
+    if (
+        (minimum is not None and value < minimum)
+        or (above is not None and value <= above)
+        or (below is not None and value >= below)
+    ):
+        names = {"minimum": "of at least", "above": "above", "below": "below"}
+        need = " and ".join(
+            f"{words} {limits[key]}" for key, words in names.items() if key in limits
+        )
+        raise ValueError(f"`{name}` must be {kind} {need}, got {value!r}.")
+
+
+def _describe(field):
+    kind = getattr(field.type, "__name__", None) or str(field.type)
+    kind = str(field.type).replace("typing.", "") if typing.get_args(field.type) else kind
+    text = f"{field.name}: {kind}, by default {field.default!r}. {field.metadata['help']}"
+    return textwrap.fill(text, 96, initial_indent=" " * 4, subsequent_indent=" " * 8)
