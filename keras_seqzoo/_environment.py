@@ -1,6 +1,6 @@
-"""What comes before the first import of Keras: the backend is checked, the command line made quiet.
+"""Check of the backend and, at the command line, silence while libraries are imported.
 
-Importing this module does both; the package does so before anything else.
+Importing this module does both; the package imports it before anything else.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ BACKEND = "tensorflow"
 
 
 def is_command_line():
-    """Whether this process is `seqzoo` or `python -m keras_seqzoo`, and not a user's program."""
+    """Return whether this process is `seqzoo` or `python -m keras_seqzoo`."""
     arguments = getattr(sys, "argv", None) or [""]
-    if arguments[0] == "-m":  # what Python says until it has imported the package
+    if arguments[0] == "-m":  # until Python has imported the package
         module = sys.orig_argv[len(sys.orig_argv) - len(arguments)]
         return module.removeprefix("-m") == PACKAGE
     program = pathlib.PurePath(arguments[0])
@@ -31,9 +31,9 @@ def is_command_line():
 
 
 def keras_backend():
-    """Return the backend that Keras has or will have, and where it was chosen.
+    """Return the backend of Keras and where it was chosen.
 
-    Keras itself is not imported: that fails where the backend is not installed.
+    Keras itself is not imported: that fails if the backend is not installed.
     """
     keras = sys.modules.get("keras")
     if hasattr(keras, "config") and hasattr(keras.config, "backend"):
@@ -49,10 +49,10 @@ def keras_backend():
 
 
 def check_backend():
-    """Refuse another backend than TensorFlow.
+    """Check that Keras runs on TensorFlow.
 
     Raises:
-        ImportError: naming the backend and where it was chosen.
+        ImportError: if it does not; the message names the backend and where it was chosen.
     """
     backend, source = keras_backend()
     if backend != BACKEND:
@@ -64,17 +64,17 @@ def check_backend():
 
 
 def import_quietly(*modules):
-    """Import modules with nothing of what TensorFlow's libraries say while they are loaded.
+    """Import modules without the messages of TensorFlow's libraries.
 
-    They write before their log levels are read, hence to a file in the place of standard error.
-    What they wrote is shown if an import fails. `TF_CPP_MIN_LOG_LEVEL=0` shows everything.
+    The libraries write before they read their log levels, so standard error becomes a file. It is
+    shown if an import fails. `TF_CPP_MIN_LOG_LEVEL=0` shows everything.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "0":
         return
     logging.getLogger("tensorflow").setLevel(logging.ERROR)
     try:
         standard_error = os.dup(2)
-    except OSError:  # closed: there is nothing to keep quiet
+    except OSError:  # standard error is closed
         return
     with tempfile.TemporaryFile() as captured:
         failed = True
@@ -100,7 +100,7 @@ def _prepare():
     except ImportError as error:
         print(f"{COMMAND}: error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    # Ctrl-C before the command runs ends the process with no traceback; the command takes over.
+    # Ctrl-C before the command runs ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     import_quietly("tensorflow", "keras_hub", "tensorflow_text")
 

@@ -5,12 +5,12 @@ import numbers
 
 
 class ItemError(ValueError):
-    """One of the items of an argument, such as a text or a sentence, is wrong.
+    """Error in one item of an argument, such as a text or a sentence.
 
     Args:
         argument: string, the name of the argument.
-        kind: string, what an item is called.
-        number: int, that of the item, from 1.
+        kind: string, the name of an item.
+        number: int, the number of the item, from 1.
         problem: string.
     """
 
@@ -23,14 +23,14 @@ class ItemError(ValueError):
 
 
 def check_integer(name, value, minimum):
-    """Returns `value` as an int, or raises a ValueError that names what is needed."""
+    """Return `value` as an int; raise `ValueError` unless it is one of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
         raise ValueError(f"`{name}` must be an int of at least {minimum}, got {value!r}.")
     return int(value)
 
 
 def check_number(name, value, minimum=-math.inf):
-    """Returns `value` as a float, or raises a ValueError that names what is needed."""
+    """Return `value` as a float; raise `ValueError` unless it is one of at least `minimum`."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or value < minimum:
         need = "a number" if minimum == -math.inf else f"a number of at least {minimum:g}"
@@ -39,7 +39,7 @@ def check_number(name, value, minimum=-math.inf):
 
 
 def check_fraction(name, value, alternative=""):
-    """Returns `value` as a float from 0 to 1, or raises a ValueError that names what is needed."""
+    """Return `value` as a float; raise `ValueError` unless it is from 0 to 1."""
     value = check_number(name, value, minimum=0.0)
     if value > 1:
         raise ValueError(f"`{name}` must be a number from 0 to 1{alternative}, got {value!r}.")
@@ -47,36 +47,36 @@ def check_fraction(name, value, alternative=""):
 
 
 def check_rate(name, value):
-    """Returns a rate of dropout or the like, or raises a ValueError that names what is needed."""
+    """Return a rate, such as of dropout; raise `ValueError` unless it is in [0, 1)."""
     if not 0 <= value < 1:
         raise ValueError(f"`{name}` must be in [0, 1), got {value!r}.")
     return value
 
 
 def check_choice(name, value, choices):
-    """Refuses what is not one of the choices."""
+    """Raise `ValueError` if a value is not one of the choices."""
     if value not in choices:
         raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}.")
 
 
 def list_of_texts(texts, name="texts"):
-    """Returns a list of strings, or raises a ValueError where there is one string."""
+    """Return texts as a list; raise `ValueError` for a single string."""
     if isinstance(texts, (str, bytes)):
         raise ValueError(f"`{name}` must be a list of strings, got the string {texts[:40]!r}.")
     return list(texts)
 
 
 def check_batch(name, tensor):
-    """Returns a tensor of strings, or raises a ValueError where it is one string alone."""
+    """Return a tensor of strings; raise `ValueError` for a scalar."""
     if tensor.shape.rank == 0:
-        raise ValueError(f"`{name}` must be a list or a tensor (batch,), got one string.")
+        raise ValueError(f"`{name}` must be a list or a tensor (batch,), got a single string.")
     return tensor
 
 
 def check_labelled(texts, labels):
-    """Refuses texts and labels that are not as many, or none."""
+    """Raise `ValueError` unless texts and labels have the same length, at least 1."""
     if not texts or len(texts) != len(labels):
         raise ValueError(
-            f"`texts` and `labels` must be as many, and one at least, got {len(texts)} and "
+            f"`texts` and `labels` must have the same length, at least 1, got {len(texts)} and "
             f"{len(labels)}."
         )

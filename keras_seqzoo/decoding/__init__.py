@@ -1,4 +1,4 @@
-"""Search over a step function: finds likely sequences, knows no model."""
+"""Search for likely sequences over a step function, independent of the model."""
 
 from keras_seqzoo.decoding.beam_search import BeamSearch
 from keras_seqzoo.decoding.constraints import (
@@ -13,7 +13,6 @@ from keras_seqzoo.decoding.diverse_beam_search import DiverseBeamSearch
 from keras_seqzoo.decoding.exhaustive_search import ExhaustiveSearch
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.greedy import Greedy
-from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.lexically_constrained_beam_search import (
     LexicallyConstrainedBeamSearch,
 )
@@ -26,7 +25,7 @@ from keras_seqzoo.decoding.scores import (
     WordReward,
     WuLengthPenalty,
 )
-from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.decoding.strategy import DecodingStrategy, Hypotheses
 from keras_seqzoo.decoding.strategy_sampler import StrategySampler
 from keras_seqzoo.decoding.target_scores import score_targets
 

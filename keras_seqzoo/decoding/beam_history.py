@@ -1,17 +1,17 @@
-"""The continuations of a beam, and the way back through its history."""
+"""The best continuations of a beam, and back pointers to recover its hypotheses."""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from keras_seqzoo.decoding.step_function import write
+from keras_seqzoo.decoding.rows import write_at
 from keras_seqzoo.tensors import dimension
 
 
-def best_continuations(log_probabilities, ranks, ends=1):
-    """Return log probability, parent and token of the likeliest continuations by rank.
+def top_continuations(log_probabilities, ranks, ends=1):
+    """Return log probability, parent and token of the (1 + `ends`) W best continuations.
 
-    They are (1 + `ends`) W, so that with as many end tokens W remain that go on.
+    Each hypothesis can end in `ends` ways, so at least W of them do not end.
 
     Args:
         log_probabilities: float32 tensor `(B, W, V)`.
@@ -29,10 +29,9 @@ def best_continuations(log_probabilities, ranks, ends=1):
 
 
 def largest(values, count):
-    """Returns the places of the `count` largest of each row `(B, N)`, largest first.
+    """Return the indices of the `count` largest values of each row `(B, N)`, largest first.
 
-    They lie in the `count` chunks with the largest maxima: a look at the maxima, which are quickly
-    found, spares the selection most of a row.
+    They are in the `count` chunks with the largest maxima, so `top_k` runs only on those.
     """
     size = values.shape[1]
     known = isinstance(size, int) and isinstance(count, int)
@@ -42,7 +41,7 @@ def largest(values, count):
         return tf.math.top_k(values, count)[1]
     values = tf.reshape(values, [dimension(values, 0), chunks, chunk])
     _, chosen = tf.math.top_k(tf.reduce_max(values, axis=-1), count)
-    chosen = tf.sort(chosen, axis=-1)  # so that of equal values the first are taken
+    chosen = tf.sort(chosen, axis=-1)  # so that the first of equal values are taken
     near = tf.gather(values, chosen, batch_dims=1)  # (B, count, chunk)
     near = tf.reshape(near, [dimension(values, 0), count * chunk])
     _, places = tf.math.top_k(near, count)
@@ -50,13 +49,13 @@ def largest(values, count):
 
 
 class BackPointers(NamedTuple):
-    """What a beam search writes at every step, instead of copying its hypotheses.
+    """Tokens and parents of live hypotheses, written at every step instead of copying hypotheses.
 
     Attributes:
-        tokens: `(L, B, W)` int32, the token that made live hypothesis w of step t.
+        tokens: `(L, B, W)` int32, the last token of live hypothesis w of step t.
         parents: `(L, B, W)` int32, the live hypothesis of step t - 1 that it extends.
-        alignments: `(L, B, W, S)` float32, the alignments of step t, of the hypothesis being
-            extended; `()` if none are kept.
+        alignments: `(L, B, W, S)` float32, the alignments of step t of the hypothesis that is
+            extended; `()` without alignments.
     """
 
     tokens: tf.Tensor
@@ -64,13 +63,13 @@ class BackPointers(NamedTuple):
     alignments: tf.Tensor | tuple
 
     def trace(self, steps, beams, lengths, finished, ends, pad_token):
-        """Walks back from the last tokens of hypotheses to their first.
+        """Follow the back pointers from the last tokens of hypotheses to the first.
 
         Args:
-            steps: Scalar int32, the steps that were taken.
-            beams: `(B, N)` int32. For a finished hypothesis the live one that its end token
-                extends; for a truncated one, itself among the live ones of the last step.
-            lengths: `(B, N)` int32, the end token counted.
+            steps: Scalar int32, the number of steps.
+            beams: `(B, N)` int32. For finished hypotheses the live one that the end token extends;
+                for truncated ones their index among the live ones of the last step.
+            lengths: `(B, N)` int32, including the end token.
             finished: `(B, N)` bool.
             ends: `(B, N)` int32, the end token of each finished hypothesis.
             pad_token: Int.
@@ -90,8 +89,8 @@ class BackPointers(NamedTuple):
             symbols = tf.gather(tf.gather(self.tokens, time), beams, batch_dims=1)
             symbols = tf.where(ended, ends, symbols)
             beams = tf.where(valid & ~ended, parents, beams)
-            tokens = write(tokens, time, tf.where(valid, symbols, pad_token))
-            return time - 1, beams, tokens, write(extended, time, beams)
+            tokens = write_at(tokens, time, tf.where(valid, symbols, pad_token))
+            return time - 1, beams, tokens, write_at(extended, time, beams)
 
         _, _, tokens, extended = tf.while_loop(
             lambda time, *_: time >= 0, back, (steps - 1, beams, tokens, extended)

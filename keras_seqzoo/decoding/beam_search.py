@@ -7,30 +7,28 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.decoding.beam_history import BackPointers, best_continuations
-from keras_seqzoo.decoding.end_tokens import is_any_of
-from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.live_rows import LiveRows
+from keras_seqzoo.decoding.beam_history import BackPointers, top_continuations
+from keras_seqzoo.decoding.rows import LiveRows, indices_of_copies, split_rows, write_at
 from keras_seqzoo.decoding.scores import as_score
-from keras_seqzoo.decoding.step_function import each_copy, write
-from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.decoding.strategy import DecodingStrategy, Hypotheses
+from keras_seqzoo.decoding.token_ids import is_one_of
 from keras_seqzoo.tensors import dimension
 
 STOPS = ("exact", "top")
 
 
 class _Pool(NamedTuple):
-    """Finished hypotheses, `(B, N)` each, best first; a score of -inf is an empty place."""
+    """Finished hypotheses, all `(B, N)`, best first; empty places have the score -inf."""
 
     scores: tf.Tensor
     log_probabilities: tf.Tensor
     lengths: tf.Tensor
-    beams: tf.Tensor  # the live hypothesis that the end token extended, or that was truncated
-    ends: tf.Tensor  # that end token
+    beams: tf.Tensor  # the live hypothesis that the end token extends, or that is truncated
+    ends: tf.Tensor  # the end token
     finished: tf.Tensor
 
     def merge(self, *others):
-        """Returns the best N of all (the own ones first where scores tie)."""
+        """Return the best N of all pools; if scores tie, those of this pool come first."""
         pools = (self, *others)
         scores, chosen = tf.math.top_k(
             tf.concat([pool.scores for pool in pools], axis=1), self.scores.shape[1]
@@ -44,50 +42,46 @@ class _Pool(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class BeamSearch(DecodingStrategy):
-    """Keeps the `width` likeliest unfinished hypotheses at every step.
+    """Beam search: keep the `width` most likely unfinished hypotheses at every step.
 
-    Hypotheses are ranked by their log probability, their length and what they have covered,
+    Hypotheses are ranked by log probability, length and coverage of the source,
 
-        score(y) = log P(y | x) / L^alpha + β · cp(y),    L = |y|, the end token counted,
+        score(y) = log P(y | x) / L^alpha + β · cp(y),    L = |y|, including the end token,
         cp(y) = Σ_s log(min(Σ_t a_ts, 1)),
 
-    where a_ts is the attention of step t to position s of the source (Wu et al. 2016, Google's
-    neural machine translation system, equation 14). A `HypothesisScore` stands for other forms of
-    the first term, such as `WuLengthPenalty`, that paper's own.
+    where a_ts is the attention of step t to source position s (Wu et al. 2016, Google's neural
+    machine translation system, equation 14). A `HypothesisScore`, such as `WuLengthPenalty` from
+    that paper, replaces the first term.
 
-    Live hypotheses compete among themselves by log probability. At each step the best `2 * width`
-    continuations are taken (each live hypothesis has one end, so `width` live ones remain; with E
-    end tokens it is the best `(1 + E) * width`); those that end go to a pool of finished
-    hypotheses, where they stay as they are, neither extended nor scored again, until `n_best`
-    better ones push them out. At the limit of its row what still lives is truncated and competes by
-    its score as it is, with no end token.
+    Live hypotheses compete by log probability. With E end tokens, each step takes the best
+    `(1 + E) * width` continuations: each live hypothesis can end in E ways, so at least `width`
+    live ones remain. Those that end enter a pool of finished hypotheses, where they stay unchanged
+    until `n_best` better ones displace them. Hypotheses that are still live at the limit of their
+    row are truncated and compete by their scores, without an end token.
 
     A row is done when no live hypothesis can beat its `n_best`-th finished one, by the highest
-    score that one of its log probability can still reach (`HypothesisScore.bound`; coverage is
-    taken as complete). This stop is exact. With `stop="top"` a row is also done when `n_best` have
-    finished and the likeliest of all its continuations is an end, where most toolkits stop: fewer
-    steps under length normalisation, which may miss a longer and better one. The loop stops when
-    all rows are done, and a row that is done no longer changes, so its result does not depend on
-    the other rows of the batch.
+    score that its log probability can still reach (`HypothesisScore.bound`, with complete
+    coverage). This stop is exact. With `stop="top"` a row is also done when `n_best` hypotheses
+    have finished and the most likely continuation is an end, as in most toolkits: with length
+    normalization this takes fewer steps but can miss a longer, better hypothesis. Rows that are
+    done no longer change, so results do not depend on the other rows of the batch.
 
     Args:
         width: Int, at least 1, the number of live hypotheses per row.
         length_penalty: Float, at least 0, alpha; or a `HypothesisScore`.
         n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
-        coverage_penalty: Float, at least 0, β. Above 0 it needs `alignment`, and `source_lengths`
-            where sources are padded. Wu et al. use 0.2.
+        coverage_penalty: Float, at least 0, β. Above 0 it requires `alignment`, and
+            `source_lengths` if sources are padded. Wu et al. use 0.2.
         stop: `"exact"` or `"top"`, see above.
         **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
-    Call arguments: those of `DecodingStrategy`. The state has one row per row of the batch; the
-        search repeats it.
+    Call arguments: See `DecodingStrategy`. The search repeats the state for each hypothesis.
 
     Returns:
         `Hypotheses` with N = `n_best`.
 
     Raises:
-        ValueError: If an argument is out of its range, or there is no `alignment` for a coverage
-            penalty.
+        ValueError: If an argument is out of its range, or a coverage penalty has no `alignment`.
 
     Example:
     >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
@@ -122,7 +116,7 @@ class BeamSearch(DecodingStrategy):
         self.stop = stop
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "width": self.width,
@@ -133,30 +127,30 @@ class BeamSearch(DecodingStrategy):
         }
 
     @property
-    def most_hypotheses(self):
-        """As many as live."""
+    def max_hypotheses(self):
+        """The width of the beam."""
         return self.width
 
-    def giving(self, n_best):
-        """Makes the same search with another `n_best`."""
+    def with_n_best(self, n_best):
+        """Return the same search with another `n_best`."""
         return type(self).from_config({**self.get_config(), "n_best": n_best})
 
     @property
     def needs_alignment(self):
-        """Whether the score takes what the attention has covered."""
+        """Whether the score has a coverage penalty."""
         return self.coverage_penalty > 0
 
     def search(self, step, task):
-        """Searches with checked arguments; see the base class."""
+        """Run the search; see the base class."""
         return self._search(step, task, self.width, self.n_best)
 
     def _search(self, step, task, width, n_best, groups=1):
-        """Searches with `groups` beams for each row of the batch, which stand in `task` too."""
+        """Run the search with `groups` beams per row of the batch; `task` has B * groups rows."""
         batch = dimension(task.start_tokens, 0)  # rows of the batch times groups
         state = step.start(copies=groups * width)
         alignment = step.alignment(state)
         if self.coverage_penalty and alignment is None:
-            raise ValueError("`coverage_penalty` needs `alignment`, got None.")
+            raise ValueError("`alignment` must be given for a `coverage_penalty`, got None.")
         history = BackPointers(
             tokens=tf.zeros([task.max_length, batch, width], tf.int32),
             parents=tf.zeros([task.max_length, batch, width], tf.int32),
@@ -164,7 +158,7 @@ class BeamSearch(DecodingStrategy):
             if alignment is None
             else tf.zeros([task.max_length, batch, width, dimension(alignment, 1)]),
         )
-        # All rows of the beam start alike, so only the first of them lives.
+        # All hypotheses of a row start equal, so only the first is live.
         live = tf.tile([[0.0] + [-math.inf] * (width - 1)], [batch, 1])
         limits = task.limits[:, tf.newaxis]  # (B, 1)
         empty = tf.where(limits <= 0, live[:, :1], -math.inf)
@@ -182,20 +176,20 @@ class BeamSearch(DecodingStrategy):
         notes = self._first_notes(task, batch * width, alignment)
         rows = LiveRows.all(batch, task.shrink)
 
-        def goes_on(time, tokens, live, pool, done, history, rows, notes, state):
+        def is_unfinished(time, tokens, live, pool, done, history, rows, notes, state):
             return (time < task.max_length) & ~tf.reduce_all(done)
 
         def advance(time, tokens, live, pool, done, history, rows, notes, state):
-            # The model and the choice see the R rows that go on, all else has B.
-            here = task.of(rows)
+            # The model and the choice of tokens see the R live rows; everything else has B rows.
+            here = task.select(rows)
             before, tokens = state, tf.reshape(rows.take(tokens), [-1])  # (R * W,)
             log_probabilities, state = step(tokens, state)
             weights = step.alignment(state)
             notes = self._note(notes, time, tokens, weights, here)
             if self.coverage_penalty:
-                penalty = self._coverage(_by_beam(notes["coverage"], width), here.source_lengths)
+                penalty = self._coverage(split_rows(notes["coverage"], width), here.source_lengths)
                 penalty = rows.put(penalty, batch, 0.0)
-            every = _by_beam(log_probabilities, width) + rows.take(live)[:, :, tf.newaxis]
+            every = split_rows(log_probabilities, width) + rows.take(live)[:, :, tf.newaxis]
             at_limit = limits == time + 1
             best, ranks, parents, tokens = (
                 rows.put(found, batch, blank)
@@ -205,15 +199,15 @@ class BeamSearch(DecodingStrategy):
                     strict=True,
                 )
             )
-            ended = is_any_of(tokens, task.end_tokens)
+            ended = is_one_of(tokens, task.end_tokens)
 
-            def candidates(wanted, log_probabilities, parents, beams, tokens, finished):
+            def candidates(selected, log_probabilities, parents, beams, tokens, finished):
                 scores = self.length_penalty.score(log_probabilities, time + 1, task.source_lengths)
                 if self.coverage_penalty:
                     scores += tf.gather(penalty, parents, batch_dims=1)
-                wanted &= ~done[:, tf.newaxis] & ~tf.math.is_inf(log_probabilities)
+                selected &= ~done[:, tf.newaxis] & ~tf.math.is_inf(log_probabilities)
                 return _Pool(
-                    tf.where(wanted, scores, -math.inf),
+                    tf.where(selected, scores, -math.inf),
                     log_probabilities,
                     tf.fill(tf.shape(beams), time + 1),
                     beams,
@@ -232,11 +226,11 @@ class BeamSearch(DecodingStrategy):
             pool = pool.merge(finished, truncated)
             alignments = ()
             if weights is not None:
-                weights = rows.put(_by_beam(weights, width), batch, 0.0)
-                alignments = write(history.alignments, time, weights)
+                weights = rows.put(split_rows(weights, width), batch, 0.0)
+                alignments = write_at(history.alignments, time, weights)
             history = BackPointers(
-                write(history.tokens, time, tokens),
-                write(history.parents, time, parents),
+                write_at(history.tokens, time, tokens),
+                write_at(history.parents, time, parents),
                 alignments,
             )
             highest = tf.reduce_max(live, axis=1, keepdims=True)
@@ -250,14 +244,14 @@ class BeamSearch(DecodingStrategy):
             extended = tf.reshape(extended, [-1])
             notes = {name: tf.gather(note, extended) for name, note in notes.items()}
             state = step.reorder(before, state, extended)
-            rows, (notes, state) = rows.leave_out(done, groups, keep, (notes, state))
+            rows, (notes, state) = rows.drop_done(done, groups, select, (notes, state))
             return time + 1, tokens, live, pool, done, history, rows, notes, state
 
-        def keep(values, kept):
+        def select(values, kept):
             notes, state = values
-            own = each_copy(kept, groups * width)
+            own = indices_of_copies(kept, groups * width)
             notes = {name: tf.gather(note, own) for name, note in notes.items()}
-            return notes, step.keep(state, kept, groups * width)
+            return notes, step.select(state, kept, groups * width)
 
         loop = (tf.constant(0), tokens, live, pool, done, history, rows, notes, state)
         shapes = tf.nest.map_structure(lambda tensor: tensor.shape, loop)
@@ -265,7 +259,7 @@ class BeamSearch(DecodingStrategy):
             shapes = shapes[:-3] + tf.nest.map_structure(
                 lambda tensor: tf.TensorShape([None]).concatenate(tensor.shape[1:]), loop[-3:]
             )
-        steps, _, _, pool, _, history, *_ = tf.while_loop(goes_on, advance, loop, shapes)
+        steps, _, _, pool, _, history, *_ = tf.while_loop(is_unfinished, advance, loop, shapes)
         exists = pool.scores > -math.inf
         lengths = tf.where(exists, pool.lengths, 0)
         tokens, alignments = history.trace(
@@ -280,17 +274,17 @@ class BeamSearch(DecodingStrategy):
         )
 
     def _first_notes(self, task, rows, alignment):
-        """Returns what is noted of hypotheses before the first step: a dict of `(rows, ...)`."""
+        """Return the notes on hypotheses before the first step: a dict of `(rows, ...)`."""
         return {"coverage": tf.zeros_like(alignment)} if self.coverage_penalty else {}
 
     def _note(self, notes, time, tokens, alignment, task):
-        """Returns the notes after a step that has read `tokens (rows,)`."""
+        """Return the notes after a step has read `tokens (rows,)`."""
         if not self.coverage_penalty:
             return notes
         return {**notes, "coverage": notes["coverage"] + alignment}
 
     def _coverage(self, coverage, source_lengths):
-        """Returns β · cp of every live hypothesis `(B, W)`, from attention sums `(B, W, S)`."""
+        """Return β · cp of live hypotheses `(B, W)` from attention sums `(B, W, S)`."""
         uncovered = tf.math.log(tf.maximum(tf.minimum(coverage, 1.0), 1e-9))
         if source_lengths is not None:
             valid = tf.range(dimension(coverage, 2)) < source_lengths[:, tf.newaxis]  # (B, S)
@@ -298,23 +292,16 @@ class BeamSearch(DecodingStrategy):
         return self.coverage_penalty * tf.reduce_sum(uncovered, axis=-1)
 
     def _continuations(self, every, notes, last, task):
-        """Return the continuations that may go on or end, (1 + ends) W or more if there are.
+        """Return the best continuations, at least (1 + ends) W if there are enough.
 
         Args:
             every: float32 tensor `(B, W, V)`, the log probabilities of all continuations.
-            notes: the notes of the live hypotheses.
+            notes: notes on the live hypotheses.
             last: bool tensor `(B, 1)`, whether a row is at its limit.
             task: `SearchTask`.
 
         Returns:
-            Tensors `(B, N)`: log probability, what ranks the continuations, parent and token; the
-            first is the likeliest.
+            Tensors `(B, N)`: log probability, rank, parent and token; the first is the most likely.
         """
-        best, parents, tokens = best_continuations(every, every, len(task.end_tokens))
+        best, parents, tokens = top_continuations(every, every, len(task.end_tokens))
         return best, best, parents, tokens
-
-
-def _by_beam(tensor, width):
-    """Splits `(R * W, ...)` to `(R, W, ...)`."""
-    rows, *rest = (dimension(tensor, axis) for axis in range(tensor.shape.rank))
-    return tf.reshape(tensor, [rows // width, width, *rest])

@@ -1,4 +1,4 @@
-"""What a search must not, or must, write: changes of the next token's distribution."""
+"""Constraints: changes of the distribution of the next token in a search."""
 
 import abc
 import math
@@ -9,15 +9,15 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.decoding.end_tokens import is_any_of
+from keras_seqzoo.decoding.token_ids import is_one_of
 from keras_seqzoo.tensors import dimension
 
 
 def times_source(name, ratio, source_lengths, up):
-    """Multiplies lengths of sources with a ratio and rounds, up or down.
+    """Return `ratio` times the source lengths, rounded up or down.
 
     Args:
-        name: string, the argument that the ratio is.
+        name: string, the argument that has the ratio.
         ratio: float.
         source_lengths: int32 tensor `(B,)`, or `None`, which is an error.
         up: bool.
@@ -26,21 +26,21 @@ def times_source(name, ratio, source_lengths, up):
         int32 tensor `(B,)`.
     """
     if source_lengths is None:
-        raise ValueError(f"`{name}` needs the search's `source_lengths`, got None.")
+        raise ValueError(f"`source_lengths` must be given for `{name}`, got None.")
     scaled = ratio * tf.cast(source_lengths, tf.float64)
-    # The tolerance is for ratios such as 1.2 that are no binary fractions.
+    # The tolerance is for ratios such as 1.2 that are not binary fractions.
     rounded = tf.math.ceil(scaled - 1e-6) if up else tf.floor(scaled + 1e-6)
     return tf.cast(tf.minimum(rounded, 2.0**30), tf.int32)
 
 
-class Written(NamedTuple):
-    """What a constraint may look at.
+class Context(NamedTuple):
+    """What a constraint depends on.
 
     Attributes:
-        tokens: int32 tensor `(rows, L)`, the tokens of each hypothesis so far, the start token not
-            among them; `None` unless a constraint `reads_tokens`.
-        counts: int32 tensor `(rows,)`, how many these are.
-        end_tokens: tuple of ints or scalar int32 tensors, at least one: each finishes a hypothesis.
+        tokens: int32 tensor `(rows, L)`, the tokens of each hypothesis so far, without the start
+            token; `None` unless a constraint `reads_tokens`.
+        counts: int32 tensor `(rows,)`, the number of these tokens.
+        end_tokens: tuple of ints or scalar int32 tensors, each of which finishes a hypothesis.
         source_lengths: int32 tensor `(rows,)` or `None`.
     """
 
@@ -51,51 +51,51 @@ class Written(NamedTuple):
 
 
 class Constraint(abc.ABC):
-    """Changes the distribution of the next token by what is written.
+    """Base class of changes of the next token's distribution that depend on the tokens so far.
 
-    A new constraint implements `apply` and `get_config`, and is registered with
+    Subclasses implement `apply` and `get_config`, and are registered with
     `keras.saving.register_keras_serializable`.
 
     Attributes:
-        reads_tokens: whether `apply` needs the tokens themselves.
+        reads_tokens: whether `apply` reads `Context.tokens`.
     """
 
     reads_tokens = False
 
     def check(self, max_length):  # noqa: B027 (most have nothing to check)
-        """Raises a ValueError if nothing of at most `max_length` tokens, an int, can meet it."""
+        """Raise `ValueError` if no hypothesis of at most `max_length` (int) tokens can meet it."""
 
     @abc.abstractmethod
-    def apply(self, log_probabilities, written):
+    def apply(self, log_probabilities, context):
         """Return the changed log probabilities.
 
         Args:
             log_probabilities: float32 tensor `(rows, V)`.
-            written: `Written`. Of its `end_tokens` there may be several.
+            context: `Context`.
 
         Returns:
             float32 tensor `(rows, V)`; `-inf` forbids a token.
         """
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {}
 
     @classmethod
     def from_config(cls, config):
-        """Makes a constraint from the constructor arguments."""
+        """Create a constraint from the constructor arguments."""
         return cls(**config)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ForbiddenTokens(Constraint):
-    """Never writes some tokens.
+    """Constraint that forbids some tokens.
 
     Args:
-        tokens: ids, at least one.
+        tokens: list of at least one id.
 
     Raises:
-        ValueError: if there is none or one is below 0, and in a search if one is not in the
+        ValueError: if there is no id or one is below 0, and in a search if one is not in the
             vocabulary.
     """
 
@@ -104,8 +104,8 @@ class ForbiddenTokens(Constraint):
         if not self.tokens or self.tokens[0] < 0:
             raise ValueError(f"`tokens` must be ids of at least 0, got {self.tokens}.")
 
-    def apply(self, log_probabilities, written):
-        """Forbids them."""
+    def apply(self, log_probabilities, context):
+        """Forbid the tokens."""
         vocabulary = log_probabilities.shape[-1]
         if vocabulary is None:
             forbidden = tf.reduce_any(
@@ -120,18 +120,18 @@ class ForbiddenTokens(Constraint):
         return tf.where(forbidden, -math.inf, log_probabilities)
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"tokens": self.tokens}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class MinimumLength(Constraint):
-    """Forbids the end token before a hypothesis has as many tokens, the end not counted.
+    """Constraint that forbids the end token before a hypothesis has a minimum of other tokens.
 
     Args:
-        length: int, at least 0.
-        source_ratio: float, at least 0: also as many tokens as this times the source's (its end
-            token counted), rounded down. It needs the search's `source_lengths`.
+        length: int, at least 0, the minimum.
+        source_ratio: float, at least 0. The minimum is also at least this times the length of the
+            source (including its end token), rounded down. Requires `source_lengths`.
 
     Raises:
         ValueError: if an argument is out of its range, or `source_lengths` is missing.
@@ -142,71 +142,72 @@ class MinimumLength(Constraint):
         self.source_ratio = check_number("source_ratio", source_ratio, minimum=0)
 
     def check(self, max_length):
-        """Compares the length with the limit."""
+        """Raise `ValueError` if the length exceeds the limit."""
         if self.length > max_length:
             raise ValueError(
-                f"A MinimumLength of {self.length} cannot be met: `max_length` is {max_length}."
+                f"`max_length` must be at least the {self.length} of MinimumLength, "
+                f"got {max_length}."
             )
 
-    def apply(self, log_probabilities, written):
-        """Forbids the end token in rows that are too short."""
+    def apply(self, log_probabilities, context):
+        """Forbid the end token in rows that are too short."""
         needed = self.length
         if self.source_ratio:
             scaled = times_source(
-                "source_ratio", self.source_ratio, written.source_lengths, up=False
+                "source_ratio", self.source_ratio, context.source_lengths, up=False
             )
             needed = tf.maximum(needed, scaled)
-        short = (written.counts < needed)[:, tf.newaxis]
-        return tf.where(short & _is_end(log_probabilities, written), -math.inf, log_probabilities)
+        short = (context.counts < needed)[:, tf.newaxis]
+        return tf.where(short & _is_end(log_probabilities, context), -math.inf, log_probabilities)
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"length": self.length, "source_ratio": self.source_ratio}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class EndThreshold(Constraint):
-    """Lets a hypothesis end only where the end is likely enough beside the likeliest other token.
+    """Constraint that allows the end token only where it is likely enough.
 
     The end token is forbidden unless `log P(end) >= factor · max_{y ≠ end} log P(y)` (Hannun et
     al. 2019, Sequence-to-sequence speech recognition with time-depth separable convolutions,
-    section 3.2): it keeps a search from stopping at a halfway good place.
+    section 3.2). This prevents hypotheses from ending early.
 
     Args:
-        factor: float, at least 0; with 1 the end must be the likeliest of all tokens.
+        factor: float, at least 0; with 1 the end must be the most likely of all tokens.
 
     Raises:
-        ValueError: if `factor` is no number of at least 0.
+        ValueError: if `factor` is not a number of at least 0.
     """
 
     def __init__(self, factor=1.5):
         self.factor = check_number("factor", factor, minimum=0)
 
-    def apply(self, log_probabilities, written):
-        """Forbids the end token in rows where it is not likely enough."""
-        is_end = _is_end(log_probabilities, written)
+    def apply(self, log_probabilities, context):
+        """Forbid the end token in rows where it is not likely enough."""
+        is_end = _is_end(log_probabilities, context)
         others = tf.where(is_end, -math.inf, log_probabilities)
         highest = tf.reduce_max(others, axis=-1, keepdims=True)
-        # Where nothing else is possible, the end is.
+        # The end is allowed if nothing else is.
         allowed = (log_probabilities >= self.factor * highest) | tf.math.is_inf(highest)
         return tf.where(is_end & ~allowed, -math.inf, log_probabilities)
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"factor": self.factor}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class NoRepeatedNGrams(Constraint):
-    """Never writes the same n tokens in a row twice (Paulus et al. 2018, section 2.5).
+    """Constraint that forbids to repeat an n-gram (Paulus et al. 2018, section 2.5).
 
-    The end token may always come.
+    The end token is always allowed.
 
     Args:
-        size: int, at least 1, the n; 1 forbids every token that was written.
+        size: int, at least 1, the n; 1 forbids to repeat any token.
 
     Raises:
-        ValueError: if `size` is no number of at least 1.
+        ValueError: if `size` is not an int of at least 1.
     """
 
     reads_tokens = True
@@ -214,39 +215,39 @@ class NoRepeatedNGrams(Constraint):
     def __init__(self, size):
         self.size = check_integer("size", size, minimum=1)
 
-    def apply(self, log_probabilities, written):
-        """Forbids what followed the last n - 1 tokens before."""
-        tokens, counts = written.tokens, written.counts[:, tf.newaxis]  # (rows, L), (rows, 1)
+    def apply(self, log_probabilities, context):
+        """Forbid the tokens that followed earlier occurrences of the last n - 1 tokens."""
+        tokens, counts = context.tokens, context.counts[:, tf.newaxis]  # (rows, L), (rows, 1)
         length = dimension(tokens, 1)
         position = tf.range(length)
-        # A place is repeated if the n - 1 tokens before it are the last n - 1 of all.
+        # Find the places after an earlier occurrence of the last n - 1 tokens.
         repeated = (position >= self.size - 1) & (position < counts)
         for back in range(1, self.size):
             before = tf.roll(tokens, back, axis=1)
             last = tf.gather(tokens, tf.maximum(counts - back, 0), batch_dims=1)  # (rows, 1)
             repeated &= before == last
         forbidden = _mark(tokens, repeated, log_probabilities)
-        forbidden &= ~_is_end(log_probabilities, written)
+        forbidden &= ~_is_end(log_probabilities, context)
         return tf.where(forbidden, -math.inf, log_probabilities)
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"size": self.size}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RepetitionPenalty(Constraint):
-    """Makes tokens that were written less likely.
+    """Constraint that makes tokens of the hypothesis less likely to be repeated.
 
-    `P'(y) ∝ P(y)^penalty` for written tokens and `P'(y) ∝ P(y)` for others, with the sum that P had
-    (1, unless something was forbidden). Keskar et al. 2019, CTRL, divide logits, which depends on
-    where their zero is; this does not. Log probabilities and scores are those of P'.
+    `P'(y) ∝ P(y)^penalty` for tokens of the hypothesis and `P'(y) ∝ P(y)` for others, with the sum
+    of P (1, unless tokens are forbidden). Keskar et al. 2019, CTRL, divide logits instead, which
+    depends on their offset. Log probabilities and scores are computed from P'.
 
     Args:
         penalty: float, at least 1; 1 changes nothing.
 
     Raises:
-        ValueError: if `penalty` is no number of at least 1.
+        ValueError: if `penalty` is not a number of at least 1.
     """
 
     reads_tokens = True
@@ -254,25 +255,25 @@ class RepetitionPenalty(Constraint):
     def __init__(self, penalty=1.2):
         self.penalty = check_number("penalty", penalty, minimum=1)
 
-    def apply(self, log_probabilities, written):
-        """Multiplies the log probabilities of written tokens, and normalises again."""
-        tokens = written.tokens
-        valid = tf.range(dimension(tokens, 1)) < written.counts[:, tf.newaxis]
+    def apply(self, log_probabilities, context):
+        """Multiply the log probabilities of repeated tokens and normalize again."""
+        tokens = context.tokens
+        valid = tf.range(dimension(tokens, 1)) < context.counts[:, tf.newaxis]
         seen = _mark(tokens, valid, log_probabilities)
         penalised = tf.where(seen, self.penalty * log_probabilities, log_probabilities)
-        # Not log_softmax, which makes NaN of a row that is all -inf.
+        # Not log_softmax: for a row of only -inf it is NaN.
         before, after = (
             tf.reduce_logsumexp(x, axis=-1, keepdims=True) for x in (log_probabilities, penalised)
         )
         return tf.where(tf.math.is_inf(penalised), -math.inf, penalised + (before - after))
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"penalty": self.penalty}
 
 
 def constrain(step, state, constraints, task):
-    """Makes a step function whose distributions the constraints have changed, one after another.
+    """Create a step function that applies constraints in order.
 
     Args:
         step: a step function, see `DecodingStrategy`.
@@ -281,7 +282,7 @@ def constrain(step, state, constraints, task):
         task: `SearchTask`.
 
     Returns:
-        A tuple `(step, state)`; the state holds the given one under `"inner"`.
+        A tuple `(step, state)`; the given state is under `"inner"`.
 
     Raises:
         ValueError: if a constraint cannot be met in the length of the task.
@@ -305,7 +306,7 @@ def constrain(step, state, constraints, task):
         if reads_tokens:
             here = tf.range(tf.shape(written)[1]) == counts[:, tf.newaxis] - 1
             written = tf.where(here, tokens[:, tf.newaxis], written)
-        context = Written(written, counts, task.end_tokens, state["source_lengths"])
+        context = Context(written, counts, task.end_tokens, state["source_lengths"])
         for constraint in constraints:
             log_probabilities = constraint.apply(log_probabilities, context)
         return log_probabilities, {**state, "inner": inner, "tokens": written, "counts": counts}
@@ -314,7 +315,7 @@ def constrain(step, state, constraints, task):
 
 
 def check_constraints(constraints):
-    """Returns a list of constraints, or raises an error; configurations are made to objects."""
+    """Return a list of constraints, deserialized where necessary; raise `ValueError` for others."""
     constraints = [
         keras.saving.deserialize_keras_object(constraint)
         if isinstance(constraint, dict)
@@ -327,12 +328,12 @@ def check_constraints(constraints):
     return constraints
 
 
-def _is_end(log_probabilities, written):
-    return is_any_of(tf.range(tf.shape(log_probabilities)[-1]), written.end_tokens)  # (V,)
+def _is_end(log_probabilities, context):
+    return is_one_of(tf.range(tf.shape(log_probabilities)[-1]), context.end_tokens)  # (V,)
 
 
 def _mark(tokens, chosen, log_probabilities):
-    """Gives for each row which tokens of the vocabulary stand at a chosen place: `(rows, V)`."""
+    """Return which tokens of the vocabulary are at a chosen place in each row: `(rows, V)`."""
     shape = tf.shape(log_probabilities)
     rows = tf.range(shape[0])[:, tf.newaxis] + tf.zeros_like(tokens)
     places = tf.stack([rows, tokens], axis=-1)  # (rows, L, 2)

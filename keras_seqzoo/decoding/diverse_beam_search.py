@@ -1,38 +1,37 @@
-"""Beam search in groups that differ."""
+"""Diverse beam search."""
 
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.decoding.beam_history import best_continuations
+from keras_seqzoo.decoding.beam_history import top_continuations
 from keras_seqzoo.decoding.beam_search import BeamSearch
-from keras_seqzoo.decoding.hypotheses import Hypotheses
-from keras_seqzoo.decoding.step_function import repeat_rows
+from keras_seqzoo.decoding.rows import repeat_rows
+from keras_seqzoo.decoding.strategy import Hypotheses
 from keras_seqzoo.tensors import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class DiverseBeamSearch(BeamSearch):
-    """Splits the beam into groups, each of which avoids the tokens of those before it.
+    """Beam search in groups, each of which avoids the tokens of the groups before it.
 
     At each step the groups are extended one after the other, by
 
-        log P(y_1 … y_t | x) - diversity · (how often the groups before chose y_t at this step)
+        log P(y_1 … y_t | x) - diversity · (count of y_t in the earlier groups at this step)
 
     (Vijayakumar et al. 2018, Diverse beam search for improved description of complex scenes, with
-    Hamming diversity). Only the choice is so guided: log probabilities and scores of hypotheses are
-    those of `BeamSearch`, and within a group all is as there. Different groups may still find the
-    same hypothesis.
+    Hamming diversity). This affects only the choice of tokens: otherwise each group is a
+    `BeamSearch`, with the same log probabilities and scores. Groups may find equal hypotheses.
 
     Args:
         width: Int, the live hypotheses per row, a multiple of `groups`.
         groups: Int, at least 1.
-        diversity: Float, at least 0, in nats for each choice.
+        diversity: Float, at least 0, in nats.
         length_penalty, coverage_penalty, **kwargs: See `BeamSearch`.
-        n_best: Int, the number of hypotheses to return per row, as many of each group: a multiple
-            of `groups` of at most `width`; by default `groups`.
+        n_best: Int, the number of hypotheses to return per row, equally many of each group: a
+            multiple of `groups`, at most `width`; by default `groups`.
 
-    Call arguments: those of `DecodingStrategy`.
+    Call arguments: See `DecodingStrategy`.
 
     Returns:
         `Hypotheses` with N = `n_best`, the best of all groups first.
@@ -62,16 +61,16 @@ class DiverseBeamSearch(BeamSearch):
         self.diversity = check_number("diversity", diversity, minimum=0.0)
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {**super().get_config(), "groups": self.groups, "diversity": self.diversity}
 
-    def giving(self, n_best):
-        """Makes the same search with as many of each group as it takes."""
-        return super().giving(-(-n_best // self.groups) * self.groups)
+    def with_n_best(self, n_best):
+        """Return the same search with `n_best` rounded up to a multiple of `groups`."""
+        return super().with_n_best(-(-n_best // self.groups) * self.groups)
 
     def search(self, step, task):
-        """Searches with checked arguments; see the base class."""
-        # Groups of a row stand one after the other, like rows of a batch.
+        """Run the search; see the base class."""
+        # The groups of a row are consecutive rows.
         each = {
             name: None if tensor is None else repeat_rows(tensor, self.groups)
             for name, tensor in (
@@ -88,17 +87,17 @@ class DiverseBeamSearch(BeamSearch):
             self.groups,
         )
         batch = dimension(task.start_tokens, 0)
-        joined = (None if tensor is None else self._by_row(tensor, batch) for tensor in found)
+        joined = (None if tensor is None else self._join_groups(tensor, batch) for tensor in found)
         return Hypotheses(*joined).best_first()
 
-    def _by_row(self, tensor, batch):
-        """Joins the hypotheses of a row's groups: `(B * G, N / G, ...)` to `(B, N, ...)`."""
+    def _join_groups(self, tensor, batch):
+        """Join the hypotheses of the groups of a row: `(B * G, N / G, ...)` to `(B, N, ...)`."""
         shape = tf.concat([[batch, self.n_best], tf.shape(tensor)[2:]], axis=0)
         static = [batch if isinstance(batch, int) else None, self.n_best]
         return tf.ensure_shape(tf.reshape(tensor, shape), static + tensor.shape[2:].as_list())
 
     def _continuations(self, every, notes, last, task):
-        """Returns the best continuations of each group in turn; see the base class."""
+        """Return the best continuations of each group in turn; see the base class."""
         rows, each, vocabulary = (dimension(every, axis) for axis in range(3))
         batch = rows // self.groups
         every = tf.reshape(every, [batch, self.groups, each, vocabulary])
@@ -106,7 +105,7 @@ class DiverseBeamSearch(BeamSearch):
         found = []
         for group in range(self.groups):
             ranks = every[:, group] - self.diversity * chosen
-            best, parents, tokens = best_continuations(every[:, group], ranks, len(task.end_tokens))
+            best, parents, tokens = top_continuations(every[:, group], ranks, len(task.end_tokens))
             place = tf.stack([parents, tokens], axis=-1)
             found.append((best, tf.gather_nd(ranks, place, batch_dims=1), parents, tokens))
             chosen += tf.reduce_sum(tf.one_hot(tokens[:, :each], vocabulary), 1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Search through everything."""
+"""Exhaustive search."""
 
 import math
 
@@ -6,28 +6,27 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.decoding.end_tokens import is_any_of
-from keras_seqzoo.decoding.hypotheses import Hypotheses
 from keras_seqzoo.decoding.scores import as_score
-from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.decoding.strategy import DecodingStrategy, Hypotheses
+from keras_seqzoo.decoding.token_ids import is_one_of
 from keras_seqzoo.tensors import dimension
 
-MOST_HYPOTHESES = 2**20
+MAX_HYPOTHESES = 2**20
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ExhaustiveSearch(DecodingStrategy):
-    """Scores every sequence up to the limit, for small spaces and as the reference of others.
+    """Exhaustive search: score every sequence, for small vocabularies and as a reference.
 
-    At step t there are `V^t` unfinished hypotheses a row, so `max_length` is an int and the
-    vocabulary is known.
+    At step t there are `V^t` unfinished hypotheses per row, so `max_length` must be an int and the
+    size of the vocabulary static.
 
     Args:
         length_penalty: see `BeamSearch`.
         n_best: int, at least 1, the number of hypotheses to return per row.
         **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
-    Call arguments: those of `DecodingStrategy`.
+    Call arguments: See `DecodingStrategy`.
 
     Returns:
         `Hypotheses` with N = `n_best`.
@@ -52,16 +51,16 @@ class ExhaustiveSearch(DecodingStrategy):
         self.length_penalty = as_score(length_penalty)
         self.n_best = check_integer("n_best", n_best, minimum=1)
 
-    def giving(self, n_best):
-        """Makes the same search with another `n_best`."""
+    def with_n_best(self, n_best):
+        """Return the same search with another `n_best`."""
         return type(self).from_config({**self.get_config(), "n_best": n_best})
 
     def search(self, step, task):
-        """Searches with checked arguments; see the base class."""
+        """Run the search; see the base class."""
         if not isinstance(task.max_length, int):
             raise ValueError("`max_length` must be an int for an ExhaustiveSearch, got a tensor.")
         if step.alignment(step.start()) is not None:
-            raise ValueError("`alignment` must be None for an ExhaustiveSearch: it keeps none.")
+            raise ValueError("`alignment` must be None for an ExhaustiveSearch, got a function.")
         batch, limits = dimension(task.start_tokens, 0), task.limits[:, tf.newaxis]
         state, current = step.start(), task.start_tokens
         live, paths = tf.zeros([batch, 1]), tf.zeros([batch, 1, 0], tf.int32)
@@ -70,9 +69,9 @@ class ExhaustiveSearch(DecodingStrategy):
         for time in range(task.max_length):
             log_probabilities, state = step(current, state)
             vocabulary = log_probabilities.shape[1]
-            if vocabulary is None or vocabulary**task.max_length > MOST_HYPOTHESES:
+            if vocabulary is None or vocabulary**task.max_length > MAX_HYPOTHESES:
                 raise ValueError(
-                    f"`max_length` must leave at most {MOST_HYPOTHESES} sequences for an "
+                    f"`max_length` must allow at most {MAX_HYPOTHESES} sequences for an "
                     f"ExhaustiveSearch, got {task.max_length} with a vocabulary of {vocabulary}."
                 )
             count = vocabulary ** (time + 1)
@@ -86,7 +85,7 @@ class ExhaustiveSearch(DecodingStrategy):
                 ],
                 axis=-1,
             )
-            ended = is_any_of(tokens, task.end_tokens)
+            ended = is_one_of(tokens, task.end_tokens)
             here = ended | (limits == time + 1)
             kept = tf.where(here & (limits > time), live, -math.inf)
             scores = self.length_penalty.score(kept, tf.constant(time + 1), task.source_lengths)
@@ -98,7 +97,7 @@ class ExhaustiveSearch(DecodingStrategy):
         return self._best(found, task)
 
     def _best(self, found, task):
-        """Picks the best of all that was found, a list of `(paths, lengths, log P, scores)`."""
+        """Return the best of all hypotheses, a list of `(paths, lengths, log P, scores)`."""
         paths = tf.concat(
             [
                 tf.pad(
@@ -130,7 +129,7 @@ class ExhaustiveSearch(DecodingStrategy):
         )
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "length_penalty": keras.saving.serialize_keras_object(self.length_penalty),

@@ -1,54 +1,54 @@
-"""Beam search for hypotheses that have given words in them."""
+"""Lexically constrained beam search."""
 
 import math
 
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.decoding.beam_history import best_continuations
+from keras_seqzoo.decoding.beam_history import top_continuations
 from keras_seqzoo.decoding.beam_search import BeamSearch
-from keras_seqzoo.decoding.end_tokens import is_any_of
-from keras_seqzoo.decoding.step_function import repeat_rows
+from keras_seqzoo.decoding.rows import repeat_rows
+from keras_seqzoo.decoding.token_ids import is_one_of
 from keras_seqzoo.tensors import dimension
 
-NOTHING = -2  # no token, and no padding of a phrase
+NO_TOKEN = -2  # neither a token nor padding of a phrase
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class LexicallyConstrainedBeamSearch(BeamSearch):
-    """A beam search whose hypotheses must contain given phrases.
+    """Beam search for hypotheses that contain required phrases.
 
     Dynamic beam allocation (Post and Vilar 2018, Fast lexically constrained decoding with dynamic
     beam allocation for neural machine translation): candidates for the next step are the best
-    `2 * width` continuations of all live hypotheses and, of each one, its likeliest continuation,
-    the next token of each phrase that it has not, and its end. They are divided into banks by the
-    number of tokens of phrases that they have (of phrases that are not complete, the longest
-    beginning that stands at their end counts). Places in the beam go round the banks, from the
-    fullest to the emptiest: first the likeliest of each, then the second of each. A hypothesis may
-    end when it has all phrases, in any order; phrases may overlap, and equal ones count once. What
-    is truncated without all of them is no hypothesis.
+    `2 * width` continuations overall and, for each live hypothesis, its most likely continuation,
+    the next token of each missing phrase, and its end. They are divided into banks by the number of
+    phrase tokens they contain (of incomplete phrases, the longest beginning at the end of the
+    hypothesis counts). The beam is filled round-robin from the fullest bank to the emptiest: first
+    with the most likely candidate of each, then with the second. A hypothesis may end when it has
+    all phrases, in any order. Phrases may overlap, and equal ones count once. A truncated
+    hypothesis without all phrases is discarded.
 
-    At every step the fullest bank gains a token, so there is a hypothesis with all phrases wherever
-    their tokens fit in the limit of the row and are not forbidden. The width should be above the
+    At every step the fullest bank gains a token. So there is a hypothesis with all phrases whenever
+    their tokens fit in the limit of the row and are not forbidden. The width should exceed the
     number of tokens of all phrases, so that each bank has a place.
 
     Args:
         width: Int, at least 1, the number of live hypotheses per row.
-        length_penalty: Float, at least 0, alpha; or a `HypothesisScore`. By default 0: a mean over
-            tokens lets a hypothesis hide what a phrase costs behind likely repetitions.
+        length_penalty: Float, at least 0, alpha; or a `HypothesisScore`. The default is 0: a mean
+            over tokens can hide the cost of a phrase behind likely repetitions.
         n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
         coverage_penalty: Float, at least 0, see `BeamSearch`.
         **kwargs: `stop`, see `BeamSearch`; `constraints`, `max_source_ratio` and
             `check_values`, see `DecodingStrategy`.
 
-    Call arguments: those of `DecodingStrategy`, `phrases` among them.
+    Call arguments: See `DecodingStrategy`; `phrases` is required.
 
     Returns:
         `Hypotheses` with N = `n_best`.
 
     Raises:
-        ValueError: If an argument is out of its range, there are no `phrases`, or one is known to
-            be longer than the limit of its row or to have the end token in it.
+        ValueError: If an argument is out of its range, `phrases` is missing, or a phrase is known
+            to be longer than the limit of its row or to contain the end token.
 
     Example:
     >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
@@ -66,13 +66,13 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         super().__init__(width, length_penalty, n_best, **kwargs)
 
     def search(self, step, task):
-        """Searches with checked arguments; see the base class."""
-        _check_writable(task)
+        """Run the search; see the base class."""
+        _check_possible(task)
         task = task._replace(phrases=_distinct(task.phrases))
         found = super().search(step, task)
-        # A row without room for a token got the empty hypothesis.
-        wanted = tf.reduce_any(task.phrases >= 0, axis=(1, 2))
-        lost = wanted[:, tf.newaxis] & (found.lengths == 0)
+        # A row with a limit of 0 has the empty hypothesis.
+        required = tf.reduce_any(task.phrases >= 0, axis=(1, 2))
+        lost = required[:, tf.newaxis] & (found.lengths == 0)
         return found._replace(
             scores=tf.where(lost, -math.inf, found.scores),
             log_probabilities=tf.where(lost, -math.inf, found.log_probabilities),
@@ -82,16 +82,16 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         met = tf.reduce_all(task.phrases < 0, axis=-1)  # (B, C)
         return {
             **super()._first_notes(task, rows, alignment),
-            "last": tf.fill([rows, dimension(task.phrases, 2)], NOTHING),
+            "last": tf.fill([rows, dimension(task.phrases, 2)], NO_TOKEN),
             "met": tf.reshape(repeat_rows(met, self.width), [rows, dimension(met, 1)]),
         }
 
     def _note(self, notes, time, tokens, alignment, task):
         notes = super()._note(notes, time, tokens, alignment, task)
-        tokens = tf.where(time == 0, NOTHING, tokens)  # the start token belongs to no phrase
+        tokens = tf.where(time == 0, NO_TOKEN, tokens)  # the start token is not part of a phrase
         last = tf.concat([notes["last"], tokens[:, tf.newaxis]], axis=-1)[:, 1:]
         count, length = (dimension(task.phrases, axis) for axis in (1, 2))
-        # Of all hypotheses of a row the phrases are the same: (B, 1, C, P).
+        # All hypotheses of a row have the same phrases: (B, 1, C, P).
         ends = tf.reshape(last, [-1, self.width, length])
         _, complete = _progress(ends, task.phrases[:, tf.newaxis])
         return {
@@ -101,30 +101,30 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         }
 
     def _continuations(self, every, notes, last, task):
-        """Returns the candidates of all kinds, those in fuller banks ranked higher."""
+        """Return the candidates of all kinds, ranked by bank and place in it."""
         batch, width, vocabulary = (dimension(every, axis) for axis in range(3))
         count, length = (dimension(task.phrases, axis) for axis in (1, 2))
         phrases = task.phrases[:, tf.newaxis]  # (B, 1, C, P)
         ends = tf.reshape(notes["last"], [batch, width, length])
         met = tf.reshape(notes["met"], [batch, width, count])
 
-        is_end = is_any_of(tf.range(vocabulary), task.end_tokens)
+        is_end = is_one_of(tf.range(vocabulary), task.end_tokens)
         early = ~tf.reduce_all(met, axis=-1, keepdims=True) & is_end
         every = tf.where(early, -math.inf, every)
         progress, _ = _progress(ends, phrases)  # (B, W, C)
-        # An unfinished phrase has a next token.
+        # The next token of each incomplete phrase.
         following = tf.one_hot(tf.minimum(progress, length - 1), length, dtype=tf.int32)
         following = tf.reduce_sum(following * phrases, axis=-1)  # (B, W, C)
         each = tf.concat(
             [
-                tf.where(met, NOTHING, following),
+                tf.where(met, NO_TOKEN, following),
                 tf.argmax(every, axis=-1, output_type=tf.int32)[..., tf.newaxis],
                 *(tf.fill([batch, width, 1], end) for end in task.end_tokens),
             ],
             axis=-1,
         )  # (B, W, C + 1 + ends)
         own = tf.range(width)[:, tf.newaxis] + tf.zeros_like(each)
-        _, parents, tokens = best_continuations(every, every, len(task.end_tokens))
+        _, parents, tokens = top_continuations(every, every, len(task.end_tokens))
         flat = [batch, width * (count + 1 + len(task.end_tokens))]
         parents = tf.concat([parents, tf.reshape(own, flat)], axis=1)  # (B, N)
         tokens = tf.concat([tokens, tf.reshape(each, flat)], axis=1)
@@ -133,14 +133,14 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         places = tf.stack([parents, tf.clip_by_value(tokens, 0, vocabulary - 1)], axis=-1)
         best = tf.where(none, -math.inf, tf.gather_nd(every, places, batch_dims=1))
         met, bank = _after(parents, tokens, met, ends, phrases)
-        goes_on = ~is_any_of(tokens, task.end_tokens)
-        lost = last & ~tf.reduce_all(met, axis=-1) & goes_on
+        continues = ~is_one_of(tokens, task.end_tokens)
+        lost = last & ~tf.reduce_all(met, axis=-1) & continues
         best = tf.where(lost, -math.inf, best)
-        return best, _round_robin(best, bank, goes_on), parents, tokens
+        return best, _round_robin(best, bank, continues), parents, tokens
 
 
-def _check_writable(task):
-    """Refuses phrases that cannot be written, where numbers are known."""
+def _check_possible(task):
+    """Raise `ValueError` if phrases are known to be impossible."""
     phrases, limits = (tf.get_static_value(x) for x in (task.phrases, task.limits))
     if phrases is None:
         return
@@ -148,21 +148,23 @@ def _check_writable(task):
         for phrase in own:
             length = (phrase >= 0).sum()
             if (phrase[:length] < 0).any():
-                raise ValueError(f"`phrases` of row {row}: -1 may only follow, got {phrase}.")
+                raise ValueError(
+                    f"`phrases` must have -1 only at the end, got {phrase} in row {row}."
+                )
             for end in task.end_tokens:
                 if isinstance(end, int) and (phrase == end).any():
                     raise ValueError(
-                        f"`phrases` of row {row} must not have the end token {end}, got {phrase}."
+                        f"`phrases` must not have the end token {end}, got {phrase} in row {row}."
                     )
             if limits is not None and length > limits[row]:
                 raise ValueError(
-                    f"`phrases` of row {row}: one has {length} tokens, and the limit of the row "
-                    f"is {limits[row]}."
+                    f"`phrases` must have at most the {limits[row]} tokens of their row, got "
+                    f"{length} in row {row}."
                 )
 
 
 def _distinct(phrases):
-    """Blanks the phrases `(B, C, P)` that stand before in their row, and makes P at least 1."""
+    """Blank repeated phrases `(B, C, P)` of each row, and pad P to at least 1."""
     missing = tf.maximum(1 - tf.shape(phrases)[2], 0)
     phrases = tf.pad(phrases, [[0, 0], [0, 0], [0, missing]], constant_values=-1)
     same = tf.reduce_all(phrases[:, :, tf.newaxis] == phrases[:, tf.newaxis], axis=-1)  # (B, C, C)
@@ -172,18 +174,18 @@ def _distinct(phrases):
 
 
 def _progress(last, phrases):
-    """Tells how far each phrase has come.
+    """Return how much of each phrase is at the end of hypotheses.
 
     Args:
         last: int32 tensor `(..., P)`, the last P tokens of hypotheses.
         phrases: int32 tensor `(..., C, P)`.
 
     Returns:
-        Tensors `(..., C)`: int32, the length of the longest beginning of the phrase, not all of it,
-        that is the hypothesis' end; and bool, whether all of it is.
+        Tensors `(..., C)`: int32, the length of the longest proper prefix of the phrase that the
+        hypothesis ends with; and bool, whether it ends with the whole phrase.
     """
     length = dimension(phrases, -1)
-    # Entry (p, i) is the place in `last` that token i of a phrase has after p + 1 of its tokens.
+    # Entry (p, i) is the index in `last` of token i of a phrase after p + 1 of its tokens.
     begun = tf.range(1, length + 1)[:, tf.newaxis]
     place = tf.range(length) - begun + length  # (P, P)
     beyond = tf.range(length) >= begun
@@ -197,20 +199,20 @@ def _progress(last, phrases):
 
 
 def _after(parents, tokens, met, ends, phrases):
-    """Gives the phrases that candidates `(B, N)` have, `(B, N, C)`, and their banks `(B, N)`."""
+    """Return which phrases `(B, N, C)` candidates `(B, N)` contain, and their banks `(B, N)`."""
     ends = tf.gather(ends, parents, batch_dims=1)  # (B, N, P)
     ends = tf.concat([ends, tokens[..., tf.newaxis]], axis=-1)[..., 1:]
     progress, complete = _progress(ends, phrases)
     met = tf.gather(met, parents, batch_dims=1) | complete
     lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1)  # (B, 1, C)
     whole = tf.reduce_sum(tf.where(met, lengths, 0), axis=-1)
-    # Without any phrase there is no maximum.
+    # The maximum over no phrases is the lowest int.
     begun = tf.maximum(tf.reduce_max(tf.where(met, 0, progress), axis=-1), 0)
     return met, whole + begun
 
 
 def _repeated(parents, tokens):
-    """Marks candidates `(B, N)` that came before."""
+    """Mark candidates `(B, N)` that repeat an earlier one."""
     same = (parents[:, tf.newaxis] == parents[..., tf.newaxis]) & (
         tokens[:, tf.newaxis] == tokens[..., tf.newaxis]
     )  # (B, N, N)
@@ -218,9 +220,9 @@ def _repeated(parents, tokens):
     return tf.reduce_any(same & (index < index[:, tf.newaxis]), axis=-1)
 
 
-def _round_robin(log_probabilities, bank, going_on):
-    """Ranks candidates `(B, N)`: by their place in their bank, then fuller banks first."""
-    competes = going_on & ~tf.math.is_inf(log_probabilities)
+def _round_robin(log_probabilities, bank, continues):
+    """Rank candidates `(B, N)` by their place in their bank, then fuller banks first."""
+    competes = continues & ~tf.math.is_inf(log_probabilities)
     own, other = log_probabilities[..., tf.newaxis], log_probabilities[:, tf.newaxis]
     index = tf.range(dimension(bank, 1))
     earlier = (other > own) | ((other == own) & (index < index[:, tf.newaxis]))

@@ -1,4 +1,4 @@
-"""Choosing the hypothesis that the others agree with most."""
+"""Minimum Bayes risk decoding."""
 
 from keras_seqzoo.checks import check_number
 
@@ -6,26 +6,26 @@ UTILITIES = ("chrf", "bleu")
 
 
 def minimum_bayes_risk(texts, utility="chrf", weights=None):
-    """Ranks candidate translations by their expected utility under the others.
+    """Rank candidate translations by their expected utility under the others.
 
         U(y) = Σ_y' w(y') · utility(y, y')
 
     Kumar and Byrne 2004, Minimum Bayes-risk decoding for statistical machine translation: the
-    candidates stand for what the model finds likely, and the best one loses least if one of them
-    is right. Samples make better evidence than the n-best list of a beam (Eikema and Aziz 2020, Is
-    MAP decoding all you need?).
+    candidates represent the model's distribution, and the best one has the lowest expected loss if
+    one of them is correct. Samples are better evidence than the n-best list of a beam (Eikema and
+    Aziz 2020, Is MAP decoding all you need?).
 
     Args:
-        texts: list of strings, at least one; equal ones count as often as they come.
-        utility: `"chrf"` or `"bleu"`, by sacrebleu, of sentences.
-        weights: list of numbers of at least 0, one for each text, such as probabilities; equal by
-            default.
+        texts: list of at least one string; duplicates count repeatedly.
+        utility: `"chrf"` or `"bleu"` of sentences, computed by sacrebleu.
+        weights: list of numbers of at least 0, one for each text, such as probabilities; by default
+            equal.
 
     Returns:
         A list of `(expected utility, index)`, best first, one pair for each text.
 
     Raises:
-        ValueError: if there is no text, or an argument is not one of the above.
+        ValueError: if there is no text, or an argument is invalid.
 
     Example:
     >>> [(_, best), *_] = minimum_bayes_risk(["a red cat", "a red car", "the red car"])
@@ -44,7 +44,7 @@ def minimum_bayes_risk(texts, utility="chrf", weights=None):
     weights = [1.0] * len(texts) if weights is None else list(weights)
     if len(weights) != len(texts):
         raise ValueError(
-            f"`weights` must be one number for each of the {len(texts)} `texts`, "
+            f"`weights` must have one number for each of the {len(texts)} `texts`, "
             f"got {len(weights)}."
         )
     weights = [check_number("weights", weight, minimum=0.0) for weight in weights]

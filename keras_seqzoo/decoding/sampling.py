@@ -6,39 +6,37 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.decoding.single_path import follow
+from keras_seqzoo.decoding.greedy import decode_single_path
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Sampling(DecodingStrategy):
-    """Draws each token from its distribution given those before it.
+    """Ancestral sampling: draw each token from its distribution given the tokens before it.
 
         y_t ~ Q(y | y_1 … y_{t-1}, x),    Q(y) ∝ P(y)^(1 / temperature)
 
-    over the tokens that are left by all of
+    over the tokens that pass all of
 
-    - `top_k`: the k likeliest (Fan et al. 2018, Hierarchical neural story generation);
-    - `top_p`: the fewest likeliest whose probabilities sum to at least p (Holtzman et al. 2020,
-      The curious case of neural text degeneration);
-    - `min_p`: those with at least min_p times the probability of the likeliest (Nguyen et al. 2024,
-      Min-p sampling).
+    - `top_k`: the k most likely (Fan et al. 2018, Hierarchical neural story generation);
+    - `top_p`: the smallest set of most likely tokens whose probabilities sum to at least p
+      (Holtzman et al. 2020, The curious case of neural text degeneration);
+    - `min_p`: at least min_p times the highest probability (Nguyen et al. 2024, Min-p sampling).
 
-    All three look at Q. Log probabilities and scores of the samples are those of P, not of Q: they
-    compare with what other strategies give. Samples are sorted by them; equal ones may come more
-    than once.
+    All three apply to Q. Log probabilities and scores of the samples are computed from P, so that
+    they compare with other strategies. Samples are sorted by score and may repeat.
 
     Args:
-        samples: int, at least 1, the hypotheses of each row.
+        samples: int, at least 1, the number of hypotheses per row.
         temperature: float above 0.
         top_k: int, at least 1, or `None` for all tokens.
-        top_p: float in (0, 1]; 1 leaves all tokens.
-        min_p: float in [0, 1); 0 leaves all tokens.
-        seed: int of at most 32 bits, or `None` for other samples at each call. What is drawn
-            depends on the seed and on the place in the batch: all batches share the noise.
+        top_p: float in (0, 1]; 1 keeps all tokens.
+        min_p: float in [0, 1); 0 keeps all tokens.
+        seed: int from 0 to 2^31 - 1, or `None` for different samples at each call. Samples depend
+            on the seed and on the place in the batch: all batches share the noise.
         **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
-    Call arguments: those of `DecodingStrategy`.
+    Call arguments: See `DecodingStrategy`.
 
     Returns:
         `Hypotheses` with N = `samples`.
@@ -76,12 +74,12 @@ class Sampling(DecodingStrategy):
                 raise ValueError(f"`{name}` must be {need}, got {getattr(self, name)}.")
 
     @property
-    def most_hypotheses(self):
-        """All samples."""
+    def max_hypotheses(self):
+        """The number of samples."""
         return self.samples
 
-    def giving(self, n_best):
-        """Gives the sampling itself: the best are the best of all its samples."""
+    def with_n_best(self, n_best):
+        """Return the strategy itself: the samples are sorted."""
         if n_best > self.samples:
             raise ValueError(
                 f"`n_best` must be at most the {self.samples} samples of the strategy, "
@@ -90,7 +88,7 @@ class Sampling(DecodingStrategy):
         return self
 
     def search(self, step, task):
-        """Samples with checked arguments; see the base class."""
+        """Draw the samples; see the base class."""
 
         def draw(log_probabilities, time):
             shape = tf.shape(log_probabilities)
@@ -98,15 +96,15 @@ class Sampling(DecodingStrategy):
                 uniform = tf.random.uniform(shape)
             else:
                 uniform = tf.random.stateless_uniform(shape, tf.stack([self.seed, time]))
-            # The argument of the maximum of log Q plus Gumbel noise is distributed as Q.
+            # The argmax of log Q plus Gumbel noise is distributed as Q.
             noise = -tf.math.log(-tf.math.log(tf.maximum(uniform, 1e-30)))
             scaled = self._restrict(log_probabilities / self.temperature)
             return tf.argmax(scaled + noise, axis=-1, output_type=tf.int32)
 
-        return follow(step, task, draw, copies=self.samples).best_first()
+        return decode_single_path(step, task, draw, copies=self.samples).best_first()
 
     def _restrict(self, logits):
-        """Forbids what `top_k`, `top_p` and `min_p` leave out."""
+        """Forbid the tokens that `top_k`, `top_p` and `min_p` exclude."""
         kept = logits
         if self.top_k is not None:
             size = logits.shape[-1] or tf.shape(logits)[-1]
@@ -125,6 +123,6 @@ class Sampling(DecodingStrategy):
         return kept
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         names = ("samples", "temperature", "top_k", "top_p", "min_p", "seed")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

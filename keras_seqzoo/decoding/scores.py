@@ -1,4 +1,4 @@
-"""What hypotheses of different lengths are ranked by."""
+"""Scores that rank hypotheses of different lengths."""
 
 import abc
 import math
@@ -11,20 +11,20 @@ from keras_seqzoo.checks import check_number
 
 
 class HypothesisScore(abc.ABC):
-    """Ranks hypotheses by their log probability and their length.
+    """Base class of scores that depend on the log probability and the length.
 
-    A new score implements `score` and `bound`, rises with the log probability, and is registered
-    with `keras.saving.register_keras_serializable`. Lengths count the end token.
+    Subclasses implement `score`, which must increase with the log probability, and `bound`, and are
+    registered with `keras.saving.register_keras_serializable`. Lengths include the end token.
     """
 
     @abc.abstractmethod
     def score(self, log_probabilities, lengths, source_lengths):
-        """Scores hypotheses.
+        """Compute the scores of hypotheses.
 
         Args:
             log_probabilities: float32 tensor `(B, N)`.
             lengths: int32 tensor, `()` or `(B, 1)`, at least 1.
-            source_lengths: int32 tensor `(B,)`, or `None` if the search was given none.
+            source_lengths: int32 tensor `(B,)` or `None`.
 
         Returns:
             float32 tensor `(B, N)`.
@@ -32,57 +32,57 @@ class HypothesisScore(abc.ABC):
 
     @abc.abstractmethod
     def bound(self, log_probabilities, lengths, limits, source_lengths):
-        """Gives the highest score that hypotheses can still reach when they go on.
+        """Compute the highest scores that hypotheses can still reach.
 
-        A search stops once this is no better than what it has, so the tighter it is, the sooner.
+        A search stops once its results are at least as good: tighter bounds stop it sooner.
 
         Args:
             log_probabilities: float32 tensor `(B, N)`, at most 0.
-            lengths: int32 scalar tensor, the tokens so far.
-            limits: int32 tensor `(B, 1)`, the most tokens of each row.
+            lengths: int32 scalar tensor, the number of tokens so far.
+            limits: int32 tensor `(B, 1)`, the maximum tokens of each row.
             source_lengths: int32 tensor `(B,)` or `None`.
         """
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {}
 
     @classmethod
     def from_config(cls, config):
-        """Makes a score from the constructor arguments."""
+        """Create a score from the constructor arguments."""
         return cls(**config)
 
 
 class _DividedByLength(HypothesisScore):
-    """`log P / penalty(L)`, with a penalty that grows with the length."""
+    """`log P / penalty(L)`, with a penalty that increases with the length."""
 
     def __init__(self, alpha=1.0):
         self.alpha = check_number("alpha", alpha, minimum=0.0)
 
     def score(self, log_probabilities, lengths, source_lengths):
-        """Scores hypotheses; see the base class."""
+        """Compute the scores; see the base class."""
         return log_probabilities / self._penalty(tf.cast(tf.maximum(lengths, 1), tf.float32))
 
     def bound(self, log_probabilities, lengths, limits, source_lengths):
-        """Gives the score at the limit: log P can only fall, and is divided by most there."""
+        """Return the score at the limit: log P never rises, and the penalty is highest there."""
         return self.score(log_probabilities, limits, source_lengths)
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"alpha": self.alpha}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class PowerLengthPenalty(_DividedByLength):
-    """`log P(y | x) / L^alpha`: 0 is the log probability, 1 its mean over the tokens.
+    """`log P(y | x) / L^alpha`: the log probability for 0, its mean over the tokens for 1.
 
     As in Zhang et al., Dive into Deep Learning, section on beam search.
 
     Args:
-        alpha: float, at least 0; long hypotheses win as it grows.
+        alpha: float, at least 0; higher values prefer longer hypotheses.
 
     Raises:
-        ValueError: if `alpha` is no number of at least 0.
+        ValueError: if `alpha` is not a number of at least 0.
     """
 
     def _penalty(self, lengths):
@@ -94,10 +94,10 @@ class WuLengthPenalty(_DividedByLength):
     """`log P(y | x) / ((5 + L) / 6)^alpha` (Wu et al. 2016, equation 14).
 
     Args:
-        alpha: float, at least 0; long hypotheses win as it grows. Wu et al. use 0.2.
+        alpha: float, at least 0; higher values prefer longer hypotheses. Wu et al. use 0.2.
 
     Raises:
-        ValueError: if `alpha` is no number of at least 0.
+        ValueError: if `alpha` is not a number of at least 0.
     """
 
     def _penalty(self, lengths):
@@ -106,49 +106,49 @@ class WuLengthPenalty(_DividedByLength):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class WordReward(HypothesisScore):
-    """`log P(y | x) + reward · L`: each token costs so much less.
+    """`log P(y | x) + reward · L`: a constant reward per token.
 
     He et al. 2016, Improved neural machine translation with SMT features.
 
     Args:
-        reward: float, in nats a token; below 0 it makes short hypotheses win.
+        reward: float, in nats per token; negative values prefer shorter hypotheses.
 
     Raises:
-        ValueError: if `reward` is no finite number.
+        ValueError: if `reward` is not a finite number.
     """
 
     def __init__(self, reward):
         self.reward = check_number("reward", reward)
 
     def score(self, log_probabilities, lengths, source_lengths):
-        """Scores hypotheses; see the base class."""
+        """Compute the scores; see the base class."""
         return log_probabilities + self.reward * tf.cast(lengths, tf.float32)
 
     def bound(self, log_probabilities, lengths, limits, source_lengths):
-        """Gives the score at the limit, or one token from here if tokens cost."""
+        """Return the score at the limit, or after one more token if the reward is negative."""
         best = limits if self.reward >= 0 else tf.minimum(lengths + 1, limits)
         return self.score(log_probabilities, best, source_lengths)
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"reward": self.reward}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class LengthPrior(HypothesisScore):
-    """`log P(y | x) + log P(L | |x|)`, with the lengths of translations learned from pairs.
+    """`log P(y | x) + log P(L | |x|)`, with a length distribution estimated from pairs.
 
     Neubig 2017, Neural machine translation and sequence-to-sequence models, on search:
-    `P(L | |x|)` is estimated by counting, here with add-`smoothing` over all lengths up to the
-    longest seen; a source length that was never seen takes the counts of all pairs.
+    `P(L | |x|)` is estimated by counts, here with additive smoothing over all lengths up to the
+    longest; source lengths without pairs use the counts of all pairs.
 
     Args:
-        log_probabilities: table `(S + 1, L + 1)` of log P(L | S), rows by source length, a row
-            for every length up to the longest; see `from_lengths`. Longer sources and targets
-            take the last row and column.
+        log_probabilities: table `(S + 1, L + 1)` of log P(L | S), with a row for every source
+            length from 0; see `from_lengths`. Longer sources and targets use the last row and
+            column.
 
     Raises:
-        ValueError: if the table has not two dimensions, or holds a number above 0.
+        ValueError: if the table is not two-dimensional, or has a number above 0.
 
     Example:
     >>> prior = LengthPrior.from_lengths([2, 2, 3], [3, 4, 4], smoothing=0.0)
@@ -167,18 +167,18 @@ class LengthPrior(HypothesisScore):
 
     @classmethod
     def from_lengths(cls, source_lengths, target_lengths, smoothing=0.1):
-        """Estimates the prior.
+        """Estimate the prior.
 
         Args:
-            source_lengths: sequence of ints, |x| of each pair in tokens, the end token counted.
-            target_lengths: sequence of ints, L of each pair, the end token counted.
+            source_lengths: sequence of ints, |x| of each pair in tokens, including the end token.
+            target_lengths: sequence of ints, L of each pair, including the end token.
             smoothing: float, at least 0, added to the count of each length.
 
         Returns:
             A `LengthPrior`.
 
         Raises:
-            ValueError: if there are no pairs, or not as many lengths of both sides.
+            ValueError: if there are no pairs, or the sequences differ in length.
         """
         source, target = (np.asarray(x, np.int64) for x in (source_lengths, target_lengths))
         if source.shape != target.shape or source.ndim != 1 or not source.size:
@@ -187,7 +187,10 @@ class LengthPrior(HypothesisScore):
                 f"least one, got shapes {source.shape} and {target.shape}."
             )
         if source.min() < 0 or target.min() < 0:
-            raise ValueError("`source_lengths` and `target_lengths` must be at least 0.")
+            lowest = min(source.min(), target.min())
+            raise ValueError(
+                f"`source_lengths` and `target_lengths` must be at least 0, got {lowest}."
+            )
         smoothing = check_number("smoothing", smoothing, minimum=0.0)
         counts = np.zeros((source.max() + 1, target.max() + 1))
         np.add.at(counts, (source, target), 1)
@@ -197,34 +200,34 @@ class LengthPrior(HypothesisScore):
             return cls(np.log(counts / counts.sum(1, keepdims=True)))
 
     def score(self, log_probabilities, lengths, source_lengths):
-        """Scores hypotheses; see the base class."""
+        """Compute the scores; see the base class."""
         rows = self._rows(source_lengths)  # (B, L + 1)
         lengths = tf.minimum(lengths, tf.shape(rows)[1] - 1)
         lengths = tf.broadcast_to(lengths, [tf.shape(rows)[0], 1])
         return log_probabilities + tf.gather(rows, lengths, batch_dims=1)
 
     def bound(self, log_probabilities, lengths, limits, source_lengths):
-        """Gives the score at the likeliest of the lengths that are still to come."""
+        """Return the score at the most likely of the lengths that are still possible."""
         rows = self._rows(source_lengths)
         last = tf.shape(rows)[1] - 1
         column = tf.range(last + 1)
-        to_come = (column > tf.minimum(lengths, last - 1)) & (column <= tf.minimum(limits, last))
-        best = tf.reduce_max(tf.where(to_come, rows, -math.inf), axis=1, keepdims=True)
+        possible = (column > tf.minimum(lengths, last - 1)) & (column <= tf.minimum(limits, last))
+        best = tf.reduce_max(tf.where(possible, rows, -math.inf), axis=1, keepdims=True)
         return log_probabilities + best
 
     def _rows(self, source_lengths):
         if source_lengths is None:
-            raise ValueError("`source_lengths` is needed by a `LengthPrior`, got None.")
+            raise ValueError("`source_lengths` must be given for a `LengthPrior`, got None.")
         table = tf.constant(self.log_probabilities)
         return tf.gather(table, tf.minimum(source_lengths, tf.shape(table)[0] - 1))
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {"log_probabilities": self.log_probabilities.tolist()}
 
 
 def as_score(length_penalty):
-    """Makes a score of a number, the alpha of `PowerLengthPenalty`, or of its configuration."""
+    """Return a score; a number is the alpha of `PowerLengthPenalty`, a dict is deserialized."""
     if isinstance(length_penalty, dict):
         length_penalty = keras.saving.deserialize_keras_object(length_penalty)
     if isinstance(length_penalty, HypothesisScore):

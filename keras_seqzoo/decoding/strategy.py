@@ -1,4 +1,4 @@
-"""The contract of every search."""
+"""Base class of all searches, what they are called with and what they return."""
 
 import abc
 from typing import NamedTuple
@@ -8,24 +8,56 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.decoding.constraints import check_constraints, constrain, times_source
-from keras_seqzoo.decoding.end_tokens import as_ids, check_end_tokens
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.step_function import StepFunction, check_step
+from keras_seqzoo.decoding.token_ids import as_token_ids, check_end_tokens
 from keras_seqzoo.tensors import dimension
 
 
+class Hypotheses(NamedTuple):
+    """The hypotheses that a search found for each row of a batch, best first.
+
+    B is the batch, N the hypotheses per row, L the maximum length and S the source positions. A row
+    with fewer than N hypotheses (a tiny vocabulary, or most tokens forbidden) is filled up with
+    empty ones: length 0, log probability and score `-inf`.
+
+    Attributes:
+        tokens: `(B, N, L)` int32, without the start token, with the end token of finished
+            hypotheses, then padding.
+        lengths: `(B, N)` int32, including the end token.
+        log_probabilities: `(B, N)` float32, summed over the tokens.
+        scores: `(B, N)` float32, what the search ranks by.
+        alignments: `(B, N, L, S)` float32, zero at padding; `None` without `alignment`.
+    """
+
+    tokens: tf.Tensor
+    lengths: tf.Tensor
+    log_probabilities: tf.Tensor
+    scores: tf.Tensor
+    alignments: tf.Tensor | None
+
+    def best_first(self):
+        """Return the hypotheses of each row sorted by score."""
+        scores, order = tf.math.top_k(self.scores, self.scores.shape[1])
+        rest = {
+            name: None if tensor is None else tf.gather(tensor, order, batch_dims=1)
+            for name, tensor in self._asdict().items()
+        }
+        return Hypotheses(**{**rest, "scores": scores})
+
+
 class SearchTask(NamedTuple):
-    """What is asked of a search, checked.
+    """The checked arguments of a search.
 
     Attributes:
         start_tokens: int32 tensor `(B,)`.
         end_tokens: tuple of ints or scalar int32 tensors, at least one.
-        max_length: int or scalar tensor, the length L of what is returned.
-        limits: int32 tensor `(B,)`, the most tokens of each row, at most `max_length`.
+        max_length: int or scalar tensor, the length L of the result.
+        limits: int32 tensor `(B,)`, the maximum tokens of each row, at most `max_length`.
         pad_token: int32 scalar tensor.
         source_lengths: int32 tensor `(B,)` or `None`.
-        phrases: int32 tensor `(B, C, P)`, -1 where there is none, or `None`.
-        shrink: bool, whether shapes may change from step to step.
+        phrases: int32 tensor `(B, C, P)`, padded with -1, or `None`.
+        shrink: bool, whether the number of rows may shrink from step to step.
     """
 
     start_tokens: tf.Tensor
@@ -37,8 +69,8 @@ class SearchTask(NamedTuple):
     phrases: tf.Tensor | None = None
     shrink: bool = False
 
-    def of(self, rows):
-        """Returns the task of some `LiveRows`."""
+    def select(self, rows):
+        """Return the task of some `LiveRows`."""
         return self._replace(
             **{
                 name: rows.take(value)
@@ -49,76 +81,72 @@ class SearchTask(NamedTuple):
 
 
 class DecodingStrategy(abc.ABC):
-    """A way of searching for the sequences that a model finds likely.
+    """Base class of searches for likely sequences.
 
-    A strategy knows no model. It is called with a *step function*
+    A strategy is independent of the model. It is called with a *step function*
 
         step(tokens, state) -> (log_probabilities, state)
 
-    that takes the last token of each hypothesis, `(rows,)` int32, and gives the log probabilities
+    It takes the last token of each hypothesis, `(rows,)` int32, and returns the log probabilities
     of the next one, `(rows, V)` float32, at most 0; `-inf` forbids a token. `state` is any nest of
-    tensors whose first dimension is `rows`, of any dtypes and further dimensions, which stay as
-    they are from step to step. A search with a beam runs `rows = batch * width` and reorders the
-    state after each step, so whatever differs between the rows of the batch must be in the state,
-    or in a *memory* beside it: what is the same for all hypotheses of a row and never changes, such
-    as an encoded source. With one the step function is
+    tensors with first dimension `rows`; dtypes and shapes stay the same from step to step. A beam
+    search runs `rows = batch * width` and reorders the state after each step. So everything that
+    differs between the rows of the batch must be in the state, or in the *memory*: tensors that
+    never change and are the same for all hypotheses of a row, such as an encoded source. With a
+    memory the step function is
 
         step(tokens, state, memory) -> (log_probabilities, state)
 
-    and the memory is neither repeated nor reordered: to each of its rows belong `rows / batch`
-    hypotheses, which stand one after the other.
+    The memory is neither repeated nor reordered: each of its rows belongs to `rows / batch`
+    consecutive hypotheses.
 
-    It uses core TensorFlow ops only. It runs eagerly, in a `tf.function`, under XLA (where the
-    shapes must be static) and inside a SavedModel (where the batch and `max_length` may be
-    unknown). A new strategy implements `search` and `get_config`, and is registered with
+    Only core TensorFlow ops are used. A search runs eagerly, in a `tf.function`, under XLA (with
+    static shapes) and in a SavedModel (where the batch and `max_length` may be unknown). Subclasses
+    implement `search` and `get_config`, and are registered with
     `keras.saving.register_keras_serializable`.
 
     Args:
-        constraints: a list of `keras_seqzoo.decoding.Constraint`s.
-        max_source_ratio: float above 0 or `None`: also limits each row to as many tokens as this
-            times its source's (the end token counted in both), rounded up, and to no fewer than a
-            prefix has. It needs `source_lengths`.
-        check_values: Bool, for debugging: whether a graph checks at every step that there are as
-            many rows as tokens, that log probabilities are at most 0 and no NaN, and that `prefix`
-            is in the vocabulary. An eager search always does, XLA never.
+        constraints: List of `keras_seqzoo.decoding.Constraint`s.
+        max_source_ratio: Float above 0 or `None`. Also limits each row to this times the length of
+            its source, rounded up (end tokens included), but never below its prefix. Requires
+            `source_lengths`.
+        check_values: Bool, for debugging. Whether graphs check at every step that the rows of the
+            log probabilities match the tokens, that they are at most 0 and not NaN, and that
+            `prefix` is in the vocabulary. Eager searches always check, XLA never does.
 
     Call arguments:
-        step: The step function.
-        state: The state before the first step, first dimension `B`.
+        step: Step function.
+        state: State before the first step, first dimension `B`.
         start_tokens: `(B,)` int32, the token each row starts from.
-        end_token: Int, id of the token that finishes a hypothesis; or a list of several that do.
-        max_length: Int or scalar int32 tensor, at least 0: tokens per hypothesis at most, the end
-            token counted, the start token not.
-        pad_token: Int, what follows the end of a hypothesis in the result. Never fed to `step`.
+        end_token: Int or list of ints, the tokens that finish a hypothesis.
+        max_length: Int or scalar int32 tensor, at least 0: the maximum tokens per hypothesis,
+            including the end token, not the start token.
+        pad_token: Int, the token after the end of a hypothesis in the result, never fed to `step`.
         alignment: `None`, or a function that reads the attention weights `(rows, S)` of the last
-            step from the state. It must also take the start state, of which only its shape counts.
-        source_lengths: `None` or `(B,)` int32, the tokens of each row's source, for what depends on
-            them.
-        prefix: `None` or `(B, P)` int32, tokens that hypotheses begin with, after the start token.
-            They have probability 1, count in the length, and no constraint forbids them.
-        prefix_mask: `None` or `(B, P)` bool, `True` at the given tokens of each row, from the left;
-            by default all.
-        phrases: `None` or `(B, C, P)` int32, for a `LexicallyConstrainedBeamSearch` alone: up to C
-            phrases of up to P tokens that every hypothesis of a row must have, -1 after each and
-            where a row has fewer.
-        memory: `None` or a nest of tensors whose first dimension is `B`, see above.
-        shrink: Bool, whether rows of the batch that are done may be left out of later steps, so
-            that these cost less: `step` then gets fewer rows. A beam search does it, whatever it
-            returns stays the same. Shapes change in it, so it does not compile under XLA.
+            step from the state. Of its result for the start state only the shape is used.
+        source_lengths: `None` or `(B,)` int32, the tokens of each row's source.
+        prefix: `None` or `(B, P)` int32, the first tokens of all hypotheses of a row, after the
+            start token. They have probability 1, count in the length and ignore constraints.
+        prefix_mask: `None` or `(B, P)` bool, `True` at the prefix tokens of each row, from the
+            left; by default all.
+        phrases: `None` or `(B, C, P)` int32, padded with -1. For `LexicallyConstrainedBeamSearch`
+            only: up to C phrases of up to P tokens that all hypotheses of a row must contain.
+        memory: `None` or a nest of tensors with first dimension `B`, see above.
+        shrink: Bool, whether a beam search may drop finished rows to save time; `step` then gets
+            fewer rows. The result is the same. Shapes change, so XLA cannot compile it.
 
     Returns:
         `Hypotheses`, with `tokens (B, N, max_length)` int32.
 
     Raises:
-        ValueError: If an argument has the wrong shape or value, or `step` returns what does not
-            fit it.
+        ValueError: If an argument or a result of `step` has the wrong shape or value.
         TypeError: If `step` changes a dtype of the state.
         tf.errors.InvalidArgumentError: If a check of `check_values` fails.
     """
 
-    needs_alignment = False  # whether the search itself reads the attention weights
+    needs_alignment = False  # whether the search reads the attention weights
     takes_phrases = False
-    needs_static_length = False  # whether `max_length` has to be an int
+    needs_static_length = False  # whether `max_length` must be an int
 
     def __init__(self, constraints=(), max_source_ratio=None, check_values=False):
         self.constraints = check_constraints(constraints)
@@ -147,8 +175,8 @@ class DecodingStrategy(abc.ABC):
         memory=None,
         shrink=False,
     ):
-        """Searches; see the class docstring."""
-        start_tokens = as_ids("start_tokens", start_tokens)
+        """Run the search; see the class docstring."""
+        start_tokens = as_token_ids("start_tokens", start_tokens)
         if start_tokens.shape.rank != 1:
             raise ValueError(
                 f"`start_tokens` must have shape (batch,), got shape {start_tokens.shape}."
@@ -173,8 +201,8 @@ class DecodingStrategy(abc.ABC):
             source_lengths = tf.cast(tf.convert_to_tensor(source_lengths), tf.int32)
             if not source_lengths.shape.is_compatible_with(start_tokens.shape):
                 raise ValueError(
-                    f"`source_lengths` must have shape {start_tokens.shape}, that of "
-                    f"`start_tokens`, got shape {source_lengths.shape}."
+                    f"`source_lengths` must have the shape of `start_tokens`, "
+                    f"{start_tokens.shape}, got shape {source_lengths.shape}."
                 )
         limits = self._limits(dimension(start_tokens, 0), max_length, source_lengths)
         if prefix is not None:
@@ -182,7 +210,7 @@ class DecodingStrategy(abc.ABC):
                 prefix_mask = tf.ones_like(prefix, tf.bool)
             prefix_mask = tf.convert_to_tensor(prefix_mask)
             _check_prefix(prefix_mask, max_length)
-            # What is given is never cut by the length of the source.
+            # The source never limits a row to less than its prefix.
             given = tf.reduce_sum(tf.cast(prefix_mask, tf.int32), axis=-1)
             limits = tf.minimum(tf.maximum(limits, given), tf.cast(max_length, tf.int32))
         task = SearchTask(
@@ -197,10 +225,10 @@ class DecodingStrategy(abc.ABC):
         )
         if self.constraints:
             step, state = constrain(step, state, self.constraints, task)
-            alignment = _inside(alignment)
+            alignment = _read_inner_state(alignment)
         if prefix is not None:
             step, state = force_prefix(step, state, prefix, prefix_mask, self.check_values)
-            alignment = _inside(alignment)
+            alignment = _read_inner_state(alignment)
         step = StepFunction(step, state, start_tokens, end_tokens, alignment, memory)
         return self.search(step, task)
 
@@ -215,12 +243,12 @@ class DecodingStrategy(abc.ABC):
         if not self.takes_phrases:
             if phrases is not None:
                 raise ValueError(
-                    "`phrases` needs a LexicallyConstrainedBeamSearch, got them with a "
-                    f"{type(self).__name__}."
+                    f"`phrases` must be None for a {type(self).__name__}: only a "
+                    f"LexicallyConstrainedBeamSearch takes them, got {phrases!r}."
                 )
             return None
         if phrases is None:
-            raise ValueError(f"A {type(self).__name__} needs `phrases`, got None.")
+            raise ValueError(f"`phrases` must be given to a {type(self).__name__}, got None.")
         phrases = tf.cast(tf.convert_to_tensor(phrases), tf.int32)
         if phrases.shape.rank != 3 or not phrases.shape[:1].is_compatible_with(start_tokens.shape):
             raise ValueError(
@@ -230,26 +258,26 @@ class DecodingStrategy(abc.ABC):
         return phrases
 
     @property
-    def most_hypotheses(self):
-        """The most hypotheses of a row that the strategy can give."""
+    def max_hypotheses(self):
+        """The largest `n_best` of the strategy."""
         return 1
 
-    def giving(self, n_best):
-        """Makes a strategy that gives so many hypotheses of a row first, and perhaps others after.
+    def with_n_best(self, n_best):
+        """Return a strategy that finds at least `n_best` hypotheses per row, the best first.
 
         Raises:
-            ValueError: if it cannot give so many.
+            ValueError: If `n_best` is above `max_hypotheses`.
         """
         if n_best != 1:
             raise ValueError(
-                f"`n_best` must be 1 with a {type(self).__name__}, which gives one hypothesis, "
+                f"`n_best` must be 1 for a {type(self).__name__}, which finds one hypothesis, "
                 f"got {n_best}."
             )
         return self
 
     @abc.abstractmethod
     def search(self, step, task):
-        """Searches with checked arguments.
+        """Run the search with checked arguments.
 
         Args:
             step: `StepFunction`.
@@ -260,7 +288,7 @@ class DecodingStrategy(abc.ABC):
         """
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {
             "constraints": [keras.saving.serialize_keras_object(x) for x in self.constraints],
             "max_source_ratio": self.max_source_ratio,
@@ -269,21 +297,22 @@ class DecodingStrategy(abc.ABC):
 
     @classmethod
     def from_config(cls, config):
-        """Makes a strategy from the constructor arguments."""
+        """Create a strategy from the constructor arguments."""
         return cls(**config)
 
 
 def _check_prefix(mask, max_length):
-    """Refuses a prefix that is longer than what it begins, where numbers are known."""
+    """Raise `ValueError` if a prefix is known to be longer than `max_length`."""
     known = tf.get_static_value(mask)
     if known is not None and known.ndim == 2 and isinstance(max_length, int):
         for row, count in enumerate(known.sum(axis=1)):
             if count > max_length:
                 raise ValueError(
-                    f"`prefix` of row {row} has {count} tokens, and `max_length` is {max_length}."
+                    f"`prefix` must have at most `max_length` ({max_length}) tokens, "
+                    f"got {count} in row {row}."
                 )
 
 
-def _inside(alignment):
-    """Makes a reader of the alignment of one that reads the state which is inside another."""
+def _read_inner_state(alignment):
+    """Return a function that applies `alignment` to the state inside a wrapped state."""
     return None if alignment is None else lambda state: alignment(state["inner"])

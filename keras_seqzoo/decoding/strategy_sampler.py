@@ -1,30 +1,29 @@
-"""Our searches as samplers of KerasHub."""
+"""Searches as samplers of KerasHub."""
 
 import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.decoding.end_tokens import check_end_tokens
 from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.decoding.token_ids import check_end_tokens
 from keras_seqzoo.tensors import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class StrategySampler(keras_hub.samplers.Sampler):
-    """Lets `generate()` of KerasHub's models search by a `DecodingStrategy`.
+    """KerasHub sampler that searches by a `DecodingStrategy`, for `generate()` of other models.
 
-    Models of this package take strategies themselves. A hypothesis is the whole text: the tokens
-    of the prompt after its first count in its length, with probability 1, and constraints see
-    them, so that no prompt depends on the others of its batch. They are read once more, step by
-    step.
+    Models of this package take strategies directly. A hypothesis is the whole text: the tokens of
+    the prompt after the first count in its length, with probability 1, and constraints read them.
+    So prompts do not depend on the others of their batch. The model reads them again, step by step.
 
     Args:
-        strategy: a `DecodingStrategy`; `generate` returns its best hypothesis. What it asks of
-            alignments or source lengths no such model has.
+        strategy: a `DecodingStrategy` that requires neither alignments nor source lengths.
+            `generate` returns its best hypothesis.
 
     Raises:
-        ValueError: if `strategy` is none or takes phrases, and in `generate` if there is no
-            stop token.
+        ValueError: if `strategy` is not a `DecodingStrategy` or takes phrases, and in `generate` if
+            there is no stop token.
 
     Example:
     ```python
@@ -42,8 +41,8 @@ class StrategySampler(keras_hub.samplers.Sampler):
             raise ValueError(f"`strategy` must be a DecodingStrategy, got {strategy!r}.")
         if strategy.takes_phrases:
             raise ValueError(
-                f"`strategy` must not need `phrases`, which `generate` has not: a "
-                f"{type(strategy).__name__} does."
+                "`strategy` must not take `phrases`, which `generate` does not have, got a "
+                f"{type(strategy).__name__}."
             )
         self.strategy = strategy
 
@@ -59,12 +58,12 @@ class StrategySampler(keras_hub.samplers.Sampler):
         model=None,
         **kwargs,
     ):
-        """Go on with prompts; see `keras_hub.samplers.Sampler`."""
+        """Continue prompts; see `keras_hub.samplers.Sampler`."""
         check_end_tokens(stop_token_ids, "stop_token_ids")
         prompt = tf.cast(prompt, tf.int32)
         mask = tf.zeros_like(prompt, tf.bool) if mask is None else tf.cast(mask, tf.bool)
         batch, length = dimension(prompt, 0), dimension(prompt, 1)
-        # All rows are at one place, but a state has rows.
+        # All rows have the same index, but all tensors of a state have rows.
         state = {"prompt": prompt, "cache": cache, "index": tf.ones([batch], tf.int32)}
 
         def step(tokens, state):

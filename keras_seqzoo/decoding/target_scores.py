@@ -1,4 +1,4 @@
-"""The log probability of given sequences, and the attention under them."""
+"""Log probabilities and attention weights of given sequences."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from keras_seqzoo.tensors import dimension
 
 
 def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
-    """Computes the log probability that a step function gives to sequences.
+    """Compute the log probabilities of sequences under a step function.
 
         log P(y | x) = Σ_t log P(y_t | y_1 … y_{t-1}, x)
 
@@ -15,18 +15,17 @@ def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
         step: a step function, see `DecodingStrategy`.
         state: its start state, first dimension B.
         start_tokens: int32 tensor `(B,)`.
-        targets: int32 tensor `(B, L)`, the end token among them where a sequence has one.
-        lengths: int32 tensor `(B,)`, the tokens of each sequence, the end token counted.
+        targets: int32 tensor `(B, L)`, including the end tokens.
+        lengths: int32 tensor `(B,)`, the number of tokens, including the end token.
         alignment: `None`, or a function that reads the attention weights `(rows, S)` of the last
             step from the state, see `DecodingStrategy`.
 
     Returns:
         float32 tensor `(B, L)`, the log probability of each token, 0 at padding. With `alignment`
-        a tuple of it and the weights that each token was predicted with, float32 `(B, L, S)`, 0 at
-        padding.
+        a tuple of it and the attention weights of each token, float32 `(B, L, S)`, 0 at padding.
 
     Raises:
-        ValueError: if `targets` is no matrix with as many rows as there are start tokens.
+        ValueError: if `targets` is not a matrix with the batch of `start_tokens`.
 
     Example:
     >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_seqzoo._compat import flatten_layers
+
 SAVED_MODES = ("int8", "int4", "float8")  # modes that the layer's dtype policy records
 
 
@@ -66,7 +68,7 @@ class QuantizedParts:
 
 def _quantized_policies(layer, prefix=""):
     """Yield the key and the dtype policy of each quantized layer inside a layer."""
-    for part in layer._flatten_layers(include_self=False, recursive=False):
+    for part in flatten_layers(layer, include_self=False, recursive=False):
         key = f"{prefix}/{part.name}"
         if part.quantization_mode is None:
             yield from _quantized_policies(part, key)

@@ -1,35 +1,34 @@
-"""A text classifier as a SavedModel."""
+"""Export of text classifiers."""
 
 import tensorflow as tf
 
-from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.common.labels import TextLabels
-from keras_seqzoo.serving.saved_functions import write_text_functions
+from keras_seqzoo.serving.saved_model import TEXT, check_model, write_saved_model
 
 
 def export_text_classifier(model, directory):
-    """Writes a text classifier for TensorFlow Serving: text in, labels and probabilities out.
+    """Export a text classifier for TensorFlow Serving: text in, labels and probabilities out.
 
-    `directory/1` (then `2`, `3`, ...: the next number that is free) becomes a SavedModel that
-    holds tokenizer and model, and needs neither Keras nor this package. Its signature
-    `serving_default` takes `text`, string `(batch,)`, to
+    The next free version of `directory` (1, 2, …) becomes a SavedModel with tokenizer and model. It
+    runs without Keras and this package. Its signature `serving_default` takes `text`, string
+    `(batch,)`, and returns
 
     - `label`, string `(batch,)`, the most probable label, and `probability`, float32 `(batch,)`;
-    - `labels`, string `(batch, labels)`, all of them in one order, and `probabilities`, float32
+    - `labels`, string `(batch, labels)`, all labels in the same order, and `probabilities`, float32
       `(batch, labels)`.
 
     Args:
         model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier` with a preprocessor, or
             a `FeatureTextClassifier`.
-        directory: string or path. The model's folder; the versions in it are left as they are.
+        directory: string or path, the model's folder; earlier versions in it stay as they are.
 
     Returns:
-        string. The path of the version that was written.
+        string. The path of the new version.
 
     Raises:
-        TypeError: if `model` is no text classifier.
-        ValueError: if it has no preprocessor.
-        OSError: if `directory` cannot be written to. No part of a version is left there then.
+        TypeError: if `model` is not a text classifier.
+        ValueError: if `model` has no preprocessor.
+        OSError: if `directory` cannot be written to. No partial version is left.
 
     Example:
     ```python
@@ -38,10 +37,7 @@ def export_text_classifier(model, directory):
     served(text=tf.constant(["A film to see again."]))["label"]
     ```
     """
-    if not isinstance(model, TextLabels):
-        raise TypeError(f"`model` must be a text classifier, got {type(model).__name__}.")
-    if isinstance(model, TextClassification) and model.preprocessor is None:
-        raise ValueError("`model` must have a preprocessor, to take text.")
+    check_model(model, TextLabels, "a text classifier")
     names = tf.constant(model.label_names)
 
     def classify(text):
@@ -53,4 +49,4 @@ def export_text_classifier(model, directory):
             "probabilities": probabilities,
         }
 
-    return write_text_functions(directory, {"serving_default": classify}, [*model.resources])
+    return write_saved_model(directory, {"serving_default": (classify, TEXT)}, [*model.resources])

@@ -1,46 +1,47 @@
-"""A language model as a SavedModel."""
+"""Export of language models."""
 
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.decoding import DecodingStrategy, Sampling
+from keras_seqzoo.decoding import Sampling
 from keras_seqzoo.models.language_model.base import (
     LanguageModel,
     tokenize_sentences,
     tokenize_texts,
 )
-from keras_seqzoo.serving.saved_functions import write_text_functions
+from keras_seqzoo.serving.saved_model import TEXT, check_model, check_strategy, write_saved_model
 
 
 def export_language_model(model, directory, strategy=None, max_length=64):
-    """Writes a language model for TensorFlow Serving: text in, text and its probability out.
+    """Export a language model for TensorFlow Serving: text in, text and its probability out.
 
-    `directory/1` (then `2`, `3`, ...: the next number that is free) becomes a SavedModel that
-    holds tokenizer, model and search, and needs neither Keras nor this package. Its signatures:
+    The next free version of `directory` (1, 2, …) becomes a SavedModel with tokenizer, model and
+    search. It runs without Keras and this package. Its signatures:
 
-    - `serving_default`: `text`, string `(batch,)`, beginnings of sentences, to `generated`, string
-      `(batch, n)`, best first, the beginning in each, and `scores`, float32 `(batch, n)`;
-    - `score`: `text`, string `(batch,)`, sentences, to `log_probability`, float32 `(batch,)`, the
-      natural logarithm of their probability, the end of each counted, and `tokens`, int32
-      `(batch,)`, how many that are.
+    - `serving_default` takes `text`, string `(batch,)`, the beginnings of sentences, and returns
+      `generated`, string `(batch, n)`, the whole sentences, best first, and `scores`, float32
+      `(batch, n)`;
+    - `score` takes `text`, string `(batch,)`, sentences, and returns `log_probability`, float32
+      `(batch,)`, the natural logarithm of their probability including the end, and `tokens`, int32
+      `(batch,)`, the number of their tokens including the end.
 
-    A beginning of more than `max_length` tokens is cut. Each sentence is scored by itself: of a
-    model that remembers those before it, such as a `RunningText`, the inner model alone is served.
+    A beginning of more than `max_length` tokens is truncated. Sentences are scored independently:
+    of a model that remembers earlier ones, such as a `RunningText`, the inner model is served.
 
     Args:
         model: a `LanguageModel`: n-gram, log-linear, feed-forward or recurrent, or a mixture.
-        directory: string or path. The model's folder; the versions in it are left as they are.
-        strategy: a `DecodingStrategy`; by default one sample. It gives as many hypotheses as it
-            can, the width of a beam or the number of samples.
-        max_length: int, the most tokens of a sentence, those of its beginning and the end counted.
+        directory: string or path, the model's folder; earlier versions in it stay as they are.
+        strategy: a `DecodingStrategy`; by default one sample. It returns all its hypotheses: the
+            width of a beam or the number of samples.
+        max_length: int, the maximum tokens of a sentence, including its beginning and its end.
 
     Returns:
-        string. The path of the version that was written.
+        string. The path of the new version.
 
     Raises:
         TypeError: if `model` or `strategy` is of another type.
         ValueError: if `max_length` is below 1.
-        OSError: if `directory` cannot be written to. No part of a version is left there then.
+        OSError: if `directory` cannot be written to. No partial version is left.
 
     Example:
     ```python
@@ -50,18 +51,15 @@ def export_language_model(model, directory, strategy=None, max_length=64):
     served.signatures["score"](text=tf.constant(["The film is good"]))["log_probability"]
     ```
     """
-    if not isinstance(model, LanguageModel):
-        raise TypeError(f"`model` must be a LanguageModel, got {type(model).__name__}.")
-    strategy = Sampling() if strategy is None else strategy
-    if not isinstance(strategy, DecodingStrategy):
-        raise TypeError(f"`strategy` must be a DecodingStrategy, got {type(strategy).__name__}.")
+    check_model(model, LanguageModel, "a LanguageModel")
+    strategy = check_strategy(strategy, Sampling())
+    strategy = strategy.with_n_best(strategy.max_hypotheses)
     max_length = check_integer("max_length", max_length, minimum=1)
     tokenizer = model.tokenizer
-    found = strategy.giving(strategy.most_hypotheses)
 
     def generate(text):
         ids = tokenize_texts(tokenizer, text)
-        hypotheses = model.search(ids[:, :max_length], found, max_length)
+        hypotheses = model.search(ids[:, :max_length], strategy, max_length)
         n_best, length = hypotheses.tokens.shape[1:]
         texts = tokenizer.detokenize(tf.reshape(hypotheses.tokens, [-1, length]))
         return {"generated": tf.reshape(texts, [-1, n_best]), "scores": hypotheses.scores}
@@ -69,8 +67,9 @@ def export_language_model(model, directory, strategy=None, max_length=64):
     def score(text):
         ids = tokenize_sentences(tokenizer, text)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
-        found = model.token_log_probabilities(ids.to_tensor(tokenizer.pad_token_id), lengths)
-        return {"log_probability": tf.reduce_sum(found, axis=1), "tokens": lengths}
+        ids = ids.to_tensor(tokenizer.pad_token_id)
+        log_probabilities = model.token_log_probabilities(ids, lengths)
+        return {"log_probability": tf.reduce_sum(log_probabilities, axis=1), "tokens": lengths}
 
-    functions = {"serving_default": generate, "score": score}
-    return write_text_functions(directory, functions, [tokenizer])
+    functions = {"serving_default": (generate, TEXT), "score": (score, TEXT)}
+    return write_saved_model(directory, functions, [tokenizer])

@@ -1,31 +1,30 @@
-"""A tagger as a SavedModel."""
+"""Export of taggers."""
 
 import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentTagger
-from keras_seqzoo.serving.saved_functions import write_text_functions
+from keras_seqzoo.serving.saved_model import TEXT, check_model, write_saved_model
 
 
 def export_tagger(model, directory):
-    """Writes a tagger for TensorFlow Serving: sentences in, words and tags out.
+    """Export a tagger for TensorFlow Serving: sentences in, words and tags out.
 
-    `directory/1` (then `2`, `3`, ...: the next number that is free) becomes a SavedModel that
-    holds tokenizers and model, and needs neither Keras nor this package. Its signature
-    `serving_default` takes `text`, string `(batch,)`, to `tokens` and `tags`, string
-    `(batch, words)`, empty after the end of a sentence, and `probabilities` of the tags, float32
-    `(batch, words)`, there 0.
+    The next free version of `directory` (1, 2, …) becomes a SavedModel with tokenizers and model.
+    It runs without Keras and this package. Its signature `serving_default` takes `text`, string
+    `(batch,)`, and returns `tokens` and `tags`, string `(batch, words)`, and the `probabilities` of
+    the tags, float32 `(batch, words)`. After the end of a sentence they are empty and 0.
 
     Args:
         model: a `RecurrentTagger` with a preprocessor.
-        directory: string or path. The model's folder; the versions in it are left as they are.
+        directory: string or path, the model's folder; earlier versions in it stay as they are.
 
     Returns:
-        string. The path of the version that was written.
+        string. The path of the new version.
 
     Raises:
-        TypeError: if `model` is no tagger.
-        ValueError: if it has no preprocessor.
-        OSError: if `directory` cannot be written to. No part of a version is left there then.
+        TypeError: if `model` is not a tagger.
+        ValueError: if `model` has no preprocessor.
+        OSError: if `directory` cannot be written to. No partial version is left.
 
     Example:
     ```python
@@ -34,10 +33,7 @@ def export_tagger(model, directory):
     served(text=tf.constant(["Two dogs run."]))["tags"]
     ```
     """
-    if not isinstance(model, RecurrentTagger):
-        raise TypeError(f"`model` must be a tagger, got {type(model).__name__}.")
-    if model.preprocessor is None:
-        raise ValueError("`model` must have a preprocessor, to take text.")
+    check_model(model, RecurrentTagger, "a tagger")
     preprocessor = model.preprocessor
     names = tf.constant(preprocessor.labels)
 
@@ -53,9 +49,9 @@ def export_tagger(model, directory):
             "probabilities": tf.where(mask, probabilities, 0.0),
         }
 
-    tokenizers = [
-        tokenizer
-        for tokenizer in (preprocessor.tokenizer, preprocessor.piece_tokenizer)
-        if tokenizer is not None
-    ]
-    return write_text_functions(directory, {"serving_default": tag}, tokenizers)
+    tokenizers = [preprocessor.tokenizer, preprocessor.piece_tokenizer]
+    return write_saved_model(
+        directory,
+        {"serving_default": (tag, TEXT)},
+        [tokenizer for tokenizer in tokenizers if tokenizer is not None],
+    )

@@ -13,27 +13,26 @@ from keras_seqzoo.tokenizers.sentence_piece_model import RESERVED, SPACE, proto_
 class BytePairTokenizer(SentencePieceTokenizer):
     """Subword tokenizer by byte-pair encoding (Sennrich et al., 2016).
 
-    Training starts from characters and joins, again and again, the pair of neighbours that is most
-    frequent in the text, never across a space. Tokenizing replays these joins in the order in which
-    they were learned. Characters outside the vocabulary become their UTF-8 bytes, so nothing is
-    ever unknown. At byte level (Radford et al., 2019) training starts from the 256 bytes instead:
-    no character is special, and pieces may be parts of characters.
+    Training starts from characters and repeatedly merges the most frequent pair of neighbors in the
+    text, never across a space. Tokenizing replays the merges in the order in which they were
+    learned. Characters outside the vocabulary become their UTF-8 bytes, so nothing is unknown. At
+    byte level (Radford et al., 2019) training starts from the 256 bytes instead, and pieces may be
+    parts of characters.
 
-    BPE-dropout (Provilkov et al., 2020): called with `training=True`, itself or by a
-    preprocessor, a tokenizer with `dropout` leaves out each join with that probability, which gives
-    other segmentations of the same text. They are drawn in SentencePiece, whose generator no seed
-    of TensorFlow sets.
+    BPE-dropout (Provilkov et al., 2020): with `training=True` each merge is skipped with
+    probability `dropout`, which gives other segmentations of the same text. They are drawn by
+    SentencePiece, whose generator ignores TensorFlow's seeds.
 
-    Special tokens and the exact round trip are those of `SentencePieceTokenizer`.
+    Special tokens and round trips: see `SentencePieceTokenizer`.
 
     Args:
-        proto: bytes, a serialised SentencePiece model as made by `train`, or `None` for a tokenizer
-            whose model comes later by `load_assets`.
-        dropout: float in [0, 1), how often a join is left out in training.
-        **kwargs: those of `TextTokenizer`.
+        proto: bytes, a serialized SentencePiece model as created by `train`, or `None` to load it
+            later by `load_assets`.
+        dropout: float in [0, 1), the probability to skip a merge in training.
+        **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
-        ValueError: if `dropout` is outside its range, or as `SentencePieceTokenizer`.
+        ValueError: if `dropout` is outside its range; see also `SentencePieceTokenizer`.
 
     Example:
     ```python
@@ -73,20 +72,18 @@ class BytePairTokenizer(SentencePieceTokenizer):
         """Train a tokenizer on text. The same text and arguments give the same tokenizer.
 
         Args:
-            texts: The text: the path of a text file (plain or `.gz`), a list of paths
-                (`pathlib.Path`; strings in a list are text), a list or other iterable of strings,
-                or a `tf.data.Dataset` of strings, batched or not.
+            texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
+                strings, or `tf.data.Dataset` of strings, batched or not.
             vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
-            at_most: bool. Whether a text that has not so many tokens gives fewer, with a warning,
-                and not an error.
-            character_coverage: float in (0, 1]. The share of the text's characters that become
-                tokens; the rarest ones beyond it are written as bytes. Without meaning at byte
-                level.
-            byte_level: bool. Whether to join bytes, not characters. The tokens of
-                `get_vocabulary` then have, for each byte, the character with its number.
-            end_of_word: bool. Whether a word is marked at its end ("the▁") and not at its
+            at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer
+                tokens with a warning instead of an error.
+            character_coverage: float in (0, 1]. The fraction of the text's characters that become
+                tokens; rarer ones are written as bytes. Ignored at byte level.
+            byte_level: bool. Whether to merge bytes instead of characters. `get_vocabulary` shows
+                each byte as the character with its number.
+            end_of_word: bool. Whether words are marked at their end ("the▁") instead of their
                 beginning ("▁the").
-            **kwargs: The other arguments of the constructor.
+            **kwargs: Other arguments of the constructor.
 
         Returns:
             A tokenizer of this class.
@@ -108,23 +105,23 @@ class BytePairTokenizer(SentencePieceTokenizer):
 
     @classmethod
     def from_merges(cls, merges, characters="", end_of_word=None, **kwargs):
-        """Makes a tokenizer of a table of merges, such as other programs have learned.
+        """Create a tokenizer from a table of merges, such as other programs learn.
 
         Args:
-            merges: list of pairs of strings, in the order in which they are done. A text is cut by
-                the concatenations alone: each must come of its pair when the others are done.
+            merges: list of pairs of strings, in order. SentencePiece only sees their
+                concatenations, so each must result from its pair after the merges before it.
             characters: string, characters that are in no merge; others become bytes.
-            end_of_word: string or `None`. What stands at the end of a word's last symbol in the
-                merges, such as `"</w>"`. Without it words have no mark, and a space is a character
-                between them.
-            **kwargs: The other arguments of the constructor.
+            end_of_word: string or `None`. The mark after the last symbol of a word in the merges,
+                such as `"</w>"`. Without it words have no mark, and a space is a character between
+                them.
+            **kwargs: Other arguments of the constructor.
 
         Returns:
             A tokenizer of this class.
 
         Raises:
-            ValueError: if a merge is not a pair of strings that are not empty, or the tokenizer's
-                own `merges` make a symbol of another pair, or in another order.
+            ValueError: if a merge is not a pair of non-empty strings, or the tokenizer would merge
+                other pairs, or in another order.
 
         Example:
         >>> tokenizer = BytePairTokenizer.from_merges([("a", "b"), ("d", "ab")])
@@ -153,13 +150,13 @@ class BytePairTokenizer(SentencePieceTokenizer):
 
     @property
     def byte_level(self):
-        """Whether its tokens are made of bytes."""
+        """Whether the tokens are sequences of bytes."""
         self._check_vocabulary()
         return self._segmenter.byte_level
 
     @property
     def merges(self):
-        """The table of merges: a list of pairs of strings, in the order in which they are done."""
+        """The merges: a list of pairs of strings, in order."""
         rank = {}
         for piece in self.get_vocabulary()[RESERVED:]:
             if len(piece) > 1:
@@ -167,36 +164,36 @@ class BytePairTokenizer(SentencePieceTokenizer):
         return [_last_merge(piece, rank) for piece in rank]
 
     def sample(self, texts):
-        """Draws a segmentation of each text; see the base class."""
+        """Draw a segmentation of each text; see the base class."""
         if not self.dropout:
             return self.encode(texts)
         return self._segmenter.tokenize(texts, nbest_size=-1, alpha=self.dropout)
 
     def get_config(self):
-        """Returns the arguments of the constructor, `proto` as `None`: it is saved as an asset."""
+        """Return the constructor arguments, with `proto` as `None`: it is saved as an asset."""
         return {**super().get_config(), "dropout": self.dropout}
 
 
 def _check_replay(table, merges):
-    """Raises `ValueError` where a table's merges are not done as it has them.
+    """Raise `ValueError` if a tokenizer's merges differ from a table.
 
-    SentencePiece joins all neighbours whose concatenation is a piece. In a table whose order is
-    right, only one pair of each piece ever stands side by side: that of `merges`.
+    SentencePiece merges all neighbors whose concatenation is a piece. In a consistent table each
+    piece results from one pair only, the one in `merges`.
     """
-    done = set(merges)
-    given = [merge for merge in dict.fromkeys(table) if merge in done]
-    for wanted, merge in itertools.zip_longest(merges, given):
-        if wanted != merge:
-            piece = "".join(wanted)
+    replayed = set(merges)
+    requested = [merge for merge in dict.fromkeys(table) if merge in replayed]
+    for expected, merge in itertools.zip_longest(merges, requested):
+        if expected != merge:
+            piece = "".join(expected)
             same = [merge for merge in table if "".join(merge) == piece]
             raise ValueError(
-                f"`merges` must make {piece!r} of {wanted}, which earlier merges leave "
+                f"`merges` must make {piece!r} of {expected}, which earlier merges leave "
                 f"side by side, got {same}."
             )
 
 
 def _last_merge(piece, rank):
-    """Finds the two symbols of which a piece is made, by the merges before its own."""
+    """Return the two symbols that the last merge of a piece joins."""
     symbols = list(piece)
     while len(symbols) > 2:
         pairs = ["".join(pair) for pair in zip(symbols[:-1], symbols[1:], strict=True)]

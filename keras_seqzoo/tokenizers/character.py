@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.tokenizers.table_tokenizer import TableTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
-from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
 
 VOCABULARY_FILENAME = "characters.json"
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -16,25 +16,24 @@ BYTES = [bytes([byte]) for byte in range(256)]
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class CharacterTokenizer(TableTokenizer):
-    """Gives each Unicode character of a vocabulary its id, or each byte.
+    """Tokenizer by Unicode characters or bytes.
 
-    White space is a character as any other: `detokenize(tokenize(text))` is `normalize(text)` if
-    all its characters are known. Others become `[UNK]`. Bytes that are no UTF-8 are read as U+FFFD.
-    The ids of special tokens are those of `TextTokenizer`; the characters follow them, in the order
-    given.
+    White space is a character like any other: `detokenize(tokenize(text))` is `normalize(text)` if
+    all its characters are known. Others become `[UNK]`. Invalid UTF-8 is read as U+FFFD. The ids of
+    the characters follow those of the special tokens (see `TextTokenizer`), in the order given.
 
-    With `byte_level` the tokens are the 256 bytes of UTF-8, in their order: nothing needs to be
-    trained, and nothing is unknown.
+    With `byte_level` the tokens are the 256 bytes, in order: there is nothing to train, and nothing
+    is unknown.
 
     Args:
-        characters: string or list of characters, none of them twice, or `None` for a tokenizer
-            whose characters come later by `load_assets`.
+        characters: string or list of different characters, or `None` to load them later by
+            `load_assets`.
         byte_level: bool. Whether the tokens are bytes.
-        **kwargs: those of `TextTokenizer`.
+        **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
-        ValueError: if a character comes twice, one is not a single character, or there are both
-            `characters` and `byte_level`.
+        ValueError: if a character is repeated, one is not a single character, or `characters` and
+            `byte_level` are both set.
 
     Example:
     >>> tokenizer = CharacterTokenizer.train(["noon on"], add_eos=True)
@@ -60,23 +59,26 @@ class CharacterTokenizer(TableTokenizer):
 
     @classmethod
     def train(cls, texts, vocabulary_size=None, minimum_count=1, **kwargs):
-        """Makes a tokenizer of the most frequent characters; see `TableTokenizer.train`.
+        """Train a tokenizer on the most frequent characters; see `TableTokenizer.train`.
 
         Raises:
-            ValueError: also if `byte_level` is among the other arguments: its tokens are known.
+            ValueError: also if `byte_level` is set, which needs no training.
         """
         if kwargs.get("byte_level"):
-            raise ValueError("`byte_level` needs no training: CharacterTokenizer(byte_level=True).")
+            raise ValueError(
+                "`byte_level` must be False in training, got True: use "
+                "`CharacterTokenizer(byte_level=True)`, which has nothing to train."
+            )
         return super().train(texts, vocabulary_size, minimum_count, **kwargs)
 
     def cut(self, texts):
-        """Splits texts into characters, or bytes, in graph."""
+        """Split texts into characters or bytes, in graph."""
         if self.byte_level:
             return tf.strings.bytes_split(texts)
         return tf.strings.unicode_split(texts, "UTF-8", errors="replace")
 
     def encode(self, texts):
-        """Turns rows of text into ids; see the base class."""
+        """Convert rows of text to ids; see the base class."""
         # ISO 8859-1 reads byte b as code point b.
         encoding = "ISO-8859-1" if self.byte_level else "UTF-8"
         points = tf.strings.unicode_decode(texts, encoding, errors="replace")
@@ -84,22 +86,22 @@ class CharacterTokenizer(TableTokenizer):
         return points.with_values(tf.gather(self._ids_of_points, tf.minimum(points.values, last)))
 
     def decode(self, ids):
-        """Joins characters; special tokens but `[UNK]` are left out."""
+        """Join characters, without special tokens other than `[UNK]`."""
         texts = super().decode(ids)
         if not self.byte_level:
             return texts
         return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
 
     def set_pieces(self, pieces):
-        """Sets the characters, a string or a list."""
+        """Set the characters, a string or a list."""
         pieces = list(pieces)
         for character in pieces:
             if len(character) != 1:
-                raise ValueError(f"`characters` must be single ones, got {character!r}.")
+                raise ValueError(f"`characters` must be single characters, got {character!r}.")
         super().set_pieces(pieces)
         if self.byte_level:
             self.set_vocabulary([*SPECIAL_TOKENS, *(f"<0x{byte[0]:02X}>" for byte in pieces)])
-        # The id of each code point up to the highest that is known, and of all above it.
+        # The id of each code point up to the highest known one, and one entry for all above it.
         points = [ord(character) for character in pieces]
         ids = np.full(max(points, default=0) + 2, SPECIAL_TOKENS.index(UNK), np.int32)
         ids[points] = range(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + len(points))
@@ -107,14 +109,14 @@ class CharacterTokenizer(TableTokenizer):
             self._ids_of_points = tf.constant(ids)
 
     def save_assets(self, dir_path):
-        """Writes the characters to the folder `dir_path`, as a JSON list; no bytes."""
+        """Write the characters to the folder `dir_path`, as a JSON list, empty at byte level."""
         self._check_vocabulary()
         path = os.path.join(dir_path, VOCABULARY_FILENAME)
         with open(path, "w", encoding="utf-8") as file:
             json.dump([] if self.byte_level else self.characters, file)
 
     def load_assets(self, dir_path):
-        """Reads the characters from the folder `dir_path`."""
+        """Read the characters from the folder `dir_path`."""
         if self.byte_level:
             return
         path = os.path.join(dir_path, VOCABULARY_FILENAME)
@@ -122,5 +124,5 @@ class CharacterTokenizer(TableTokenizer):
             self.set_pieces(json.load(file))
 
     def get_config(self):
-        """Returns the arguments of the constructor, `characters` as `None`: they are an asset."""
+        """Return the constructor arguments, with `characters` as `None`: they are an asset."""
         return {**super().get_config(), "characters": None, "byte_level": self.byte_level}

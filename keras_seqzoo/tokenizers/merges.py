@@ -1,4 +1,4 @@
-"""Learning which pairs of neighbouring symbols to join."""
+"""Learning of merges of neighboring symbols."""
 
 import collections
 
@@ -10,29 +10,27 @@ SCORES = ("frequency", "likelihood")
 
 
 def learn_merges(words, score="frequency", minimum_count=1, join="{}{}".format):
-    """Joins, again and again, the best pair of neighbouring symbols in a list of words.
+    """Repeatedly merge the best pair of neighboring symbols in a list of words.
 
     The best pair is the most frequent one (byte-pair encoding; Sennrich et al., 2016), or the one
-    with the highest `freq(ab) / (freq(a) · freq(b))` (WordPiece; Schuster and Nakajima, 2012: what
-    raises the likelihood of the text most). Of pairs that are equally good the one wins that came
-    up first: those of the first word from left to right, then those of the next; a pair with a
-    joined symbol comes up when that is made.
+    with the highest `freq(ab) / (freq(a) · freq(b))`, which raises the likelihood of the text most
+    (WordPiece; Schuster and Nakajima, 2012). Ties go to the pair that appeared first: pairs of the
+    first word from left to right, then of the next; pairs with a merged symbol appear with it.
 
-    Time and memory grow with the different words, not with the text: counts are kept for each pair
-    with the words it is in, and a merge changes those words alone.
+    Time and memory grow with the distinct words, not with the text: each pair has its count and the
+    words that contain it, and a merge changes only those words.
 
     Args:
-        words: a mapping of words, each a sequence of symbols (a string is one), to their counts.
+        words: dict from words, each a sequence of symbols (such as a string), to their counts.
         score: `"frequency"` or `"likelihood"`.
-        minimum_count: int. Pairs that are rarer are not joined.
-        join: callable of two symbols that gives their joined symbol, or `None` where the two must
-            stay apart.
+        minimum_count: int. Rarer pairs are not merged.
+        join: function from two symbols to their merged symbol, or `None` if they must stay apart.
 
     Yields:
-        Pairs of symbols in the order of their merges, until none is left; take as many as needed.
+        Pairs of symbols in the order of their merges, until none is left.
 
     Raises:
-        ValueError: if `score` is none of the two.
+        ValueError: if `score` is unknown.
 
     Example:
     >>> import itertools
@@ -48,7 +46,7 @@ def learn_merges(words, score="frequency", minimum_count=1, join="{}{}".format):
 
 
 class _PairTable:
-    """The words as ids of symbols, and how often each pair of neighbours comes in them."""
+    """The words as ids of symbols, and the counts of their pairs of neighbors."""
 
     def __init__(self, words, by_likelihood, minimum_count, join):
         self._by_likelihood, self._minimum_count, self._join = by_likelihood, minimum_count, join
@@ -59,7 +57,7 @@ class _PairTable:
         for word, count in zip(self._words, self._counts, strict=True):
             np.add.at(self._frequency, word, count)
         self._pairs, self._pair_id = [], {}
-        self._where = []  # of each pair: the words that hold it, or held it once
+        self._where = []  # of each pair: the words that contain or once contained it
         self._with = collections.defaultdict(list)  # of each symbol: the pairs it is in
         self._count = self._left = self._right = np.zeros(0, np.int64)
         self._score = np.zeros(0)
@@ -70,18 +68,18 @@ class _PairTable:
         self._apply(found, self._frequency.nonzero()[0])
 
     def best(self):
-        """Gives the number of the best pair, or `None` where none is frequent enough."""
+        """Return the number of the best pair, or `None` if none is frequent enough."""
         if not self._pairs:
             return None
         pair = int(np.argmax(self._score))
         return pair if self._score[pair] > 0 else None
 
     def symbols_of(self, pair):
-        """Gives the two symbols of a pair."""
+        """Return the two symbols of a pair."""
         return tuple(self._symbols[id] for id in self._pairs[pair])
 
     def merge(self, pair):
-        """Joins a pair in all words."""
+        """Merge a pair in all words."""
         left, right = self._pairs[pair]
         joined = self._id_of(self._join(self._symbols[left], self._symbols[right]))
         if joined == len(self._frequency):
@@ -107,7 +105,7 @@ class _PairTable:
         return self._id[symbol]
 
     def _add(self, changes, number, sign):
-        # Adds what the pairs of a word count for; new pairs get their numbers.
+        # Adds the counts of the pairs of a word; new pairs get numbers.
         word, count = self._words[number], sign * int(self._counts[number])
         for pair in zip(word[:-1], word[1:], strict=True):
             id = self._pair_id.get(pair)
@@ -125,9 +123,9 @@ class _PairTable:
                 self._where[id].add(number)
 
     def _apply(self, changes, symbols):
-        # Counts what has changed; scores anew these pairs and those with symbols that have changed.
+        # Updates the counts and scores of changed pairs and of pairs with changed symbols.
         size, room = len(self._pairs), len(self._count)
-        if size > room:  # doubled, so that growing costs linear time in all
+        if size > room:  # doubled, so that growing takes linear time in total
             more = np.zeros(max(size - room, room), np.int64)
             self._count, self._left, self._right, self._score = (
                 np.concatenate([column, more.astype(column.dtype)])
@@ -151,7 +149,7 @@ class _PairTable:
 
 
 def _merged(word, left, right, joined):
-    """Joins a pair in one word, from left to right; gives the word and how often it was joined."""
+    """Merge a pair in a word from left to right; return the word and the number of merges."""
     merged, place, times = [], 0, 0
     while place < len(word):
         if word[place] == left and word[place + 1 : place + 2] == [right]:

@@ -1,4 +1,4 @@
-"""Normal forms of text, in graph."""
+"""Normalization of text, in graph."""
 
 import tensorflow as tf
 import tensorflow_text
@@ -16,7 +16,7 @@ def _lowercase(texts):
 
 
 def _without_accents(texts):
-    # Marks that take no room of their own (category Mn), such as U+0301.
+    # Nonspacing marks (category Mn), such as U+0301.
     texts = tf.strings.regex_replace(_unicode_form("NFD")(texts), r"\p{Mn}", "")
     return _unicode_form("NFC")(texts)
 
@@ -35,7 +35,7 @@ STEPS = {
 
 
 def check_normalization(steps):
-    """Gives the names of the steps as a tuple; raises `ValueError` where one is unknown."""
+    """Return the names of the steps as a tuple; raise `ValueError` for unknown ones."""
     steps = (steps,) if isinstance(steps, str) else tuple(steps)
     for step in steps:
         check_choice("normalization", step, STEPS)
@@ -43,23 +43,22 @@ def check_normalization(steps):
 
 
 def normalization_ops(steps):
-    """Gives the set of TensorFlow Text's ops in these steps."""
+    """Return the set of TensorFlow Text's ops in these steps."""
     return {"NormalizeUTF8"} if {"nfc", "nfkc", "accents"} & set(steps) else set()
 
 
 def normalize(texts, steps):
-    """Brings texts into a normal form.
+    """Normalize texts.
 
-    - `"nfc"`, `"nfkc"`: the composed form of Unicode, canonical (é as one character) or of
-      compatibility (ﬁ as fi, ２ as 2).
-    - `"lowercase"`: letters in lower case.
-    - `"accents"`: letters without their accents and other marks; the rest in NFC.
-    - `"white_space"`: every run of white space as one space, none at the ends.
+    - `"nfc"`, `"nfkc"`: the composed form of Unicode, canonical (é is one character) or
+      compatible (ﬁ becomes fi, ２ becomes 2).
+    - `"lowercase"`: lower case.
+    - `"accents"`: remove accents and other marks; the rest is in NFC.
+    - `"white_space"`: single spaces, none at the ends.
 
     Args:
-        texts: string tensor of any shape. Bytes that are no UTF-8 are read as U+FFFD where there is
-            any step.
-        steps: names of steps, done in their order.
+        texts: string tensor of any shape. If there is any step, invalid UTF-8 becomes U+FFFD.
+        steps: names of steps, applied in order.
 
     Returns:
         A string tensor of the shape of `texts`.

@@ -1,28 +1,30 @@
-"""Rows of ids of given lengths: truncation and padding at either end."""
+"""Truncation and padding of ragged ids, at either end."""
 
 import tensorflow as tf
 
 SIDES = ("right", "left")
 
 
-def refuse_packing(name, tokenizer, reason):
-    """Raises `ValueError` where a tokenizer adds tokens or has a length of its own."""
+def check_no_packing(name, tokenizer, reason):
+    """Raise `ValueError` if a tokenizer adds tokens or has a `sequence_length`."""
     if tokenizer.add_bos or tokenizer.add_eos or tokenizer.sequence_length is not None:
+        got = {name: getattr(tokenizer, name) for name in ("add_bos", "add_eos", "sequence_length")}
         raise ValueError(
-            f"`{name}` must have no `add_bos`, `add_eos` and `sequence_length`: {reason}."
+            f"`{name}` must have no `add_bos`, `add_eos` and `sequence_length`, because {reason}, "
+            f"got {got}."
         )
 
 
-def keep(ids, lengths, side):
-    """Keeps so many ids of each row.
+def truncate(ids, lengths, side):
+    """Truncate each row to a length.
 
     Args:
-        ids: ragged ids of shape `(rows, None)`.
-        lengths: integers `(rows,)`, none above the length of its row.
-        side: the end at which ids go, `"right"` or `"left"`.
+        ids: ragged ids `(rows, None)`.
+        lengths: integers `(rows,)`, at most the length of each row.
+        side: `"right"` or `"left"`, the end at which ids are removed.
 
     Returns:
-        Ragged ids of shape `(rows, None)`.
+        Ragged ids `(rows, None)`.
     """
     begin = ids.row_starts()
     if side == "left":
@@ -31,47 +33,47 @@ def keep(ids, lengths, side):
     return places.with_values(tf.gather(ids.values, places.values))
 
 
-def shares_of_pairs(first, second, room):
-    """Shares out room between pairs of rows: the longer gives way first, then both alike.
+def split_room(first, second, room):
+    """Divide room between pairs of rows: the longer one is truncated first, then both equally.
 
     Args:
         first: integers `(rows,)`, lengths.
         second: integers `(rows,)`, lengths.
-        room: int, the most that both may take together.
+        room: int, the maximum length of both together.
 
     Returns:
-        A pair of integers `(rows,)`: what each may keep. Odd room is the first's.
+        A pair of integers `(rows,)`, the new lengths. The first gets the odd place.
     """
     kept = tf.minimum(first, tf.maximum(room - second, (room + 1) // 2))
     return kept, tf.minimum(second, room - kept)
 
 
-def masked_rows(ids, value, length=None):
-    """Makes ragged ids `(rows, None)` dense.
+def pad_with_mask(ids, value, length=None):
+    """Pad ragged ids `(rows, None)` on the right.
 
     Args:
         ids: ragged ids.
         value: the id at padding.
-        length: int, or `None` for the longest row, and at least 1.
+        length: int, or `None` for the longest row, at least 1.
 
     Returns:
-        A tuple of ids `(rows, length)` and a mask of the same shape, which is false at padding.
+        A tuple of ids `(rows, length)` and a mask of the same shape, `False` at padding.
     """
     lengths = ids.row_lengths()
     shape = [None, length]
     if length is None:
-        length = longest(lengths)
+        length = longest_row(lengths)
         shape = tf.stack([tf.cast(-1, length.dtype), length])
     return ids.to_tensor(value, shape=shape), tf.sequence_mask(lengths, length)
 
 
-def longest(lengths):
-    """Gives the greatest of lengths `(rows,)`, and 1 where all are 0 or there is none."""
+def longest_row(lengths):
+    """Return the maximum of lengths `(rows,)`, at least 1."""
     return tf.maximum(tf.reduce_max(lengths), 1)
 
 
 def pad(ids, length, value, side):
-    """Makes ragged ids dense, of shape `(rows, length)`; what is too long is cut at the right."""
+    """Pad ragged ids to `(rows, length)` at a side; longer rows are truncated on the right."""
     if side == "left":
         missing = tf.maximum(length - ids.row_lengths(), 0)
         padding = tf.ragged.range(missing)

@@ -5,26 +5,25 @@ import hashlib
 import sentencepiece
 import tensorflow as tf
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
-from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
-from keras_seqzoo.tokenizers.lookup_tables import string_table
-from keras_seqzoo.tokenizers.packing import keep
-from keras_seqzoo.tokenizers.pieces import join_surfaces
+from keras_seqzoo._compat import sentencepiece_model, sentencepiece_tokenize
+from keras_seqzoo.tokenizers.packing import truncate
 from keras_seqzoo.tokenizers.sentence_piece_model import BYTES, ESCAPE, ESCAPES, FIRST, NUL, SPACE
+from keras_seqzoo.tokenizers.vocabulary import create_string_table, join_pieces
 from keras_seqzoo.tokenizers.words import encode_known_words
 
 UNKNOWN_SURFACE = "\u2047"  # DOUBLE QUESTION MARK
 
 
 class SegmenterResource(tf.saved_model.experimental.TrackableResource):
-    """A SentencePiece model in TensorFlow's memory, named by a hash of its content.
+    """SentencePiece resource whose name is a hash of its content.
 
-    TensorFlow Text creates every model without a `shared_name`. In a reloaded SavedModel such nodes
-    end up with the same resource name, and all tokenizers then silently use one model
-    (tensorflow/text issue 1304). A name that depends on the content keeps different models apart.
+    TensorFlow Text creates all models without a `shared_name`. In a reloaded SavedModel they then
+    share a resource, so all tokenizers silently use one model (tensorflow/text issue 1304). A name
+    that depends on the content keeps different models apart.
 
     Args:
-        proto: bytes. The serialised SentencePiece model.
+        proto: bytes. The serialized SentencePiece model.
     """
 
     def __init__(self, proto):
@@ -34,22 +33,20 @@ class SegmenterResource(tf.saved_model.experimental.TrackableResource):
         _ = self.resource_handle  # created by the first access
 
     def _create_resource(self):
-        return gen_sentencepiece_tokenizer.sentencepiece_op(
-            model=self._proto, shared_name=self._shared_name
-        )
+        return sentencepiece_model(self._proto, self._shared_name)
 
 
 class Segmenter(tf.Module):
-    """The ops of a SentencePiece model: rows of text to ids, and ids to text.
+    """SentencePiece model in graph: rows of text to ids, and ids to text.
 
-    A model whose first pieces are the 256 bytes is one of byte level: it reads text as if each byte
-    were the character with that number.
+    A model whose first pieces are the 256 bytes works at byte level: it reads each byte of a text
+    as the character with that number.
 
     Args:
-        proto: bytes. The serialised SentencePiece model.
+        proto: bytes. The serialized SentencePiece model.
 
     Raises:
-        RuntimeError: if `proto` is no SentencePiece model.
+        RuntimeError: if `proto` is not a SentencePiece model.
     """
 
     def __init__(self, proto):
@@ -60,7 +57,7 @@ class Segmenter(tf.Module):
         self.pieces = tuple(model.id_to_piece(id) for id in ids)
         self.byte_level = self.pieces[FIRST : FIRST + len(BYTES)] == BYTES
         spec = ModelProto.FromString(proto)
-        self.space = None  # where the space that is added to a text stands
+        self.space = None  # where a space is added to a text
         if spec.normalizer_spec.add_dummy_prefix:
             self.space = "suffix" if spec.trainer_spec.treat_whitespace_as_suffix else "prefix"
         self._word_by_word = self.space is not None and _keeps_words_apart(model, self.space)
@@ -71,11 +68,11 @@ class Segmenter(tf.Module):
             self._words = self._whole_words() if self._word_by_word else None
 
     def tokenize(self, texts, nbest_size=0, alpha=1.0):
-        """Turns texts of shape `(rows,)` into int32 ids, ragged of shape `(rows, None)`.
+        """Convert texts `(rows,)` to ragged int32 ids `(rows, None)`.
 
-        `nbest_size` other than 0 draws a segmentation: of a unigram model one of the so many best
-        (-1: of all), each with its probability to the power `alpha`; of byte-pair encoding one
-        with each merge left out with probability `alpha`.
+        An `nbest_size` other than 0 draws a segmentation: in a unigram model one of the
+        `nbest_size` best (-1: of all), with probability proportional to its own to the power
+        `alpha`; in byte-pair encoding one that skips each merge with probability `alpha`.
         """
         if self._word_by_word and not nbest_size:
             ids = encode_known_words(texts, self._words, len(self.pieces), self._segment)
@@ -83,14 +80,14 @@ class Segmenter(tf.Module):
         return self._without_empty_texts(self._segment(texts, nbest_size, alpha), texts)
 
     def _whole_words(self):
-        """Makes a table of the words that are one piece."""
+        """Create a table of the words that are a single piece."""
         space = b" " if self.byte_level else SPACE.encode()
         strip = bytes.removeprefix if self.space == "prefix" else bytes.removesuffix
         words = {strip(s, space) for s in self._surfaces.numpy().tolist()}
         words = sorted(word for word in words if b" " not in word)
         ids = self._segment(words)
         single = {w: i[0] for w, i in zip(words, ids.to_list(), strict=True) if len(i) == 1}
-        return string_table(single.keys(), single.values(), -1)
+        return create_string_table(single.keys(), single.values(), -1)
 
     def _segment(self, texts, nbest_size=0, alpha=1.0):
         if self.space is not None:
@@ -98,34 +95,26 @@ class Segmenter(tf.Module):
         if self.byte_level:
             texts = tf.strings.unicode_transcode(texts, "ISO-8859-1", "UTF-8")
             texts = tf.strings.regex_replace(texts, r"\x00", NUL)
-        ids, row_splits = gen_sentencepiece_tokenizer.sentencepiece_tokenize_op(
-            self._resource.resource_handle,
-            texts,
-            nbest_size=nbest_size,
-            alpha=alpha,
-            add_bos=False,
-            add_eos=False,
-            reverse=False,
-            out_type=tf.int32,
-            return_nbest=False,
+        ids, row_splits = sentencepiece_tokenize(
+            self._resource.resource_handle, texts, nbest_size, alpha
         )
         return tf.RaggedTensor.from_row_splits(ids, row_splits, validate=False)
 
     def _without_empty_texts(self, ids, texts):
-        """Takes the added space away where there is nothing but it."""
+        """Remove the ids of empty texts: the added space."""
         empty = tf.equal(texts, "")
         lengths = tf.where(empty, tf.zeros_like(ids.row_lengths()), ids.row_lengths())
-        return tf.cond(tf.reduce_any(empty), lambda: keep(ids, lengths, "right"), lambda: ids)
+        return tf.cond(tf.reduce_any(empty), lambda: truncate(ids, lengths, "right"), lambda: ids)
 
     def detokenize(self, ids):
-        """Turns ids of shape `(..., length)`, dense or ragged, into texts of shape `(...)`."""
-        # SentencePiece's own op loses spaces at the beginning, hence the join of surfaces.
-        texts = join_surfaces(self._surfaces, ids)
+        """Convert ids `(..., length)`, dense or ragged, to texts `(...)`."""
+        # SentencePiece's op loses spaces at the beginning, so the pieces are joined here.
+        texts = join_pieces(self._surfaces, ids)
         return tf.ragged.map_flat_values(self._read, texts)
 
     def _read(self, text):
         text = tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="replace")
-        # SentencePiece reads every text with one space more.
+        # Remove the space that was added to the text.
         if self.space is not None:
             space = " " if self.byte_level else SPACE
             space = f"^{space}" if self.space == "prefix" else f"{space}$"
@@ -139,7 +128,7 @@ class Segmenter(tf.Module):
 
 
 def _keeps_words_apart(model, space):
-    """Whether a model cuts the words between spaces each by itself, and keeps all spaces."""
+    """Return whether a model segments the words between spaces independently, with all spaces."""
     for piece in model.id_to_piece(list(range(model.get_piece_size()))):
         if SPACE in (piece[1:] if space == "prefix" else piece[:-1]):
             return False

@@ -1,4 +1,4 @@
-"""SentencePiece models: trained from text, or made from a list of pieces."""
+"""SentencePiece models: trained from text, or created from pieces."""
 
 import contextlib
 import io
@@ -12,19 +12,19 @@ import sentencepiece
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from keras_seqzoo.tokenizers.text_tokenizer import BOS, EOS, PAD, SEP, SPECIAL_TOKENS, UNK
-from keras_seqzoo.tokenizers.texts import iterate_texts
+from keras_seqzoo.tokenizers.training_texts import iterate_texts
 
-# SentencePiece writes a space as U+2581 and so loses the difference between the two. The model
-# therefore reads a real U+2581 as an escape sequence, which detokenizing reverses.
+# SentencePiece represents a space as U+2581, and so confuses the two. The model therefore reads a
+# real U+2581 as an escape sequence, which detokenizing reverses.
 SPACE = "\u2581"
 ESCAPE = "\x10"  # DATA LINK ESCAPE
 ESCAPES = {ESCAPE: ESCAPE + "0", SPACE: ESCAPE + "1"}
 
-# Byte level: a text is read as if each of its bytes were the character with that number; NUL, which
-# no piece may hold, is the one after them.
+# At byte level each byte is read as the character with its number, except NUL, which no piece may
+# contain: it is character 256.
 NUL = "\u0100"
 BYTES = tuple({"\x00": NUL, " ": SPACE}.get(chr(byte), chr(byte)) for byte in range(256))
-UNTRAINED = "\x1f"  # SentencePiece's trainer keeps it for itself
+UNTRAINED = "\x1f"  # reserved by SentencePiece's trainer
 
 FIRST = len(SPECIAL_TOKENS)
 RESERVED = FIRST + 256
@@ -40,21 +40,21 @@ def train_proto(
     suffix=False,
     at_most=False,
 ):
-    """Train a SentencePiece model that can write every text and never says unknown.
+    """Train a SentencePiece model that can spell every text, without unknown tokens.
 
     Args:
-        texts: The text, as `iterate_texts` takes it.
-        vocabulary_size: int. The number of tokens, with the 5 special tokens and the 256 bytes.
+        texts: see `iterate_texts`.
+        vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
         model_type: `"bpe"` or `"unigram"`.
-        character_coverage: float in (0, 1]. The share of the text's characters that become tokens;
-            the rarest ones beyond it are written as bytes.
-        byte_level: bool. Whether tokens are made of bytes, not of characters.
-        suffix: bool. Whether a word's space is at its end, not at its beginning.
-        at_most: bool. Whether a text that has not so many tokens gives fewer, with a warning, and
-            not an error.
+        character_coverage: float in (0, 1]. The fraction of the text's characters that become
+            tokens; rarer ones are written as bytes.
+        byte_level: bool. Whether tokens are sequences of bytes instead of characters.
+        suffix: bool. Whether a word's space is at its end instead of its beginning.
+        at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer tokens
+            with a warning instead of an error.
 
     Returns:
-        bytes. The serialised model; the same text and arguments give the same bytes.
+        bytes. The serialized model; the same text and arguments give the same bytes.
 
     Raises:
         ValueError: if the text is empty or not UTF-8, or `vocabulary_size` does not fit it.
@@ -73,7 +73,7 @@ def train_proto(
         )
     lines = [line for line in iterate_texts(texts) if line.strip("\r\n")]
     if not lines:
-        raise ValueError("`texts` is empty: training needs at least one line of text.")
+        raise ValueError("`texts` must have at least one line of text, got none.")
     options = {
         "model_type": model_type,
         "vocab_size": int(vocabulary_size),
@@ -83,7 +83,7 @@ def train_proto(
     missing = 0
     if byte_level:
         lines = [line.encode().decode("latin-1").replace("\x00", NUL) for line in lines]
-        trained = [byte for byte in BYTES if byte not in (SPACE, UNTRAINED)]  # a text has spaces
+        trained = [byte for byte in BYTES if byte not in (SPACE, UNTRAINED)]
         missing = len(UNTRAINED)
         options.update(
             vocab_size=int(vocabulary_size) - missing,
@@ -96,15 +96,15 @@ def train_proto(
     try:
         model = _train(lines, **options)
     except RuntimeError as error:
-        possible = _possible(error)
-        if not at_most or possible is None:
-            raise _readable(error, int(vocabulary_size), missing) from error
+        maximum = _maximum_size(error)
+        if not at_most or maximum is None:
+            raise _training_error(error, int(vocabulary_size), missing) from error
         warnings.warn(
-            f"the text gives {possible + missing} tokens, fewer than the `vocabulary_size` of "
+            f"the text gives {maximum + missing} tokens, fewer than the `vocabulary_size` of "
             f"{vocabulary_size}",
             stacklevel=4,
         )
-        model = _train(lines, **options | {"vocab_size": possible})
+        model = _train(lines, **options | {"vocab_size": maximum})
     if byte_level:
         pieces = [piece.piece for piece in model.pieces[FIRST:] if len(piece.piece) > 1]
         ranks = {piece: -float(rank) for rank, piece in enumerate([*pieces, *BYTES])}
@@ -113,20 +113,20 @@ def train_proto(
 
 
 def proto_of_pieces(scores, model_type, byte_fallback=True, mark="prefix"):
-    """Makes a SentencePiece model from pieces.
+    """Create a SentencePiece model from pieces.
 
     Args:
-        scores: a mapping of pieces to scores: log-probabilities of a unigram model; of byte-pair
-            encoding any numbers, the higher the earlier a merge.
+        scores: dict from pieces to scores: log probabilities in a unigram model; in byte-pair
+            encoding any numbers, higher for earlier merges.
         model_type: `"bpe"` or `"unigram"`.
-        byte_fallback: bool. Whether characters that are no pieces are written as bytes; otherwise
+        byte_fallback: bool. Whether characters that are not pieces are written as bytes; otherwise
             they are unknown.
-        mark: where a word's space is: `"prefix"`, `"suffix"`, or `None` for one between words only.
+        mark: where a word's space is: `"prefix"`, `"suffix"`, or `None` for only between words.
 
     Returns:
-        bytes. The serialised model.
+        bytes. The serialized model.
     """
-    model = _train(  # of any text: for what makes a model besides its pieces
+    model = _train(  # on any text: the pieces are replaced
         ["a"],
         model_type=model_type,
         vocab_size=RESERVED + 2 if byte_fallback else FIRST + 2,
@@ -140,11 +140,11 @@ def proto_of_pieces(scores, model_type, byte_fallback=True, mark="prefix"):
 
 
 def _train(lines, **options):
-    """Trains a model without normalisation, with the special tokens at their ids."""
+    """Train a model without normalization, with the special tokens at their ids."""
     model = io.BytesIO()
     escapes = ESCAPES if options.get("byte_fallback", True) else {SPACE: ESCAPES[SPACE]}
     options = {"required_chars": SPACE, "byte_fallback": True} | options
-    with _rules(escapes) as path:
+    with _normalization_rules(escapes) as path:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(lines),
             model_writer=model,
@@ -158,7 +158,7 @@ def _train(lines, **options):
             unk_piece=UNK,
             bos_piece=BOS,
             eos_piece=EOS,
-            control_symbols=[SEP],  # takes the next free id
+            control_symbols=[SEP],  # gets the next free id
             max_sentence_length=max(10, *(len(line.encode()) for line in lines)),
             num_threads=2,  # fixed: the model depends on it
             minloglevel=2,
@@ -170,8 +170,8 @@ def _train(lines, **options):
 
 
 @contextlib.contextmanager
-def _rules(escapes):
-    """Gives the path of a temporary file with rules of normalisation."""
+def _normalization_rules(escapes):
+    """Write a temporary file of normalization rules and yield its path."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "normalization.tsv")
         with open(path, "w", encoding="utf-8") as file:
@@ -181,7 +181,7 @@ def _rules(escapes):
 
 
 def _set_pieces(model, scores):
-    """Puts these pieces in the place of all but the special tokens and bytes."""
+    """Replace all pieces but the special tokens and bytes."""
     first = RESERVED if model.trainer_spec.byte_fallback else FIRST
     del model.pieces[first:]
     for piece, score in scores.items():
@@ -189,23 +189,25 @@ def _set_pieces(model, scores):
     model.trainer_spec.vocab_size = len(model.pieces)
 
 
-def _possible(error):
-    """Return how many tokens a text gives, where an error says that it has not as many."""
+def _maximum_size(error):
+    """Read the maximum vocabulary size from an error of SentencePiece, or return `None`."""
     found = re.search(r"set it to a value <= (\d+)", str(error))
     return None if found is None else int(found[1])
 
 
-def _readable(error, vocabulary_size, missing):
-    message, possible = str(error), _possible(error)
-    if possible is not None:
+def _training_error(error, vocabulary_size, missing):
+    message, maximum = str(error), _maximum_size(error)
+    if maximum is not None:
         return ValueError(
-            f"`vocabulary_size` must be at most {possible + missing} for this text, got "
+            f"`vocabulary_size` must be at most {maximum + missing} for this text, got "
             f"{vocabulary_size}."
         )
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return ValueError(
             f"`vocabulary_size` must be at least {int(found[1]) + missing} for this text: 5 "
-            "special tokens, 256 bytes and its characters (a lower `character_coverage` leaves "
-            f"rare ones out), got {vocabulary_size}."
+            "special tokens, 256 bytes and its characters (a lower `character_coverage` excludes "
+            f"rare ones), got {vocabulary_size}."
         )
-    return ValueError(f"No {vocabulary_size} tokens can be trained on `texts`: {message}")
+    return ValueError(
+        f"`vocabulary_size` must fit `texts`, got {vocabulary_size}: SentencePiece says {message}"
+    )

@@ -1,4 +1,4 @@
-"""The base of all tokenizers: special tokens, shapes, padding, and presets."""
+"""Base class of all tokenizers: special tokens, shapes, padding and presets."""
 
 import os
 
@@ -6,40 +6,40 @@ import keras
 import keras_hub
 import numpy as np
 import tensorflow as tf
-from keras_hub.src.utils.preset_utils import load_json
 
+from keras_seqzoo._compat import load_preset_json
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.tokenizers.normalization import (
     check_normalization,
     normalization_ops,
     normalize,
 )
-from keras_seqzoo.tokenizers.packing import SIDES, keep, pad, shares_of_pairs
+from keras_seqzoo.tokenizers.packing import SIDES, pad, split_room, truncate
 from keras_seqzoo.zoo.names import preset_path
 
 PAD, UNK, BOS, EOS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[SEP]")
 
 
 class TextTokenizer(keras_hub.tokenizers.Tokenizer):
-    """Base of tokenizers: text of any shape to ids, and ids to text.
+    """Base class of tokenizers: text of any shape to ids, and ids to text.
 
     The special tokens have fixed ids: `[PAD]` 0, `[UNK]` 1, `[BOS]` 2, `[EOS]` 3, `[SEP]` 4. Text
-    that spells one, such as `"[BOS]"`, is ordinary text and never gives its id.
+    that spells one, such as `"[BOS]"`, is ordinary text and never becomes its id.
 
-    A subclass implements `encode` and `decode` over rows of text, `save_assets` and `load_assets`,
-    and calls `set_vocabulary` when it has one.
+    Subclasses implement `encode` and `decode` over rows of text, `save_assets` and `load_assets`,
+    and call `set_vocabulary` when they have one.
 
     Args:
         sequence_length: int or `None`. If set, the output is dense: truncated, or padded with
             `[PAD]`, to this length.
         add_bos: bool. Whether to put `[BOS]` before each text.
-        add_eos: bool. Whether to put `[EOS]` after each text. Where `sequence_length` truncates,
-            the text gives way and `[BOS]` and `[EOS]` stay.
-        normalization: string or list of strings, the steps that bring text into a normal form
-            before all else, in their order: `"nfc"`, `"nfkc"`, `"lowercase"`, `"accents"` (leaves
-            them out), `"white_space"` (single spaces, none at the ends).
-        truncation_side: `"right"` or `"left"`, the end at which `sequence_length` truncates.
-        padding_side: `"right"` or `"left"`, the end at which `[PAD]` stands.
+        add_eos: bool. Whether to put `[EOS]` after each text. `sequence_length` truncates the text
+            and keeps `[BOS]` and `[EOS]`.
+        normalization: string or list of strings, the steps that normalize texts, in order:
+            `"nfc"`, `"nfkc"`, `"lowercase"`, `"accents"` (removes them), `"white_space"` (single
+            spaces, none at the ends).
+        truncation_side: `"right"` or `"left"`, the end at which texts are truncated.
+        padding_side: `"right"` or `"left"`, the end at which texts are padded.
         dtype: string. The integer type of the ids.
         **kwargs: `name` and, for several tokenizers in one preset, `config_file` (for example
             `"source_tokenizer.json"`, which puts the assets in `assets/source_tokenizer/`).
@@ -53,7 +53,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         shape `(..., sequence_length)`. One string gives a `tf.Tensor` of rank 1.
 
     Raises:
-        ValueError: if `dtype` is not an integer type, `sequence_length` is below 1, or a side or a
+        ValueError: if `dtype` is not an integer type, `sequence_length` is below 1, or a side or
             step of `normalization` is unknown.
     """
 
@@ -77,7 +77,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         check_choice("truncation_side", truncation_side, SIDES)
         check_choice("padding_side", padding_side, SIDES)
         super().__init__(dtype=dtype, **kwargs)
-        self.built = True  # It has no weights: a model that holds it need not call it first.
+        self.built = True  # There are no weights to build.
         self.sequence_length = sequence_length
         self.add_bos = add_bos
         self.add_eos = add_eos
@@ -92,19 +92,19 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         self._add_special_token(SEP, "sep_token")
 
     def encode(self, texts):
-        """Turns texts of shape `(rows,)` into int32 ids, ragged of shape `(rows, None)`."""
+        """Convert texts `(rows,)` to ragged int32 ids `(rows, None)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `encode`.")
 
     def sample(self, texts):
-        """Turns texts into ids as `encode`, one of several ways drawn where there are several."""
+        """Convert texts to ids like `encode`, but draw a segmentation if there are several."""
         return self.encode(texts)
 
     def decode(self, ids):
-        """Turns ids of shape `(..., length)`, dense or ragged, into texts of shape `(...)`."""
+        """Convert ids `(..., length)`, dense or ragged, to texts `(...)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `decode`.")
 
     def set_vocabulary(self, tokens):
-        """Sets the tokens of all ids, the special ones first."""
+        """Set the tokens of all ids, the special tokens first."""
         self._vocabulary = tuple(tokens)
         self._ids = {}
         for id, token in enumerate(self._vocabulary):
@@ -113,44 +113,44 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
 
     @property
     def has_vocabulary(self):
-        """Whether it can tokenize: one that is being loaded gets its vocabulary later."""
+        """Whether there is a vocabulary; a tokenizer that is being loaded gets it later."""
         return self._vocabulary is not None
 
     @classmethod
     def from_preset(cls, preset, config_file="tokenizer.json", **kwargs):
-        """Loads a tokenizer that `save_to_preset` wrote, alone or with the rest of a model.
+        """Load a tokenizer from a preset of a tokenizer or a model.
 
         Args:
             preset: string or path. A name (see `keras_seqzoo.list_presets`), a folder or any
                 other preset handle of KerasHub.
             config_file: string. The tokenizer's file in the preset.
-            **kwargs: Arguments of the constructor that replace the saved ones.
+            **kwargs: Constructor arguments that replace the saved ones.
 
         Returns:
             The tokenizer, of the class that was saved.
 
         Raises:
-            ValueError: if there is no such preset, or it holds no tokenizer of this class.
+            ValueError: if the preset does not exist or has no tokenizer of this class.
         """
-        # KerasHub's own way finds the class by the backbone; these serve any backbone, or none.
+        # KerasHub finds the class by the backbone; these tokenizers serve any backbone or none.
         preset = os.fspath(preset)
         if "://" not in preset and not os.path.isfile(os.path.join(preset, config_file)):
             preset = os.fspath(preset_path(preset))
             if not os.path.isfile(os.path.join(preset, config_file)):
-                raise ValueError(f"`preset` must hold a {config_file}, got {preset!r}.")
-        config = load_json(preset, config_file)
+                raise ValueError(f"`preset` must have a {config_file}, got {preset!r}.")
+        config = load_preset_json(preset, config_file)
         config["config"].update(kwargs)
         tokenizer = keras.saving.deserialize_keras_object(config)
         if not isinstance(tokenizer, cls):
             raise ValueError(
-                f"`preset` must hold a {cls.__name__} in {config_file!r}, "
+                f"`preset` must have a {cls.__name__} in {config_file!r}, "
                 f"got {preset!r} with a {type(tokenizer).__name__}."
             )
         tokenizer.load_preset_assets(preset)
         return tokenizer
 
     def get_config(self):
-        """Returns the arguments of the constructor."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "sequence_length": self.sequence_length,
@@ -163,7 +163,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
 
     @property
     def text_ops(self):
-        """The ops of TensorFlow Text in its graphs; a server must know them besides TensorFlow's.
+        """The ops of TensorFlow Text in graphs of the tokenizer, which a server must have.
 
         All are in TensorFlow Text 2.12, which TensorFlow Serving links.
         """
@@ -172,42 +172,42 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
     # The vocabulary.
 
     def vocabulary_size(self):
-        """Returns the number of tokens."""
+        """Return the number of tokens."""
         self._check_vocabulary()
         return len(self._vocabulary)
 
     def get_vocabulary(self):
-        """Returns the list of tokens."""
+        """Return the list of tokens."""
         self._check_vocabulary()
         return list(self._vocabulary)
 
     def id_to_token(self, id):
-        """Returns the token with an id."""
+        """Return the token with an id."""
         self._check_vocabulary()
         if not 0 <= id < len(self._vocabulary):
             raise ValueError(f"`id` must be in [0, {len(self._vocabulary)}), got {id}.")
         return self._vocabulary[id]
 
     def token_to_id(self, token):
-        """Returns the id of a token, that of `[UNK]` for what is no token."""
+        """Return the id of a token, or the id of `[UNK]` if it is not in the vocabulary."""
         self._check_vocabulary()
         return self._ids.get(token, SPECIAL_TOKENS.index(UNK))
 
     # Text to ids and back.
 
     def normalize(self, texts):
-        """Brings texts of any shape into the normal form of `normalization`."""
+        """Apply the steps of `normalization` to texts of any shape."""
         return normalize(tf.convert_to_tensor(texts, tf.string), self.normalization)
 
     def tokenize(self, inputs, training=False):
-        """Turns text into ids, as a call of the layer does."""
+        """Convert text to ids, as calling the layer does."""
         self._check_vocabulary()
         with tf.device("CPU"):
             if isinstance(inputs, tf.RaggedTensor):
                 return inputs.with_flat_values(self.tokenize(inputs.flat_values, training))
             inputs = tf.convert_to_tensor(inputs, dtype=tf.string)
             if inputs.shape.rank is None:
-                raise ValueError("`inputs` must have a known rank, got a tensor without one.")
+                raise ValueError("`inputs` must have a known rank, got a tensor of unknown rank.")
             if inputs.shape.rank == 0:
                 return self.tokenize(inputs[tf.newaxis], training)[0]
             if inputs.shape.rank > 1 and self.sequence_length is None:
@@ -221,17 +221,14 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
             return ids
 
     def detokenize(self, inputs):
-        """Turns ids into text.
-
-        Special tokens but `[UNK]` are left out.
+        """Convert ids to text, without special tokens other than `[UNK]`.
 
         Args:
-            inputs: ids: an integer tensor, ragged tensor, array or nested list of shape
-                `(..., length)`.
+            inputs: integer tensor, ragged tensor, array or nested list of shape `(..., length)`.
 
         Returns:
-            Text of shape `(...)`: eagerly a `str` or nested list of `str` as KerasHub's tokenizers
-            give, in a graph a string tensor.
+            Text of shape `(...)`: eagerly a `str` or nested list of `str` as in KerasHub, in a
+            graph a string tensor.
 
         Raises:
             ValueError: if `inputs` is a scalar.
@@ -249,28 +246,28 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         return _as_python(texts) if tf.executing_eagerly() else texts
 
     def call(self, inputs, training=None):
-        """Turns text into ids; in training, those tokenizers draw that can."""
+        """Convert text to ids; in training draw a segmentation if there are several."""
         return self.tokenize(inputs, bool(training))
 
     def compute_output_spec(self, inputs, training=None):
-        """Returns the shape and dtype of the ids for symbolic strings."""
+        """Return the shape and dtype of the ids of symbolic strings."""
         return keras.KerasTensor((*inputs.shape, self.sequence_length), dtype=self.compute_dtype)
 
     def tokenize_pairs(self, first, second):
-        """Turns pairs of texts into ids: `[BOS] first [SEP] second [EOS]`.
+        """Convert pairs of texts to ids: `[BOS] first [SEP] second [EOS]`.
 
-        `[BOS]` and `[EOS]` come where `add_bos` and `add_eos` ask for them. Where `sequence_length`
-        truncates, the longer of the two texts gives way until both are equally long, then both do.
+        `[BOS]` and `[EOS]` depend on `add_bos` and `add_eos`. `sequence_length` truncates the
+        longer text until both are equally long, then both.
 
         Args:
             first: strings of shape `(rows,)`, or one string.
-            second: strings, as many.
+            second: strings of the same shape.
 
         Returns:
-            Ids as of a call: ragged of shape `(rows, None)`, or dense with `sequence_length`.
+            Ids, ragged of shape `(rows, None)`, or dense with `sequence_length`.
 
         Raises:
-            ValueError: if the shapes differ, or there are more dimensions.
+            ValueError: if the shapes differ or have more dimensions.
         """
         self._check_vocabulary()
         with tf.device("CPU"):
@@ -278,17 +275,17 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
             shapes = [text.shape for text in texts]
             if not shapes[0].is_compatible_with(shapes[1]) or (shapes[0].rank or 0) > 1:
                 raise ValueError(
-                    "`first` and `second` must be strings, or vectors of equally many, got "
-                    f"shapes {shapes[0]} and {shapes[1]}."
+                    "`first` and `second` must be strings or vectors of the same shape, got shapes "
+                    f"{shapes[0]} and {shapes[1]}."
                 )
             if shapes[0].rank == 0:
                 return self.tokenize_pairs(*(text[tf.newaxis] for text in texts))[0]
             first, second = (self._encode_rows(text) for text in texts)
             if self.sequence_length is not None:
                 room = max(self.sequence_length - self.add_bos - self.add_eos - 1, 0)
-                shares = shares_of_pairs(first.row_lengths(), second.row_lengths(), room)
-                first = keep(first, shares[0], self.truncation_side)
-                second = keep(second, shares[1], self.truncation_side)
+                lengths = split_room(first.row_lengths(), second.row_lengths(), room)
+                first = truncate(first, lengths[0], self.truncation_side)
+                second = truncate(second, lengths[1], self.truncation_side)
             separator = tf.fill([first.nrows(), 1], tf.cast(self.sep_token_id, first.dtype))
             return self._pack(tf.concat([first, separator, second], axis=1))
 
@@ -301,7 +298,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         length = self.sequence_length
         if length is not None:
             room = max(length - self.add_bos - self.add_eos, 0)
-            ids = keep(ids, tf.minimum(ids.row_lengths(), room), self.truncation_side)
+            ids = truncate(ids, tf.minimum(ids.row_lengths(), room), self.truncation_side)
         bos = [self.start_token_id] if self.add_bos else []
         eos = [self.end_token_id] if self.add_eos else []
         if bos or eos:
@@ -312,8 +309,8 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
     def _check_vocabulary(self):
         if not self.has_vocabulary:
             raise ValueError(
-                f"This {type(self).__name__} has no model yet: pass one, or make it with `train` "
-                "or `from_preset`."
+                f"The {type(self).__name__} has no model yet: pass one to the constructor, or "
+                "create the tokenizer with `train` or `from_preset`."
             )
 
 

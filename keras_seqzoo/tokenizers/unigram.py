@@ -13,30 +13,30 @@ MOST_SEGMENTATIONS = 512  # SentencePiece's limit
 class UnigramTokenizer(SentencePieceTokenizer):
     """Subword tokenizer by a unigram language model (Kudo, 2018).
 
-    A text `x` is segmented into the pieces `x_1 … x_M` of the vocabulary that maximise
-    `P(x_1 … x_M) = p(x_1) · … · p(x_M)` (equations 6 and 7 of the paper), found by the Viterbi
-    algorithm. Training starts from a large set of frequent substrings, estimates `p` by expectation
-    maximisation, and prunes the pieces that the likelihood of the text misses least until
+    A text `x` is segmented into the pieces `x_1 … x_M` of the vocabulary that maximize
+    `P(x_1 … x_M) = p(x_1) · … · p(x_M)` (equations 6 and 7 of the paper), by the Viterbi algorithm.
+    Training starts from a large set of frequent substrings, estimates `p` by expectation
+    maximization, and prunes the pieces that lower the likelihood of the text least until
     `vocabulary_size` are left. Characters outside the vocabulary become their UTF-8 bytes, so
-    nothing is ever unknown.
+    nothing is unknown.
 
-    Subword regularisation (section 3.1 of the paper): called with `training=True`, itself
-    or by a preprocessor, a tokenizer with `nbest_size` draws one of the so many best segmentations,
-    each with a probability in proportion to `P(x_1 … x_M)^alpha`. They are drawn in SentencePiece,
-    whose generator no seed of TensorFlow sets.
+    Subword regularization (section 3.1 of the paper): with `training=True` one of the `nbest_size`
+    best segmentations is drawn, with probability proportional to `P(x_1 … x_M)^alpha`. They are
+    drawn by SentencePiece, whose generator ignores TensorFlow's seeds.
 
-    Special tokens and the exact round trip are those of `SentencePieceTokenizer`.
+    Special tokens and round trips: see `SentencePieceTokenizer`.
 
     Args:
-        proto: bytes, a serialised SentencePiece model as made by `train`, or `None` for a tokenizer
-            whose model comes later by `load_assets`.
-        nbest_size: int, how many segmentations to draw from, at most 512: 1, by default, always
-            takes the best, -1 draws from all.
-        alpha: float above 0: near 0 all are drawn alike often, the higher the more the best.
-        **kwargs: those of `TextTokenizer`.
+        proto: bytes, a serialized SentencePiece model as created by `train`, or `None` to load it
+            later by `load_assets`.
+        nbest_size: int, the number of segmentations to draw from, at most 512; 1 always takes the
+            best, -1 draws from all.
+        alpha: float above 0; near 0 segmentations are equally likely, high values prefer the best.
+        **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
-        ValueError: if `nbest_size` or `alpha` is outside its range, or as `SentencePieceTokenizer`.
+        ValueError: if `nbest_size` or `alpha` is outside its range; see also
+            `SentencePieceTokenizer`.
 
     Example:
     ```python
@@ -70,15 +70,14 @@ class UnigramTokenizer(SentencePieceTokenizer):
         """Train a tokenizer on text. The same text and arguments give the same tokenizer.
 
         Args:
-            texts: The text: the path of a text file (plain or `.gz`), a list of paths
-                (`pathlib.Path`; strings in a list are text), a list or other iterable of strings,
-                or a `tf.data.Dataset` of strings, batched or not.
+            texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
+                strings, or `tf.data.Dataset` of strings, batched or not.
             vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
-            at_most: bool. Whether a text that has not so many tokens gives fewer, with a warning,
-                and not an error.
-            character_coverage: float in (0, 1]. The share of the text's characters that become
-                tokens; the rarest ones beyond it are written as bytes.
-            **kwargs: The other arguments of the constructor.
+            at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer
+                tokens with a warning instead of an error.
+            character_coverage: float in (0, 1]. The fraction of the text's characters that become
+                tokens; rarer ones are written as bytes.
+            **kwargs: Other arguments of the constructor.
 
         Returns:
             A tokenizer of this class.
@@ -94,15 +93,15 @@ class UnigramTokenizer(SentencePieceTokenizer):
 
     @classmethod
     def from_pieces(cls, pieces, **kwargs):
-        """Makes a tokenizer of known pieces.
+        """Create a tokenizer from known pieces.
 
-        Spaces are characters between words, none is added; what the pieces cannot write becomes
+        Spaces are ordinary characters and none is added. Text that the pieces cannot spell becomes
         bytes.
 
         Args:
-            pieces: a mapping of strings to the natural logarithms of their probabilities; U+2581
+            pieces: dict from strings to the natural logarithms of their probabilities; U+2581
                 stands for a space.
-            **kwargs: The other arguments of the constructor.
+            **kwargs: Other arguments of the constructor.
 
         Returns:
             A tokenizer of this class.
@@ -118,11 +117,11 @@ class UnigramTokenizer(SentencePieceTokenizer):
         return cls(proto_of_pieces(pieces, cls.model_type, mark=None), **kwargs)
 
     def sample(self, texts):
-        """Draws a segmentation of each text; see the base class."""
+        """Draw a segmentation of each text; see the base class."""
         if self.nbest_size == 1:
             return self.encode(texts)
         return self._segmenter.tokenize(texts, self.nbest_size, self.alpha)
 
     def get_config(self):
-        """Returns the arguments of the constructor, `proto` as `None`: it is saved as an asset."""
+        """Return the constructor arguments, with `proto` as `None`: it is saved as an asset."""
         return {**super().get_config(), "nbest_size": self.nbest_size, "alpha": self.alpha}

@@ -5,10 +5,14 @@ import os
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.tokenizers.lookup_tables import string_table
-from keras_seqzoo.tokenizers.pieces import check_words, read_pieces, write_pieces
+from keras_seqzoo.tokenizers.table_tokenizer import TableTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
-from keras_seqzoo.tokenizers.vocabulary_table import TableTokenizer
+from keras_seqzoo.tokenizers.vocabulary import (
+    check_words,
+    create_string_table,
+    read_pieces,
+    write_pieces,
+)
 from keras_seqzoo.tokenizers.words import encode_by_words, split_words
 
 VOCABULARY_FILENAME = "words.txt"
@@ -16,22 +20,22 @@ VOCABULARY_FILENAME = "words.txt"
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class WordTokenizer(TableTokenizer):
-    """Splits text at white space and gives each word of a vocabulary its id.
+    """Tokenizer by words, split at white space.
 
-    Words that are not in the vocabulary become `[UNK]`. The ids of special tokens are those of
-    `TextTokenizer`; the words follow them, in the order given. White space is that of
-    `str.split()`. `detokenize(tokenize(text))` is `" ".join(normalize(text).split())` if all its
-    words are known, and with `split_punctuation` has spaces around each mark too.
+    Words outside the vocabulary become `[UNK]`. The ids of the words follow those of the special
+    tokens (see `TextTokenizer`), in the order given. White space is that of `str.split()`.
+    `detokenize(tokenize(text))` is `" ".join(normalize(text).split())` if all its words are known;
+    with `split_punctuation` there are spaces around each mark too.
 
     Args:
-        words: list of strings, none of them blank or twice or with white space in it, or `None` for
-            a tokenizer whose words come later by `load_assets`.
+        words: list of different strings without white space, or `None` to load them later by
+            `load_assets`.
         split_punctuation: bool. Whether each punctuation mark and symbol (Unicode categories P and
-            S) is a word by itself.
-        **kwargs: those of `TextTokenizer`.
+            S) is a separate word.
+        **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
-        ValueError: if a word is blank, has white space or comes twice.
+        ValueError: if a word is blank, contains white space or is repeated.
 
     Example:
     >>> tokenizer = WordTokenizer.train(["the cat sat", "the dog"], add_eos=True)
@@ -55,15 +59,15 @@ class WordTokenizer(TableTokenizer):
         return self.pieces
 
     def cut(self, texts):
-        """Splits texts into words, in graph."""
+        """Split texts into words, in graph."""
         return split_words(texts, self.split_punctuation)
 
     def encode(self, texts):
-        """Turns rows of text into ids; see the base class."""
+        """Convert rows of text to ids; see the base class."""
         return encode_by_words(texts, lambda words: self._table.lookup(self.cut(words)))
 
     def word_ids(self, words):
-        """Gives the ids of words, strings of any shape, dense or ragged, taken as they are."""
+        """Return the ids of words, strings of any shape, dense or ragged."""
         self._check_vocabulary()
         if isinstance(words, tf.RaggedTensor):
             return words.with_flat_values(self.word_ids(words.flat_values))
@@ -71,26 +75,26 @@ class WordTokenizer(TableTokenizer):
             return self._table.lookup(self.normalize(words))
 
     def set_pieces(self, pieces):
-        """Sets the words, a list of strings."""
+        """Set the words, a list of strings."""
         words = check_words("words", pieces)
         if not words:
-            raise ValueError("`words` must have a word, got none.")
+            raise ValueError("`words` must have at least one word, got none.")
         super().set_pieces(words)
         first = len(SPECIAL_TOKENS)
         ids = range(first, first + len(self.words))
-        self._table = string_table(self.words, ids, default=SPECIAL_TOKENS.index(UNK))
+        self._table = create_string_table(self.words, ids, default=SPECIAL_TOKENS.index(UNK))
 
     def save_assets(self, dir_path):
-        """Writes the words to the folder `dir_path`, one a line."""
+        """Write the words to the folder `dir_path`, one per line."""
         self._check_vocabulary()
         write_pieces(os.path.join(dir_path, VOCABULARY_FILENAME), self.words)
 
     def load_assets(self, dir_path):
-        """Reads the words from the folder `dir_path`."""
+        """Read the words from the folder `dir_path`."""
         self.set_pieces(read_pieces(os.path.join(dir_path, VOCABULARY_FILENAME)))
 
     def get_config(self):
-        """Returns the arguments of the constructor, `words` as `None`: they are an asset."""
+        """Return the constructor arguments, with `words` as `None`: they are an asset."""
         return {
             **super().get_config(),
             "words": None,

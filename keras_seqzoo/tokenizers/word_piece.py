@@ -8,17 +8,16 @@ import tensorflow_text
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.tokenizers.merges import learn_merges
-from keras_seqzoo.tokenizers.pieces import check_words, join_surfaces, read_pieces, write_pieces
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK, TextTokenizer
-from keras_seqzoo.tokenizers.texts import count_pieces
+from keras_seqzoo.tokenizers.training_texts import count_pieces
+from keras_seqzoo.tokenizers.vocabulary import check_words, join_pieces, read_pieces, write_pieces
 from keras_seqzoo.tokenizers.words import encode_by_words, split_words
 
 VOCABULARY_FILENAME = "vocabulary.txt"
 INSIDE = "##"
-LONGEST = 100  # bytes of a word; longer ones are unknown
-# Words have no white space, so the matcher may read it for what it cannot (U+0000, and U+0011, at
-# which it ends the process), and for what words must not spell: the mark inside a word, special
-# tokens.
+MAX_WORD_BYTES = 100  # longer words are unknown
+# The matcher cannot read U+0000 and aborts the process at U+0011, and words must not spell its
+# marks of pieces inside a word and of special tokens. Words have no white space, so that serves.
 UNREADABLE = {"\x00": "\u2028", "\x11": "\u202f"}
 MATCHER_INSIDE, MATCHER_SPECIAL = "\u2029", "\u3000"
 
@@ -27,27 +26,26 @@ MATCHER_INSIDE, MATCHER_SPECIAL = "\u2029", "\u3000"
 class WordPieceTokenizer(TextTokenizer):
     """Subword tokenizer by the longest match from the left (Schuster and Nakajima, 2012).
 
-    Text is split into words, at white space and around punctuation. Of each word the longest piece
-    of the vocabulary is taken from its beginning, then of the rest, and so on; pieces inside a word
-    begin with `##`. A word that cannot be written so, or has more than 100 bytes, is one `[UNK]`.
-    The match takes linear time (Song et al., 2021).
+    Text is split into words, at white space and around punctuation. The longest piece of the
+    vocabulary is removed from the beginning of each word, again and again; pieces inside a word
+    begin with `##`. A word that cannot be spelled this way, or has more than 100 bytes, is one
+    `[UNK]`. Matching takes linear time (Song et al., 2021).
 
-    Training starts from the characters and joins, again and again, the pair of neighbours in a word
-    with the highest `freq(ab) / (freq(a) · freq(b))`. That prefers pairs whose parts come seldom
-    alone, however rare they are: `minimum_count` leaves out those that are too rare.
+    Training starts from characters and repeatedly merges the pair of neighbors in a word with the
+    highest `freq(ab) / (freq(a) · freq(b))`. This prefers pairs whose parts rarely occur alone,
+    however rare they are, so `minimum_count` excludes rare pairs.
 
-    `detokenize(tokenize(text))` is the words of `normalize(text)` with one space between them, if
-    none is unknown.
+    `detokenize(tokenize(text))` is the words of `normalize(text)` with single spaces between them,
+    if none is unknown.
 
     Args:
-        pieces: list of strings, none of them twice, or `None` for a tokenizer whose pieces come
-            later by `load_assets`.
+        pieces: list of different strings, or `None` to load them later by `load_assets`.
         split_punctuation: bool. Whether each punctuation mark and symbol (Unicode categories P and
-            S) is a word by itself.
-        **kwargs: those of `TextTokenizer`.
+            S) is a separate word.
+        **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
-        ValueError: if a piece is empty, has white space or comes twice.
+        ValueError: if a piece is empty, contains white space or is repeated.
 
     Example:
     >>> tokenizer = WordPieceTokenizer(["ab", "a", "##b", "##cd", "##c", "##d"])
@@ -71,16 +69,15 @@ class WordPieceTokenizer(TextTokenizer):
 
     @classmethod
     def train(cls, texts, vocabulary_size, *, minimum_count=2, **kwargs):
-        """Trains a tokenizer on text. The same text and arguments give the same tokenizer.
+        """Train a tokenizer on text. The same text and arguments give the same tokenizer.
 
         Args:
-            texts: The text: the path of a text file (plain or `.gz`), a list of paths
-                (`pathlib.Path`; strings in a list are text), a list or other iterable of strings,
-                or a `tf.data.Dataset` of strings, batched or not.
-            vocabulary_size: int. The most tokens, including the 5 special tokens and the text's
-                characters, each at the beginning of a word and inside where it comes there.
-            minimum_count: int, how often a pair must come to be joined.
-            **kwargs: The other arguments of the constructor.
+            texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
+                strings, or `tf.data.Dataset` of strings, batched or not.
+            vocabulary_size: int. The maximum number of tokens, including the 5 special tokens and
+                the text's characters, at the beginning of words and inside.
+            minimum_count: int, the minimum count of a pair to be merged.
+            **kwargs: Other arguments of the constructor.
 
         Returns:
             A tokenizer of this class.
@@ -96,7 +93,7 @@ class WordPieceTokenizer(TextTokenizer):
         )
         words = {(word[0], *(INSIDE + c for c in word[1:])): n for word, n in words.items()}
         if not words:
-            raise ValueError("`texts` is empty: training needs at least one word.")
+            raise ValueError("`texts` must have a word, got none.")
         alphabet = sorted({symbol for word in words for symbol in word})
         room = vocabulary_size - len(SPECIAL_TOKENS) - len(alphabet)
         if room < 0:
@@ -114,11 +111,11 @@ class WordPieceTokenizer(TextTokenizer):
 
     @property
     def text_ops(self):
-        """The ops of TensorFlow Text in its graphs; see the base class."""
+        """The ops of TensorFlow Text in graphs of the tokenizer; see the base class."""
         return super().text_ops | {"FastWordpieceTokenizeWithOffsets"}
 
     def set_pieces(self, pieces):
-        """Sets the pieces, a list of strings."""
+        """Set the pieces, a list of strings."""
         self.pieces = check_words("pieces", pieces)
         tokens = [MATCHER_SPECIAL + token for token in SPECIAL_TOKENS]
         for piece in self.pieces:
@@ -129,7 +126,7 @@ class WordPieceTokenizer(TextTokenizer):
             self._matcher = tensorflow_text.FastWordpieceTokenizer(
                 tokens,
                 suffix_indicator=MATCHER_INSIDE,
-                max_bytes_per_word=LONGEST,
+                max_bytes_per_word=MAX_WORD_BYTES,
                 token_out_type=tf.int32,
                 unknown_token=MATCHER_SPECIAL + UNK,
                 no_pretokenization=True,
@@ -142,7 +139,7 @@ class WordPieceTokenizer(TextTokenizer):
         self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces])
 
     def encode(self, texts):
-        """Turns rows of text into ids; see the base class."""
+        """Convert rows of text to ids; see the base class."""
         return encode_by_words(texts, self._match)
 
     def _match(self, texts):
@@ -153,20 +150,20 @@ class WordPieceTokenizer(TextTokenizer):
         return self._matcher.tokenize(words).merge_dims(-2, -1)
 
     def decode(self, ids):
-        """Joins pieces, a space between words; special tokens but `[UNK]` are left out."""
-        return join_surfaces(self._surfaces, ids, first=" ")
+        """Join pieces, with spaces between words, without special tokens other than `[UNK]`."""
+        return join_pieces(self._surfaces, ids, first=" ")
 
     def save_assets(self, dir_path):
-        """Writes the pieces to the folder `dir_path`, one a line."""
+        """Write the pieces to the folder `dir_path`, one per line."""
         self._check_vocabulary()
         write_pieces(os.path.join(dir_path, VOCABULARY_FILENAME), self.pieces)
 
     def load_assets(self, dir_path):
-        """Reads the pieces from the folder `dir_path`."""
+        """Read the pieces from the folder `dir_path`."""
         self.set_pieces(read_pieces(os.path.join(dir_path, VOCABULARY_FILENAME)))
 
     def get_config(self):
-        """Returns the arguments of the constructor, `pieces` as `None`: they are an asset."""
+        """Return the constructor arguments, with `pieces` as `None`: they are an asset."""
         return {
             **super().get_config(),
             "pieces": None,
@@ -177,5 +174,5 @@ class WordPieceTokenizer(TextTokenizer):
 def _joined(left, right):
     joined = left + right.removeprefix(INSIDE)
     if joined.startswith(INSIDE) and not left.startswith(INSIDE):
-        return None  # the beginning of a word, but it would read as the inside of one
+        return None  # begins a word, but would read as a piece inside one
     return joined

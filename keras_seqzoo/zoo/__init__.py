@@ -1,4 +1,4 @@
-"""The zoo: pretrained presets by name, where they are found, and how they are saved."""
+"""The zoo: pretrained presets by name, listed, saved and averaged."""
 
 from keras_seqzoo.zoo.averaging import average_presets
 from keras_seqzoo.zoo.names import list_presets, preset_path

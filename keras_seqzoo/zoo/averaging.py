@@ -1,4 +1,4 @@
-"""One preset of several: the mean of their weights."""
+"""Averaging of the weights of presets."""
 
 import itertools
 import json
@@ -6,27 +6,27 @@ import pathlib
 
 import numpy as np
 
+from keras_seqzoo._compat import flatten_layers
 from keras_seqzoo.data.output_files import is_vacant
 from keras_seqzoo.zoo.names import METADATA_FILE, preset_path, task_class
 from keras_seqzoo.zoo.saving import ASSETS, save_preset
 
 
 def average_presets(presets, directory, dtype="float16", metadata=None):
-    """Write a preset whose weights are the means of those of others.
+    """Average the weights of presets into a new preset.
 
         w = Σ_k w_k / K
 
-    Nothing is trained. It serves for models that began with the same weights and went on by
-    different seeds (Wortsman et al. 2022, "Model soups: averaging weights of multiple fine-tuned
-    models improves accuracy without increasing inference time"), and for checkpoints of one run
-    (Junczys-Dowmunt, Dwojak and Sennrich 2016, "The AMU-UEDIN submission to the WMT16 news
-    translation task"). The mean of models that began differently, be it in the output layer alone,
-    is worth less than either.
+    This works for models trained from the same weights with different seeds (Wortsman et al. 2022,
+    "Model soups: averaging weights of multiple fine-tuned models improves accuracy without
+    increasing inference time"), and for checkpoints of one run (Junczys-Dowmunt, Dwojak and
+    Sennrich 2016, "The AMU-UEDIN submission to the WMT16 news translation task"). The average of
+    models with different initial weights, even in the output layer only, is worse than each.
 
     Args:
-        presets: list of names of presets or paths of their folders, two at least: tasks alike in
-            all but their weights.
-        directory: path of the folder; it must be new or empty.
+        presets: list of at least two names of presets or paths of their folders. They must be tasks
+            that differ only in their weights.
+        directory: path of a new or empty folder.
         dtype: see `save_preset`.
         metadata: see `save_preset`.
 
@@ -34,8 +34,8 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
         The folder, a `pathlib.Path`.
 
     Raises:
-        ValueError: if there are not two presets, one is missing or no task, or they differ in more
-            than weights; if they are quantized; if the folder is not empty.
+        ValueError: if there are less than two presets, one is missing, is not a task or is
+            quantized, they differ in more than weights, or the folder is not empty.
 
     Example:
     ```python
@@ -55,14 +55,15 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
         name = _difference(folders[0], folder)
         if name is not None:
             raise ValueError(
-                f"`presets` must differ in their weights alone, but the {name} of "
-                f"{str(folders[0])!r} and {str(folder)!r} differ."
+                f"`presets` must differ only in their weights, got a different {name} in "
+                f"{str(folders[0])!r} and {str(folder)!r}."
             )
     model = task.from_preset(str(folders[0]))
-    quantized = [layer.path for layer in model._flatten_layers() if layer.quantization_mode]
+    quantized = [layer.path for layer in flatten_layers(model) if layer.quantization_mode]
     if quantized:
         raise ValueError(
-            f"`presets` must not be quantized, but {str(folders[0])!r} is, as in {quantized[0]}."
+            f"`presets` must not be quantized, got {str(folders[0])!r} with the quantized layer "
+            f"{quantized[0]}."
         )
     sums = [np.array(weight, "float64") for weight in model.get_weights()]
     for folder in folders[1:]:
@@ -73,7 +74,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
 
 
 def _difference(first, second):
-    """Names a file, but for weights and metadata, in which two presets differ, or gives `None`."""
+    """Return a file in which two presets differ, except weights and metadata, or `None`."""
     names = [sorted(files(first) | files(second)) for files in (_configurations, _assets)]
     for name in itertools.chain.from_iterable(names):
         one, other = first / name, second / name
@@ -95,12 +96,12 @@ def _assets(folder):
 
 
 def _config(content):
-    """Reads a configuration without what numbers the objects of a process."""
+    """Read a configuration without the names and numbers of objects."""
 
-    def plain(value):
+    def without_names(value):
         if isinstance(value, dict):
             ignored = ("name", "shared_object_id")
-            return {key: plain(item) for key, item in value.items() if key not in ignored}
-        return [plain(item) for item in value] if isinstance(value, list) else value
+            return {key: without_names(item) for key, item in value.items() if key not in ignored}
+        return [without_names(item) for item in value] if isinstance(value, list) else value
 
-    return plain(json.loads(content))
+    return without_names(json.loads(content))

@@ -1,4 +1,4 @@
-"""The names of the presets that come with the package, and their folders."""
+"""Names and folders of the presets that come with the package."""
 
 import difflib
 import json
@@ -12,14 +12,14 @@ METADATA_FILE = "metadata.json"
 
 
 def presets_folder():
-    """Return the folder of the presets: inside an installed package, beside it in a checkout."""
+    """Return the folder of the presets: inside an installed package, next to it in a checkout."""
     package = pathlib.Path(__file__).resolve().parent.parent
     inside = package / "saved_models"
     return inside if inside.is_dir() else package.parent / "saved_models"
 
 
 def preset_folders():
-    """Return a dict of the known presets' names and folders, sorted by name."""
+    """Return a dict from the names of the presets to their folders, sorted by name."""
     folder = presets_folder()
     if not folder.is_dir():
         return {}
@@ -27,7 +27,7 @@ def preset_folders():
 
 
 def read_metadata(folder):
-    """Read a preset's `metadata.json`; one without has only an empty description."""
+    """Read a preset's `metadata.json`; without one, the description is empty."""
     try:
         metadata = json.loads((pathlib.Path(folder) / METADATA_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -39,9 +39,9 @@ def list_presets():
     """List the pretrained presets that come with the package.
 
     Returns:
-        A dict from names to metadata. Each of these is a dict with `description` (one line),
-        `parameter_count`, and what else was given to `save_preset`, such as the task, the
-        languages, the licence and the scores.
+        A dict from names to dicts of metadata: `description` (one line), `parameter_count`, and
+        what was passed to `save_preset`, such as the task, the languages, the license and the
+        scores.
 
     Example:
     ```python
@@ -56,14 +56,14 @@ def preset_path(preset):
     """Find the folder of a preset.
 
     Args:
-        preset: the name of a preset of the package, or the path of a folder that holds one.
+        preset: name of a preset of the package, or path of a preset folder.
 
     Returns:
         The folder, a `pathlib.Path`.
 
     Raises:
         TypeError: if `preset` is neither a string nor a path.
-        ValueError: if there is no such preset; the message gives names that are near.
+        ValueError: if there is no such preset; the message suggests similar names.
     """
     if not isinstance(preset, (str, os.PathLike)):
         raise TypeError(f"`preset` must be a name or a path, got {preset!r}.")
@@ -75,20 +75,19 @@ def preset_path(preset):
     if name and path.is_dir():
         if (path / CONFIG_FILE).is_file():
             return path
-        raise ValueError(f"The folder {name!r} is no preset: it has no {CONFIG_FILE}.")
-    near = difflib.get_close_matches(name, known, n=3)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise ValueError(f"`preset` must be a folder with a {CONFIG_FILE}, got {name!r}.")
+    similar = difflib.get_close_matches(name, known, n=3)
+    hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
     raise ValueError(
-        f"There is no preset {name!r}.{hint} `preset` must be one of "
-        f"{', '.join(known) or '(none is installed)'}, or an existing preset folder."
+        f"`preset` must be one of {', '.join(known) or '(none is installed)'}, or an existing "
+        f"preset folder, got {name!r}.{hint}"
     )
 
 
 def preset_address(preset):
-    """Return what KerasHub's `from_preset` takes for a preset.
+    """Return the argument of KerasHub's `from_preset` for a preset.
 
-    An unknown name is an error here, with similar names, before KerasHub looks anywhere else.
-    Addresses such as `hf://...` are left to KerasHub.
+    Unknown names are an error with similar names. Handles such as `hf://...` are returned as is.
     """
     preset = os.fspath(preset) if isinstance(preset, os.PathLike) else preset
     if isinstance(preset, str) and "://" in preset:
@@ -97,18 +96,18 @@ def preset_address(preset):
 
 
 def task_class(preset):
-    """Find the class of the task that a preset holds.
+    """Find the task class of a preset.
 
     Args:
         preset: see `preset_path`.
 
     Returns:
-        The class, or `None` where the preset holds no task or one of a class that is not known.
+        The class, or `None` if the preset has no task or its class is unknown.
 
     Raises:
         ValueError: see `preset_path`.
     """
-    # By the configuration of the task: the metadata that KerasHub itself writes do not name it.
+    # KerasHub's metadata does not name the class, so it is read from the configuration.
     path = preset_path(preset) / "task.json"
     if not path.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Making KerasHub know the presets by name."""
+"""Registration of the presets with KerasHub."""
 
 import json
 import logging
@@ -6,14 +6,16 @@ import logging
 import keras
 import keras_hub
 
+from keras_seqzoo._compat import register_hub_presets
 from keras_seqzoo.zoo.names import CONFIG_FILE, preset_folders, read_metadata
 
 
 def register_tokenizers(backbone_classes):
     """Let `keras_hub.tokenizers.Tokenizer.from_preset` load the tokenizers of presets.
 
-    It looks for a class of tokenizers by the backbone of the preset, and ours serve any backbone.
-    Of the one that it finds it needs no more: it makes what the tokenizer's file describes.
+    KerasHub looks for a tokenizer class of the preset's backbone, but this package's tokenizers
+    serve any backbone. So each backbone gets a class that is only found: the tokenizer's own file
+    names the class to create.
 
     Args:
         backbone_classes: list of KerasHub backbones.
@@ -25,16 +27,11 @@ def register_tokenizers(backbone_classes):
 
 
 def register_presets():
-    """Tell KerasHub the names of the presets, so that its own classes find them too.
+    """Register the presets with KerasHub, so that its own classes find them too.
 
     `keras_hub.models.Seq2SeqLM.from_preset(name)` and `RecurrentSeq2SeqLM.presets` then work. The
-    backbones' classes must have been imported. KerasHub's registry is private: where it has moved,
-    nothing happens here, and the names work with our classes alone (see `preset_address`).
+    backbone classes must have been imported.
     """
-    try:
-        from keras_hub.src.utils.preset_utils import register_presets as register
-    except ImportError:
-        return
     for name, folder in preset_folders().items():
         try:
             config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
@@ -46,4 +43,4 @@ def register_presets():
         backbone_cls = keras.saving.get_registered_object(config.get("registered_name"))
         if backbone_cls is not None:
             preset = {"metadata": metadata, "kaggle_handle": str(folder)}
-            register({name: preset}, backbone_cls)
+            register_hub_presets({name: preset}, backbone_cls)

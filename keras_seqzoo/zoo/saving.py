@@ -1,4 +1,4 @@
-"""Writing presets: small, without a training state, and never half."""
+"""Saving of presets: compressed, without a training state, and never partially."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from keras_seqzoo.data.output_files import reserve, writing_into
 from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
 
 DTYPES = ("float16", "float32")
-# What KerasHub writes beside the configurations and assets of the tokenizers.
+# What KerasHub writes in addition to the configurations and assets of the tokenizers.
 PRESET_FILES = (
     CONFIG_FILE,
     METADATA_FILE,
@@ -26,34 +26,35 @@ PRESET_FILES = (
     "task.weights.h5",
 )
 ASSETS = "assets"
-# Where configurations of dtype policies name another: plain, quantized, and maps of both.
+# Keys of dtype policies that name a policy: plain, quantized, and maps of both.
 POLICY_NAMES = ("name", "source_name", "default_policy")
 
 
 def save_preset(model, directory, dtype="float16", metadata=None):
-    """Write a model as a preset that `from_preset` loads by the folder's path.
+    """Save a model as a preset that `from_preset` loads by the folder's path.
 
-    The folder has KerasHub's layout. Beside `model.save_to_preset`, the optimizer's state is left
-    out, the weights are stored in `dtype` and compressed, and the model loads as float32 whatever
-    it was trained in. A new preset is written whole before it takes the place of an old one; other
-    files in the folder, such as the model card `README.md`, stay as they are. (The files of the new
-    one are moved in one by one: only a kill within these milliseconds leaves some of either.)
+    The folder has KerasHub's layout. Unlike in `model.save_to_preset`, the optimizer's state is
+    dropped, the weights are stored in `dtype` and compressed, and the model loads as float32
+    whatever its dtype policy was. A new preset is written completely before it replaces an old one.
+    Other files in the folder, such as the model card `README.md`, stay as they are. (The new files
+    are moved one by one: a process killed in these milliseconds leaves some of both.)
 
     Args:
         model: a KerasHub task or backbone, such as a `RecurrentSeq2SeqLM`.
-        directory: path of the folder; it is made if there is none.
-        dtype: `"float16"` (half the size, 11 significant bits) or `"float32"`, of the weights on
-            disk. Layers that are quantized keep what they have.
-        metadata: a dict that JSON can hold, added to the preset's `metadata.json`; it is what
-            `list_presets` gives. `description` should be one line.
+        directory: path of the folder; it is created if it does not exist.
+        dtype: `"float16"` (half the size, 11 significant bits) or `"float32"`, the dtype of the
+            weights on disk. Quantized layers keep their dtypes.
+        metadata: JSON-serializable dict, added to the preset's `metadata.json` and returned by
+            `list_presets`. `description` should be one line.
 
     Returns:
         The folder, a `pathlib.Path`.
 
     Raises:
-        TypeError: if `model` is neither a task nor a backbone, or `metadata` no dict of JSON.
+        TypeError: if `model` is neither a task nor a backbone, or `metadata` is not a
+            JSON-serializable dict.
         ValueError: if `dtype` is unknown or too narrow for a weight, or `directory` is a file.
-        OSError: if the disk is full. An old preset then stays as it is.
+        OSError: if the disk is full; an old preset stays as it is.
 
     Example:
     ```python
@@ -72,12 +73,12 @@ def save_preset(model, directory, dtype="float16", metadata=None):
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"`directory` must be a folder, got the file {str(directory)!r}.")
 
-    # On the file system of the target, so that moving files from one to the other is a rename.
-    beside = directory if directory.is_dir() else directory.parent
-    draft = beside / f".{directory.name}.saving"
+    # On the file system of the target, so that files can be renamed.
+    parent = directory if directory.is_dir() else directory.parent
+    draft = parent / f".{directory.name}.saving"
     with contextlib.ExitStack() as stack:
-        stack.enter_context(writing_into(beside))
-        shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
+        stack.enter_context(writing_into(parent))
+        shutil.rmtree(draft, ignore_errors=True)  # left by a killed process
         draft.mkdir()
         stack.callback(shutil.rmtree, draft, ignore_errors=True)
         reserve(draft, weights_size(model))
@@ -93,7 +94,7 @@ def save_preset(model, directory, dtype="float16", metadata=None):
 
 
 def weights_size(model):
-    """Return the most bytes that the weights of a model, and its optimizer, take in HDF5 files."""
+    """Return the maximum bytes of the weights of a model and its optimizer in HDF5 files."""
     optimizer = getattr(model, "optimizer", None)
     variables = [*model.variables, *(optimizer.variables if optimizer else ())]
     numbers = sum(math.prod(variable.shape) for variable in variables)
@@ -101,13 +102,13 @@ def weights_size(model):
 
 
 def _task_names(model):
-    """Return the `tasks` of the metadata: KerasHub would name the first base, whatever it is."""
+    """Return the `tasks` of the metadata; KerasHub would name any first base class."""
     bases = [base for base in type(model).__mro__ if base.__module__.startswith("keras_hub.")]
     return {"tasks": [bases[0].__name__]} if isinstance(model, keras_hub.models.Task) else {}
 
 
 def _rewrite_weights(path, dtype):
-    """Copy a weights file without the optimizer, its floating-point numbers in `dtype`."""
+    """Rewrite a weights file without the optimizer, with floating-point numbers in `dtype`."""
     copied_file = io.BytesIO()  # see `reserve`
     with h5py.File(path) as source, h5py.File(copied_file, "w") as target:
 
@@ -118,12 +119,12 @@ def _rewrite_weights(path, dtype):
                 copied = target.require_group(name)
             else:
                 values = item[()]
-                # Scales of quantized weights, which lie beside them, are out of any narrow range.
+                # Scales of quantized weights, in the same group, may exceed a narrow range.
                 quantized = any(other.dtype.kind in "iu" for other in _arrays(item.parent))
                 if values.dtype.kind == "f" and not quantized:
-                    values = _narrow(values, dtype, name)
+                    values = _cast(values, dtype, name)
                 options = {}
-                if values.size and values.ndim:  # HDF5 compresses nothing else
+                if values.size and values.ndim:  # HDF5 cannot compress others
                     options = {"chunks": values.shape, "compression": "gzip", "shuffle": True}
                 copied = target.create_dataset(name, data=values, **options)
             copied.attrs.update(item.attrs)
@@ -137,13 +138,13 @@ def _arrays(group):
     return [item for item in group.values() if isinstance(item, h5py.Dataset)]
 
 
-def _narrow(values, dtype, name):
+def _cast(values, dtype, name):
     with np.errstate(over="ignore"):
         narrow = values.astype(dtype)
     if not np.array_equal(np.isfinite(narrow), np.isfinite(values)):
         raise ValueError(
-            f"`dtype` {dtype!r} cannot hold the weight {name!r}, whose largest absolute value is "
-            f"{np.nanmax(np.abs(values)):.4g}. Save with dtype='float32'."
+            f"`dtype` must be 'float32' for the weight {name!r}, whose largest absolute value is "
+            f"{np.nanmax(np.abs(values)):.4g}, got {dtype!r}."
         )
     return narrow
 
@@ -154,7 +155,7 @@ def _rewrite_json(path, change):
 
 
 def _as_float32(config):
-    """Replace floating-point dtype policies; KerasHub cannot load a preset with a mixed one."""
+    """Replace floating-point dtype policies: KerasHub cannot load presets with a mixed one."""
     if isinstance(config, list):
         return [_as_float32(item) for item in config]
     if not isinstance(config, dict):
@@ -168,16 +169,16 @@ def _as_float32(config):
 
 
 def _files(folder):
-    """Return the paths, relative to the folder, of the files that belong to the preset in it."""
+    """Return the relative paths of the files of a preset."""
     assets = [path for path in (folder / ASSETS).rglob("*") if path.is_file()]
-    # A tokenizer's configuration has the name of the folder of its assets.
+    # The configuration of a tokenizer is named like the folder of its assets.
     tokenizers = {f"{path.parent.name}.json" for path in assets}
     names = {name for name in (*PRESET_FILES, *tokenizers) if (folder / name).is_file()}
     return names | {str(path.relative_to(folder)) for path in assets}
 
 
 def _replace(draft, directory):
-    """Move a whole preset to its place, and remove what an old one has more."""
+    """Move a preset to its place and remove other files of an old one."""
     if not directory.exists():
         os.rename(draft, directory)
         return

@@ -104,7 +104,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (
             *(("train", "classify", "--start", "x", "--units", 3, "--train", "train.tsv",
                "--valid", "odd.tsv", "--out", "new"),),
-            "--units cannot be given with --start",
+            "--units cannot be used with --start",
         ),
         (
             *(("train", "classify", "--freeze-embeddings", "--train", "train.tsv", "--valid",
@@ -138,7 +138,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         ),
         (
             ("train", "classify", "--train", "one.tsv", "--valid", "one.tsv", "--out", "new"),
-            "the labels of one.tsv must be of two kinds or more, got yes",
+            "the labels of one.tsv must have two different names or more, got yes",
         ),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "old.png"),

@@ -101,7 +101,7 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
             "--preset can only be given several times for",
         ),
         (("score", "--preset", "none.arpa"), "no such file: none.arpa"),
-        (("generate", "--preset", "model", "a"), "There is no preset 'model'"),
+        (("generate", "--preset", "model", "a"), "got 'model'"),
         (
             ("generate", "--preset", "model.arpa", "--beam", 2, "--samples", 3, "a"),
             "--samples must be at most --beam (2), got 3.",

@@ -196,7 +196,7 @@ BAD = {
     "penalty below 0": (("--length-penalty", -1), "'--length-penalty'"),
     "unknown form": (("--length-form", "long"), "'--length-form'"),
     "n-best 0": (("--n-best", 0), "'--n-best'"),
-    "unknown preset": (("--preset", "nowhere"), "There is no preset 'nowhere'"),
+    "unknown preset": (("--preset", "nowhere"), "got 'nowhere'"),
     "no such file": (("--candidates", "no/file"), "no such file: no/file"),
     "no such source": (("--source", "no/file"), "no such file: no/file"),
 }

@@ -92,22 +92,22 @@ def test_of_a_model(seqzoo):
         (("train", "tokenizer", "--kind", "bpe", "--out", "full"), "got one with files: full"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full/file"), "got the file"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "o", "--train", "none"), "no such file"),
-        (("train", "tokenizer", "--kind", "bpe", "--out", "o"), "standard input is empty"),
+        (("train", "tokenizer", "--kind", "bpe", "--out", "o"), "standard input must have at least one line of text"),
         (("train", "tokenizer", "--kind", "word", "--out", "o"), "must have a word"),
         (
             ("train", "tokenizer", "--kind", "word", "--byte-level", "--out", "o"),
-            "--byte-level goes with character or bpe, not with word",
+            "--byte-level can only be used with --kind character or bpe, got word",
         ),
         (
             ("train", "tokenizer", "--kind", "bpe", "--minimum-count", 2, "--out", "o"),
-            "--minimum-count goes with word or character or wordpiece, not with bpe",
+            "--minimum-count can only be used with --kind word or character or wordpiece, got bpe",
         ),
         (
             ("train", "tokenizer", "--kind", "character", "--byte-level", "--out", "o")
             + ("--vocabulary-size", 300),
-            "needs no training",
+            "is not trained",
         ),
-        (("tokenize", "--preset", "none", "a"), "There is no preset 'none'"),
+        (("tokenize", "--preset", "none", "a"), "got 'none'"),
         (
             ("tokenize", "--preset", DEFAULT_PRESET, "--ids", "--join", "1"),
             "--ids cannot be used with --join",

@@ -151,8 +151,8 @@ def test_progress_goes_to_standard_error(seqzoo, monkeypatch):
 
 BAD = {
     "unknown preset": (["--preset", "gru_attention_multi30k_en_fx", "x"], f"'{DEFAULT_PRESET}'?"),
-    "empty preset": (["--preset", "", "x"], "There is no preset ''"),
-    "preset is a file": (["--preset", "{file}", "x"], "There is no preset '{file}'"),
+    "empty preset": (["--preset", "", "x"], "got ''"),
+    "preset is a file": (["--preset", "{file}", "x"], "got '{file}'"),
     "preset is another folder": (["--preset", "{folder}", "x"], "it has no config.json"),
     "width 0": (["--beam", "0", "x"], "'--beam'"),
     "width of letters": (["--beam", "wide", "x"], "'--beam'"),

@@ -44,7 +44,7 @@ def test_average(seqzoo, taggers, tmp_path):
     [
         ([0], "`presets` must be a list of two or more"),
         ([0, "nowhere"], "nowhere"),
-        ([0, "gru_plain"], "differ in their weights alone"),
+        ([0, "gru_plain"], "differ only in their weights"),
     ],
 )
 def test_errors(seqzoo, taggers, tmp_path, presets, message):

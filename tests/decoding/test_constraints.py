@@ -216,9 +216,11 @@ def test_bad_options_are_named(make, message):
 
 def test_what_a_search_lacks_is_named():
     step = reference.chain([[0.5, 0.5], [0.5, 0.5]])
-    with pytest.raises(ValueError, match="`source_ratio` needs"):
+    with pytest.raises(ValueError, match="`source_lengths` must be given for `source_ratio`"):
         Greedy(constraints=[MinimumLength(source_ratio=1.0)])(step, (), [0], 1, 3)
     with pytest.raises(ValueError, match="`tokens` must be in the vocabulary of 2, got 2"):
         Greedy(constraints=[ForbiddenTokens([2])])(step, (), [0], 1, 3)
-    with pytest.raises(ValueError, match="MinimumLength of 4 cannot be met: `max_length` is 3"):
+    with pytest.raises(
+        ValueError, match="`max_length` must be at least the 4 of MinimumLength, got 3"
+    ):
         Greedy(constraints=[MinimumLength(4)])(step, (), [0], 1, 3)

@@ -90,7 +90,7 @@ def test_errors_name_the_argument():
 
 def test_a_prefix_that_is_too_long_is_refused():
     step, state = model()
-    with pytest.raises(ValueError, match="`prefix` of row 0 has 2 tokens, and `max_length` is 1"):
+    with pytest.raises(ValueError, match=r"`prefix` must .* `max_length` \(1\) .*, got 2 in row 0"):
         Greedy()(step, state, [2] * 3, END, 1, prefix=[[4, 0], [4, 1], [0, 0]], prefix_mask=MASK)
 
 

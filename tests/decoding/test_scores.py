@@ -230,9 +230,9 @@ def test_bad_options_are_named(make, message):
 def test_what_a_search_lacks_is_named():
     step = reference.chain([[0.5, 0.5], [0.5, 0.5]])
     for strategy, message in (
-        (BeamSearch(coverage_penalty=0.1), "`coverage_penalty` needs `alignment`"),
-        (BeamSearch(max_source_ratio=1.0), "`max_source_ratio` needs"),
-        (BeamSearch(length_penalty=PRIOR), "`source_lengths` is needed by a `LengthPrior`"),
+        (BeamSearch(coverage_penalty=0.1), "`alignment` must be given for a `coverage_penalty`"),
+        (BeamSearch(max_source_ratio=1.0), "`source_lengths` must be given for `max_source_ratio`"),
+        (BeamSearch(length_penalty=PRIOR), "`source_lengths` must be given for a `LengthPrior`"),
         (ExhaustiveSearch(), "at most 1048576 sequences"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -66,7 +66,7 @@ def test_values_in_graph(make):
     checked = make(check_values=True)
     np.testing.assert_array_equal(traced(checked, TABLE)[:, 0], traced(make(), TABLE)[:, 0])
     for table in (LOGITS, NAN):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="at most 0 and no NaN"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="at most 0 and not NaN"):
             traced(checked, table)
 
 

@@ -88,5 +88,5 @@ def test_bytes():
     assert tokenizer.detokenize([5 + 0xC3, 5 + 0xA9, 3]) == "é"
     with pytest.raises(ValueError, match="`characters` must be None.*'abc'"):
         CharacterTokenizer("abc", byte_level=True)
-    with pytest.raises(ValueError, match="`byte_level` needs no training"):
+    with pytest.raises(ValueError, match="`byte_level` must be False in training"):
         CharacterTokenizer.train(["a"], byte_level=True)

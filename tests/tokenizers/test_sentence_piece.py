@@ -251,7 +251,7 @@ def test_presets(tokenizer, tmp_path):
 
 def test_preset_of_another_class(tmp_path):
     TOKENIZERS[BytePairTokenizer].save_to_preset(str(tmp_path))
-    with pytest.raises(ValueError, match="must hold a UnigramTokenizer"):
+    with pytest.raises(ValueError, match="must have a UnigramTokenizer"):
         UnigramTokenizer.from_preset(tmp_path)
 
 
@@ -279,9 +279,9 @@ def test_is_a_keras_hub_tokenizer(tokenizer):
 def test_proto_errors():
     with pytest.raises(TypeError, match="`proto` must be bytes"):
         BytePairTokenizer(proto="model.spm")
-    with pytest.raises(ValueError, match="not a serialised"):
+    with pytest.raises(ValueError, match="must be a serialized"):
         BytePairTokenizer(proto=b"nothing of the kind")
-    with pytest.raises(ValueError, match="not a serialised"):
+    with pytest.raises(ValueError, match="must be a serialized"):
         BytePairTokenizer(proto=b"")
     with pytest.raises(ValueError, match="`sequence_length`"):
         BytePairTokenizer(sequence_length=0)

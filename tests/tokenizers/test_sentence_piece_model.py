@@ -98,7 +98,7 @@ def test_tiny_and_odd_texts(cls):
 @both
 def test_bad_texts(cls, tmp_path):
     for texts in ([], ["", ""], ["\n"], iter(())):
-        with pytest.raises(ValueError, match="`texts` is empty"):
+        with pytest.raises(ValueError, match="`texts` must have at least one line"):
             cls.train(texts, 300)
     with pytest.raises(FileNotFoundError, match="missing.txt"):
         cls.train(tmp_path / "missing.txt", 300)

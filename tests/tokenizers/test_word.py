@@ -126,7 +126,7 @@ def test_kinds_of_texts(tmp_path):
         (lambda: WordTokenizer([""]), "`words`.*''"),
         (lambda: WordTokenizer(["a", "b", "a"]), "`words`.*'a' twice"),
         (lambda: make(vocabulary_size=5), "`vocabulary_size`.*above 5.*5"),
-        (lambda: make(minimum_count=9), "`minimum_count`.*most frequent word comes, 3, got 9"),
+        (lambda: make(minimum_count=9), "`minimum_count`.*most frequent word, 3, got 9"),
         (lambda: WordTokenizer()("a"), "WordTokenizer has no model yet"),
     ],
 )

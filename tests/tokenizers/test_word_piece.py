@@ -102,7 +102,7 @@ def test_text_that_spells_special_tokens_is_text():
         (lambda: WordPieceTokenizer.train(LINES, 11), "at least 12 .* 7 characters.*11"),
         (lambda: WordPieceTokenizer.train(LINES, 5), "`vocabulary_size`.*at least 6"),
         (lambda: WordPieceTokenizer.train(LINES, 50, minimum_count=0), "`minimum_count`"),
-        (lambda: WordPieceTokenizer.train([" "], 50), "`texts` is empty"),
+        (lambda: WordPieceTokenizer.train([" "], 50), "`texts` must have a word"),
         (lambda: WordPieceTokenizer()("a"), "WordPieceTokenizer has no model yet"),
     ],
 )

@@ -47,10 +47,10 @@ def test_errors(others, preset, tmp_path):
         average_presets([first, second], tmp_path / "full")
     with pytest.raises(ValueError, match="`presets` must be of tasks of this package"):
         average_presets(["skipgram_imdb_100d"] * 2, tmp_path / "new")
-    with pytest.raises(ValueError, match="differ in their weights alone, but the .*json of"):
+    with pytest.raises(ValueError, match="differ only in their weights, got a different .*json in"):
         average_presets([first, "bilstm_imdb_sentiment"], tmp_path / "new")
     shutil.copytree(first, tmp_path / "copy")
     (tmp_path / "copy" / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(b"other")
-    with pytest.raises(ValueError, match="but the assets/tokenizer/vocabulary.spm of"):
+    with pytest.raises(ValueError, match="got a different assets/tokenizer/vocabulary.spm in"):
         average_presets([first, tmp_path / "copy"], tmp_path / "new")
     assert not (tmp_path / "new").exists()

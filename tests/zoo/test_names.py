@@ -52,13 +52,13 @@ def test_preset_path(zoo, preset):
 
 
 def test_unknown_names_give_near_ones(zoo, tmp_path):
-    with pytest.raises(ValueError, match=f"no preset 'gru_tinny_en'. Did you mean '{NAME}'"):
+    with pytest.raises(ValueError, match=f"got 'gru_tinny_en'. Did you mean '{NAME}'"):
         preset_path("gru_tinny_en")
-    with pytest.raises(ValueError, match=f"no preset 'qqq'. `preset` must be one of {NAME}, or"):
+    with pytest.raises(ValueError, match=f"`preset` must be one of {NAME}, or .* got 'qqq'.$"):
         preset_path("qqq")
-    with pytest.raises(ValueError, match="no preset ''"):
+    with pytest.raises(ValueError, match="got ''.$"):
         preset_path("")
-    with pytest.raises(ValueError, match="is no preset: it has no config.json"):
+    with pytest.raises(ValueError, match="`preset` must be a folder with a config.json"):
         preset_path(zoo / "empty")
     with pytest.raises(TypeError, match="`preset` must be a name or a path, got 3"):
         preset_path(3)

@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer, check_labelled, list_of_texts
 from keras_seqzoo.models.common.labels import LabelNames, TextLabels
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
-from keras_seqzoo.tokenizers.lookup_tables import string_table
+from keras_seqzoo.tokenizers.vocabulary import create_string_table
 from keras_seqzoo.tokenizers.words import split_words
 
 NUM_FEATURES = 6
@@ -65,7 +65,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         self.hidden_units = check_integer("hidden_units", hidden_units, minimum=0)
         self.supports_jit = False  # XLA does not support strings
         lists = self.positive, self.negative, PRONOUNS
-        self.resources = [string_table(words, [1] * len(words), default=0) for words in lists]
+        self.resources = [create_string_table(words, [1] * len(words), default=0) for words in lists]
         self.hidden = None
         if hidden_units:
             self.hidden = keras.layers.Dense(hidden_units, "relu", dtype="float32", name="hidden")

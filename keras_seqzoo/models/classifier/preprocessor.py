@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_batch, check_choice, check_integer
 from keras_seqzoo.models.common.labels import LabelNames
-from keras_seqzoo.tokenizers.packing import SIDES, keep, masked_rows, refuse_packing
+from keras_seqzoo.tokenizers.packing import SIDES, truncate, pad_with_mask, check_no_packing
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
@@ -42,7 +42,7 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
     def __init__(
         self, tokenizer, sequence_length=512, truncation_side="right", labels=None, **kwargs
     ):
-        refuse_packing("tokenizer", tokenizer, "the preprocessor truncates")
+        check_no_packing("tokenizer", tokenizer, "the preprocessor truncates")
         if sequence_length is not None:
             check_integer("sequence_length", sequence_length, minimum=1)
         check_choice("truncation_side", truncation_side, SIDES)
@@ -64,11 +64,11 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         if self.sequence_length is None:
             return ids
         lengths = tf.minimum(ids.row_lengths(), self.sequence_length)
-        return keep(ids, lengths, self.truncation_side)
+        return truncate(ids, lengths, self.truncation_side)
 
     def padded(self, ids, length=None):
         """Pad ragged ids to a length, or the longest, and return the dict of inputs."""
-        ids, mask = masked_rows(ids, self.tokenizer.pad_token_id, length)
+        ids, mask = pad_with_mask(ids, self.tokenizer.pad_token_id, length)
         return {"token_ids": ids, "padding_mask": mask}
 
     def label_ids(self, labels):

@@ -5,7 +5,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.decoding import DecodingStrategy
-from keras_seqzoo.decoding.end_tokens import check_end_tokens
+from keras_seqzoo.decoding.token_ids import check_end_tokens
 from keras_seqzoo.models.common.graph_functions import is_outdated
 from keras_seqzoo.models.common.next_token_training import NextTokenTraining
 from keras_seqzoo.models.common.task import SequenceTask

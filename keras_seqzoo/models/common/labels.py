@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import ItemError, check_labelled, list_of_texts
-from keras_seqzoo.tokenizers.lookup_tables import string_table
+from keras_seqzoo.tokenizers.vocabulary import create_string_table
 
 
 class LabelNames:
@@ -29,7 +29,7 @@ class LabelNames:
             raise ValueError(
                 f"`labels` must be different names, none of them empty, got {names!r}."
             )
-        self._table = string_table(self.names, range(len(self.names)), default=-1)
+        self._table = create_string_table(self.names, range(len(self.names)), default=-1)
 
     def __len__(self):
         """Return the number of labels."""

@@ -6,6 +6,7 @@ import h5py
 import keras
 import numpy as np
 
+from keras_seqzoo._compat import flatten_layers
 from keras_seqzoo.data.output_files import replacing
 
 ENDING = ".lora.h5"
@@ -23,7 +24,7 @@ class LowRankAdaptation:
 
     def default_lora_layer_names(self):
         """Return the names of all layers that can have low-rank updates."""
-        layers = self._flatten_layers(include_self=False)
+        layers = flatten_layers(self, include_self=False)
         return sorted({x.name for x in layers if hasattr(x, "enable_lora") and x.weights})
 
     def enable_lora(self, rank, target_layer_names=None):
@@ -110,7 +111,7 @@ class LowRankAdaptation:
 
 def adapted_layers(model):
     """Return a list of the layers of a model that have low-rank updates."""
-    return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
+    return [layer for layer in flatten_layers(model) if getattr(layer, "lora_enabled", False)]
 
 
 def reinitialize_updates(model):

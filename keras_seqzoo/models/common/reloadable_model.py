@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_seqzoo._compat import flatten_layers
 from keras_seqzoo.models.common.graph_functions import is_outdated
 from keras_seqzoo.models.common.low_rank_adaptation import reinitialize_updates
 
@@ -25,10 +26,10 @@ class ReloadableModel:
         if "dtype" in config:  # KerasHub's backbones give a map of policies if layers are quantized
             config["dtype"] = keras.dtype_policies.serialize(self.dtype_policy)
         backbone = getattr(self, "backbone", None)
-        inner = set() if backbone is None else {id(layer) for layer in backbone._flatten_layers()}
+        inner = set() if backbone is None else {id(layer) for layer in flatten_layers(backbone)}
         quantized = {
             layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
-            for layer in self._flatten_layers()
+            for layer in flatten_layers(self)
             if layer.quantization_mode is not None and id(layer) not in inner
         }
         return {**config, "quantization": quantized} if quantized else config
@@ -43,7 +44,7 @@ class ReloadableModel:
         config = dict(config)
         quantized = config.pop("quantization", {})
         model = super().from_config(config)
-        layers = {layer.path: layer for layer in model._flatten_layers()}
+        layers = {layer.path: layer for layer in flatten_layers(model)}
         unknown = sorted(set(quantized) - set(layers))
         if unknown:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Strings to the inputs of a recurrent language model, and token ids back to strings."""
+"""Preprocessor of recurrent language models."""
 
 import keras
 import keras_hub
@@ -6,36 +6,34 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_batch
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
-from keras_seqzoo.tokenizers.packing import refuse_packing
+from keras_seqzoo.tokenizers.packing import check_no_packing
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
-    """Tokenizes sentences: `[BOS] tokens` is what the model reads, `tokens [EOS]` the labels.
+    """Tokenization of sentences: inputs are `[BOS] tokens`, labels are `tokens [EOS]`.
 
-    Of a sentence that is longer than the sequence length the rest is cut off, its end too: what is
-    predicted is what follows in the sentence.
+    A longer sentence is cut to `sequence_length`; then its labels do not include `[EOS]`.
 
     Args:
-        tokenizer: a `TextTokenizer` that gives the ids of the text alone: without `add_bos`,
-            `add_eos` and `sequence_length`.
-        sequence_length: int, the length that all are cut and padded to.
+        tokenizer: a `TextTokenizer` without `add_bos`, `add_eos` and `sequence_length`.
+        sequence_length: int, the length to which sentences are cut and padded.
         **kwargs: see `keras_hub.models.CausalLMPreprocessor`.
 
     Call arguments:
         x: string tensor `(batch,)` or list of strings.
         y: not used, the labels come from `x`.
-        sample_weight: not used, padding is what has weight 0.
-        training: bool; where it is true, tokenizers draw that can. `fit` on strings does not ask
-            for it; a dataset mapped with `preprocessor(x, training=True)` does.
+        sample_weight: not used, the weights are 0 at padding.
+        training: bool, whether a tokenizer that can sample tokenizations does so. `fit` on strings
+            does not set it; use a dataset mapped with `preprocessor(x, training=True)`.
 
     Returns:
         A tuple `(x, y, sample_weight)`: a dict of `token_ids` and `padding_mask`, int32 labels and
         boolean weights, each `(batch, sequence_length)`.
 
     Raises:
-        ValueError: if the tokenizer adds tokens or has a length of its own.
+        ValueError: if the tokenizer adds tokens or has a `sequence_length`.
 
     Example:
     >>> tokenizer = WordTokenizer.train(["the cat sat"])
@@ -49,11 +47,11 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     tokenizer_cls = TextTokenizer
 
     def __init__(self, tokenizer, sequence_length=128, **kwargs):
-        refuse_packing("tokenizer", tokenizer, "the preprocessor adds and cuts")
+        check_no_packing("tokenizer", tokenizer, "the preprocessor adds and cuts")
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
 
     def build(self, input_shape):
-        """Make the packer of prompts, which `call` does not use."""
+        """Build the packer of prompts, which `call` does not use."""
         super().build(input_shape)
         self.packer.build(input_shape)
 
@@ -70,7 +68,7 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
         valid = tf.sequence_mask(ids.row_lengths(), length + 1)
         ids = ids.to_tensor(self.tokenizer.pad_token_id, shape=[None, length + 1])
         mask = valid[:, 1:]
-        # [EOS] is a label, and never read.
+        # [EOS] is only a label.
         inputs = tf.where(mask, ids[:, :-1], self.tokenizer.pad_token_id)
         return keras.utils.pack_x_y_sample_weight(
             {"token_ids": inputs, "padding_mask": mask}, ids[:, 1:], mask

@@ -8,7 +8,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.tokenizers import SentencePieceTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
-from keras_seqzoo.tokenizers.packing import masked_rows
+from keras_seqzoo.tokenizers.packing import pad_with_mask
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -107,7 +107,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         Returns:
             A tuple `(ids, mask)`, int32 and boolean tensors `(batch, length)`.
         """
-        return masked_rows(ids, self.tokenizer.pad_token_id, length)
+        return pad_with_mask(ids, self.tokenizer.pad_token_id, length)
 
     def call(
         self,

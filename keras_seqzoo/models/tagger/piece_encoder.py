@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers import LSTM, Bidirectional, ParallelConvolution, SequencePooling
 from keras_seqzoo.layers.serialization import QuantizedParts
@@ -69,7 +70,7 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
         """Encode the words."""
         shape = tf.shape(piece_ids)
         pieces = tf.reshape(piece_ids, (shape[0] * shape[1], shape[2]))
-        if tf.__internal__.get_enclosing_xla_context() is None:
+        if not is_compiled_by_xla():
             distinct, places = _distinct_words(pieces)
             words = tf.gather(self._encode(distinct), places)
         else:

@@ -8,7 +8,7 @@ from keras_seqzoo.checks import check_batch, check_integer
 from keras_seqzoo.models.common.labels import LabelNames
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
-from keras_seqzoo.tokenizers.packing import longest, masked_rows, refuse_packing
+from keras_seqzoo.tokenizers.packing import longest_row, pad_with_mask, check_no_packing
 from keras_seqzoo.tokenizers.words import split_words
 
 PIECE_TOKENIZER_FILE = "piece_tokenizer.json"
@@ -67,9 +67,9 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
                 f"`piece_tokenizer` must have the `config_file` {PIECE_TOKENIZER_FILE!r}, got "
                 f"{piece_tokenizer.config_file!r}."
             )
-        refuse_packing("tokenizer", tokenizer, "each word has one tag")
+        check_no_packing("tokenizer", tokenizer, "each word has one tag")
         if piece_tokenizer is not None:
-            refuse_packing("piece_tokenizer", piece_tokenizer, "`word_length` truncates")
+            check_no_packing("piece_tokenizer", piece_tokenizer, "`word_length` truncates")
         if labels is None:
             raise ValueError("`labels` must be a list of strings, got None.")
         super().__init__(**kwargs)
@@ -97,12 +97,12 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
     def inputs_of(self, words):
         """Convert ragged words `(batch, None)` to the dict of the backbone's inputs."""
         pad = self.tokenizer.pad_token_id
-        ids, mask = masked_rows(self.tokenizer.word_ids(words), pad)
+        ids, mask = pad_with_mask(self.tokenizer.word_ids(words), pad)
         inputs = {"token_ids": ids, "padding_mask": mask}
         if self.piece_tokenizer is not None:
             pieces = self.piece_tokenizer(words.values)[:, : self.word_length]  # (words, None)
             width = tf.shape(mask, pieces.row_splits.dtype)[1]
-            shape = tf.stack([-1, width, longest(pieces.row_lengths())])
+            shape = tf.stack([-1, width, longest_row(pieces.row_lengths())])
             inputs["piece_ids"] = words.with_values(pieces).to_tensor(pad, shape=shape)
         return inputs
 
@@ -119,7 +119,7 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
         need = ["`y` must have a tag for each word, got more or fewer in rows", wrong]
         with tf.control_dependencies([tf.debugging.Assert(tf.size(wrong) == 0, need)]):
             ids = self._label_names.ids(tags.values)
-        return masked_rows(tags.with_values(ids), -1)[0]
+        return pad_with_mask(tags.with_values(ids), -1)[0]
 
     def call(self, x, y=None, sample_weight=None):
         """Convert words and tags to ids; see the class."""

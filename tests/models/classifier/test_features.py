@@ -124,12 +124,12 @@ def test_errors():
         make(hidden_units=-1)
     with pytest.raises(ValueError, match="`labels` must have two names, got a"):
         FeatureTextClassifier.for_texts(["x"], ["a"])
-    with pytest.raises(ValueError, match="`texts` and `labels` must be as many"):
+    with pytest.raises(ValueError, match="`texts` and `labels` must have the same length"):
         FeatureTextClassifier.for_texts(["x", "y"], ["a"])
     with pytest.raises(ValueError, match="`texts` must be a list"):
         make().classify("great")
     for texts, labels in ((["great", "dull"], ["good"]), ([], [])):
-        with pytest.raises(ValueError, match="`texts` and `labels` must be as many, and one at"):
+        with pytest.raises(ValueError, match="`texts` and `labels` must have the same length"):
             make().accuracy(texts, labels)
     with pytest.raises(ValueError, match="`labels`, text 1: must have one label"):
         make().accuracy(["great"], [["good"]])

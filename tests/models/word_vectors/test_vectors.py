@@ -133,7 +133,7 @@ def test_presets_that_cannot_be_loaded(tmp_path):
     with pytest.raises(ValueError, match="`matrix` must have numbers within float16"):
         WordVectors(PRESET_WORDS, PRESET_MATRIX * 1e5).save_to_preset(tmp_path / "new")
     assert not (tmp_path / "new").exists()
-    with pytest.raises(ValueError, match="no preset 'skipgram_imdb'"):
+    with pytest.raises(ValueError, match="got 'skipgram_imdb'"):
         WordVectors.from_preset("skipgram_imdb")
     with pytest.raises(ValueError, match="it must be WordVectors, got RecurrentBackbone"):
         WordVectors.from_preset("lstm_char_shakespeare")

@@ -1,4 +1,4 @@
-"""Texts to train on: files, lists and datasets, line by line and in batches."""
+"""Texts to train on: read from files, lists and datasets, and counted."""
 
 import collections
 import gzip
@@ -11,19 +11,18 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 
-BATCH = 10_000
+BATCH_SIZE = 10_000
 
 
 def iterate_texts(texts):
-    """Yields strings.
+    """Yield the strings of a list or dataset, or the lines of files.
 
     Args:
-        texts: the path of a text file (plain or `.gz`), a list of paths (`pathlib.Path`; strings in
-            a list are text), a list or other iterable of strings, or a `tf.data.Dataset` of
-            strings, batched or not.
+        texts: path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of strings,
+            or `tf.data.Dataset` of strings, batched or not.
 
     Yields:
-        Strings; of files their lines.
+        Strings.
 
     Raises:
         OSError: if a file cannot be read.
@@ -47,15 +46,15 @@ def iterate_texts(texts):
 
 
 def text_batches(texts):
-    """Yields the strings of `iterate_texts` as string tensors `(rows,)`."""
+    """Yield the strings of `iterate_texts` as string tensors `(rows,)`."""
     lines = iterate_texts(texts)
-    while batch := list(itertools.islice(lines, BATCH)):
+    while batch := list(itertools.islice(lines, BATCH_SIZE)):
         with tf.device("CPU"):
             yield tf.constant(batch, tf.string)
 
 
 def count_pieces(texts, cut):
-    """Counts what `cut` makes of batches of texts, ragged strings `(rows, None)`: a `Counter`."""
+    """Return a `Counter` of pieces; `cut` splits texts `(rows,)` into ragged `(rows, None)`."""
     counts = collections.Counter()
     for batch in text_batches(texts):
         counts.update(cut(batch).flat_values.numpy().tolist())
@@ -63,35 +62,36 @@ def count_pieces(texts, cut):
 
 
 def frequent_pieces(counts, most=None, minimum_count=1, kind="piece", default=1):
-    """List the most frequent pieces, those equally frequent by the alphabet.
+    """Return the most frequent pieces, in alphabetical order if equally frequent.
 
     Args:
         counts: dict from pieces to their counts.
-        most: int, the most pieces, or `None` for all.
-        minimum_count: int, how often a piece must come, or `None` for the default, and for 1 with
-            a warning where no piece comes so often.
-        kind: string, what the message calls a piece.
+        most: int, the maximum number of pieces, or `None` for all.
+        minimum_count: int, the minimum count of a piece. `None` is `default`, or 1 with a warning
+            if no piece is as frequent as that.
+        kind: string, the name of a piece in messages.
         default: int.
 
     Returns:
         A list of pieces.
 
     Raises:
-        ValueError: if no piece is left.
+        ValueError: if no piece is frequent enough.
     """
     if not counts:
-        raise ValueError(f"`texts` must have a {kind}.")
+        raise ValueError(f"`texts` must have a {kind}, got none.")
     if minimum_count is None:
         minimum_count = default if max(counts.values()) >= default else 1
         if minimum_count < default:
             warnings.warn(
-                f"no {kind} comes {default} times, the default: rarer ones are taken", stacklevel=3
+                f"no {kind} occurs {default} times, the default minimum: taking rarer ones",
+                stacklevel=3,
             )
     check_integer("minimum_count", minimum_count, minimum=1)
     pieces = [piece for piece, count in counts.items() if count >= minimum_count]
     if not pieces:
         raise ValueError(
-            f"`minimum_count` must be at most how often the most frequent {kind} comes, "
+            f"`minimum_count` must be at most the count of the most frequent {kind}, "
             f"{max(counts.values())}, got {minimum_count}."
         )
     pieces.sort(key=lambda piece: (-counts[piece], piece))

@@ -16,7 +16,7 @@ from keras_seqzoo.decoding import (
     NoRepeatedNGrams,
     Sampling,
 )
-from keras_seqzoo.decoding.end_tokens import check_end_tokens
+from keras_seqzoo.decoding.token_ids import check_end_tokens
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 
@@ -108,7 +108,9 @@ def test_phrases_come_before_any_end():
     found = run(LexicallyConstrainedBeamSearch(6, n_best=3), model, phrases=[[[2], [3]]])
     for tokens, score in zip(found.tokens[0].numpy(), found.scores[0].numpy(), strict=True):
         assert {2, 3} <= set(tokens) or np.isneginf(score)
-    with pytest.raises(ValueError, match="`phrases` of row 0 must not have the end token 4"):
+    with pytest.raises(
+        ValueError, match="`phrases` must not have the end token 4, got .* in row 0"
+    ):
         run(LexicallyConstrainedBeamSearch(6), model, phrases=[[[2, 4]]])
 
 

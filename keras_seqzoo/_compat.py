@@ -1,0 +1,73 @@
+"""Private APIs of Keras, KerasHub, TensorFlow and TensorFlow Text, one function for each.
+
+No other module of the package imports a private module or calls a private method of these
+libraries. Checked with tensorflow 2.21, keras 3.15, keras-hub 0.32 and tensorflow-text 2.21.
+"""
+
+import tensorflow as tf
+from keras_hub.src.utils import preset_utils
+from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
+
+
+def flatten_layers(layer, include_self=True, recursive=True):
+    """Return the sublayers of a layer: `keras.layers.Layer._flatten_layers` of keras 3.15.
+
+    If it goes: collect the `keras.layers.Layer`s among the attributes, lists and dicts of a layer.
+    """
+    return layer._flatten_layers(include_self=include_self, recursive=recursive)
+
+
+def load_preset_json(preset, filename):
+    """Read a JSON file of a preset: `preset_utils.load_json` of keras-hub 0.32.
+
+    It downloads presets from handles such as `hf://...`. If it goes: read local presets with
+    `json`, and download others with the libraries of their hosts.
+    """
+    return preset_utils.load_json(preset, filename)
+
+
+def register_hub_presets(presets, backbone_class):
+    """Add presets to KerasHub's registry: `preset_utils.register_presets` of keras-hub 0.32.
+
+    If it goes: nothing is registered, and the names work with the package's own classes only.
+    """
+    if hasattr(preset_utils, "register_presets"):
+        preset_utils.register_presets(presets, backbone_class)
+
+
+def sentencepiece_model(proto, shared_name):
+    """Create a SentencePiece resource: `sentencepiece_op` of tensorflow-text 2.21.
+
+    `tensorflow_text.SentencepieceTokenizer` sets no `shared_name`. If the op goes: use that class,
+    but then two tokenizers of one SavedModel share a model (tensorflow/text issue 1304).
+    """
+    return gen_sentencepiece_tokenizer.sentencepiece_op(model=proto, shared_name=shared_name)
+
+
+def sentencepiece_tokenize(model, texts, nbest_size, alpha):
+    """Tokenize texts `(rows,)`: `sentencepiece_tokenize_op` of tensorflow-text 2.21.
+
+    If it goes: use `tensorflow_text.SentencepieceTokenizer.tokenize`, see `sentencepiece_model`.
+
+    Returns:
+        A tuple of int32 ids `(total,)` and int64 row splits `(rows + 1,)`.
+    """
+    return gen_sentencepiece_tokenizer.sentencepiece_tokenize_op(
+        model,
+        texts,
+        nbest_size=nbest_size,
+        alpha=alpha,
+        add_bos=False,
+        add_eos=False,
+        reverse=False,
+        out_type=tf.int32,
+        return_nbest=False,
+    )
+
+
+def is_compiled_by_xla():
+    """Return whether a graph is being built for XLA, by `get_enclosing_xla_context` of TF 2.21.
+
+    If it goes: return `False` where XLA can compile all that it guards, `True` otherwise.
+    """
+    return tf.__internal__.get_enclosing_xla_context() is not None

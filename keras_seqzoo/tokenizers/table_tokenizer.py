@@ -1,0 +1,75 @@
+"""Base class of tokenizers with a lookup table of whole characters or words."""
+
+import tensorflow as tf
+
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK, TextTokenizer
+from keras_seqzoo.tokenizers.training_texts import count_pieces, frequent_pieces
+from keras_seqzoo.tokenizers.vocabulary import check_pieces, join_pieces
+
+
+class TableTokenizer(TextTokenizer):
+    """Base class of tokenizers that split text into pieces and look them up in a vocabulary.
+
+    Pieces outside the vocabulary become `[UNK]`. The ids of the pieces follow those of the special
+    tokens (see `TextTokenizer`), in the order given. Subclasses implement `cut` and `encode`, and
+    set `separator`, the string between two pieces of a text.
+
+    Args:
+        pieces: list of different strings, or `None` to load them later by `load_assets`.
+        **kwargs: Arguments of `TextTokenizer`.
+    """
+
+    separator = ""
+    kind = "piece"
+
+    def __init__(self, pieces=None, **kwargs):
+        super().__init__(**kwargs)
+        self.pieces = None
+        if pieces is not None:
+            self.set_pieces(pieces)
+
+    @classmethod
+    def train(cls, texts, vocabulary_size=None, minimum_count=1, **kwargs):
+        """Train a tokenizer on the most frequent pieces, in alphabetical order if equally frequent.
+
+        Args:
+            texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
+                strings, or `tf.data.Dataset` of strings, batched or not.
+            vocabulary_size: int, the maximum number of tokens, including the 5 special tokens, or
+                `None` for all.
+            minimum_count: int, the minimum count of a piece.
+            **kwargs: Other arguments of the constructor.
+
+        Returns:
+            A tokenizer of this class.
+
+        Raises:
+            ValueError: if `vocabulary_size` is below 6 or no piece is frequent enough.
+        """
+        most = None if vocabulary_size is None else vocabulary_size - len(SPECIAL_TOKENS)
+        if most is not None and most < 1:
+            raise ValueError(
+                f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens, "
+                f"got {vocabulary_size}."
+            )
+        tokenizer = cls(**kwargs)
+        counts = count_pieces(texts, lambda rows: tokenizer.cut(tokenizer.normalize(rows)))
+        tokenizer.set_pieces(frequent_pieces(counts, most, minimum_count, cls.kind))
+        return tokenizer
+
+    def cut(self, texts):
+        """Split texts `(rows,)` into pieces, in graph: a ragged string tensor `(rows, None)`."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `cut`.")
+
+    def set_pieces(self, pieces):
+        """Set the pieces, a list of strings."""
+        self.pieces = check_pieces(f"{self.kind}s", pieces)
+        first = len(SPECIAL_TOKENS)
+        with tf.init_scope(), tf.device("CPU"):
+            known = tf.strings.join([self.separator, [UNK, *self.pieces]])
+            self._surfaces = tf.concat([[""], known[:1], [""] * (first - 2), known[1:]], 0)
+        self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces])
+
+    def decode(self, ids):
+        """Join pieces, without special tokens other than `[UNK]`."""
+        return join_pieces(self._surfaces, ids, first=self.separator)
