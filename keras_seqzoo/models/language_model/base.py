@@ -1,4 +1,4 @@
-"""What all language models have in common: the probability of text, and text by probability."""
+"""Base class of language models: scores, perplexity and generation of text."""
 
 import math
 from typing import NamedTuple
@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.length_buckets import run_by_length
 from keras_seqzoo.decoding import DecodingStrategy, Sampling, score_targets
+from keras_seqzoo.models.common.scores import Score
 
 
 class PerplexityReport(NamedTuple):
@@ -17,11 +18,10 @@ class PerplexityReport(NamedTuple):
     Attributes:
         perplexity: float, exp(-log P / events).
         log_probability: float, the natural logarithm of the probability of all sentences.
-        events: int, what was predicted: the tokens of all sentences and the end of each.
-        unknown: int, how many of the tokens are `[UNK]`.
-        bits_per_character: float, -log2 P over the characters of the text, the ends of lines
-            counted.
-        unknown_words: string, what the probability of an unknown word is.
+        events: int, the number of predictions: all tokens and the end of each sentence.
+        unknown: int, the number of tokens that are `[UNK]`.
+        bits_per_character: float, -log2 P / characters, including the end of each line.
+        unknown_words: string, a description of the probability of unknown words.
     """
 
     perplexity: float
@@ -32,8 +32,8 @@ class PerplexityReport(NamedTuple):
     unknown_words: str
 
     @classmethod
-    def of(cls, scores, texts, unknown, unknown_words="that of [UNK]"):
-        """Make it from `(log probability, events)` of each text.
+    def from_scores(cls, scores, texts, unknown, unknown_words="the probability of [UNK]"):
+        """Create a report from the `Score` of each text.
 
         Raises:
             ValueError: if there is no text.
@@ -43,51 +43,52 @@ class PerplexityReport(NamedTuple):
         total, events = (sum(column) for column in zip(*scores, strict=True))
         characters = sum(len(text) + 1 for text in texts)
         return cls(
-            perplexity=perplexity_of(total, events),
+            perplexity=compute_perplexity(total, events),
             log_probability=total,
             events=events,
             unknown=unknown,
-            bits_per_character=bits_per_character(total, characters),
+            bits_per_character=compute_bits_per_character(total, characters),
             unknown_words=unknown_words,
         )
 
 
-def perplexity_of(log_probability, events):
-    """Gives exp(-log P / events), of what is too improbable for a float its largest power of e."""
+def compute_perplexity(log_probability, events):
+    """Compute exp(-log P / events), limited to exp(700) for finite log P."""
     if log_probability == -math.inf:
         return math.inf
     return math.exp(min(-log_probability / events, 700.0))
 
 
-def bits_per_character(log_probability, characters):
-    """Gives -log2 P / characters."""
+def compute_bits_per_character(log_probability, characters):
+    """Compute -log2 P / characters."""
     return -log_probability / math.log(2) / characters
 
 
 def tokenize_texts(tokenizer, texts):
-    """Tokenizes texts in their normal form, with nothing added: ids, ragged `(rows, None)`."""
+    """Normalize and tokenize texts without special tokens: ragged int32 `(rows, None)`."""
     return tokenizer.encode(tokenizer.normalize(texts))
 
 
 def tokenize_sentences(tokenizer, texts):
-    """Tokenizes sentences, each with `[EOS]`: int32 ids, ragged of shape `(rows, None)`."""
+    """Normalize and tokenize sentences, each with `[EOS]`: ragged int32 `(rows, None)`."""
     ids = tokenize_texts(tokenizer, texts)
     return tf.concat([ids, tf.fill([ids.nrows(), 1], tokenizer.end_token_id)], axis=1)
 
 
 class LanguageModel:
-    """Mixin that gives a model of token sequences scores of text, perplexity and generation.
+    """Base class of language models, with scores, perplexity and generation of text.
 
         log P(w_1 ... w_T) = Σ_{t=1}^{T+1} log P(w_t | w_0 ... w_{t-1}),
 
-    where w_0 is the beginning of the sentence and w_{T+1} its end. A model derives from it beside
-    `keras.Model`, sets `tokenizer` (a `TextTokenizer`) and implements `start` and `step`.
+    where w_0 is the beginning of the sentence and w_{T+1} its end. A subclass sets `tokenizer` (a
+    `TextTokenizer`) and implements `start` and `step`. Keras models derive from it before
+    `keras.Model`.
     """
 
     tokenizer = None
 
     def start(self, rows):
-        """Give the state before the beginning of sentences.
+        """Create the state before the beginning of sentences.
 
         Args:
             rows: int or scalar int32 tensor.
@@ -98,11 +99,11 @@ class LanguageModel:
         raise NotImplementedError(f"{type(self).__name__} must implement `start`.")
 
     def step(self, tokens, state):
-        """Read one token a row and give the distribution of the next.
+        """Read one token per row and compute the distribution of the next.
 
         Args:
             tokens: int32 tensor `(rows,)`.
-            state: what `start` or the last `step` returned.
+            state: the state from `start` or the last `step`.
 
         Returns:
             A tuple `(log_probabilities, state)`; float32 `(rows, vocabulary_size)`.
@@ -110,11 +111,11 @@ class LanguageModel:
         raise NotImplementedError(f"{type(self).__name__} must implement `step`.")
 
     def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token of sentences after those before it.
+        """Compute the log probability of each token given the tokens before it.
 
         Args:
-            token_ids: int32 tensor `(batch, length)`, without the beginning of the sentence.
-            lengths: int32 tensor `(batch,)`, the valid tokens of each row.
+            token_ids: int32 tensor `(batch, length)`, without `[BOS]`.
+            lengths: int32 tensor `(batch,)`, the number of valid tokens in each row.
 
         Returns:
             float32 tensor `(batch, length)`, 0 at padding.
@@ -124,29 +125,29 @@ class LanguageModel:
         return score_targets(self.step, self.start(batch), start_tokens, token_ids, lengths)
 
     def score(self, texts, batch_size=64):
-        """Compute the log probability of sentences, the end of each counted.
+        """Compute the log probability of sentences, including the end of each.
 
         Args:
             texts: list of strings.
             batch_size: int, sentences scored at a time.
 
         Returns:
-            A list of `(log probability, number of tokens)`, the end of the sentence counted.
+            A list of `Score`.
         """
         return [
-            (float(own.sum(dtype=np.float64)), len(own))
-            for own in self.token_scores(texts, batch_size)
+            Score(float(scores.sum(dtype=np.float64)), len(scores))
+            for scores in self.token_scores(texts, batch_size)
         ]
 
     def token_scores(self, texts, batch_size=64):
-        """Compute the log probability of each token of sentences after those before it.
+        """Compute the log probability of each token of sentences given the tokens before it.
 
         Args:
             texts: list of strings.
             batch_size: int, sentences scored at a time.
 
         Returns:
-            A list of float32 arrays `(tokens,)`, the last being that of the end.
+            A list of float32 arrays `(tokens,)`, including `[EOS]`.
         """
         ids = self.sentence_ids(texts)
         lengths = np.array([len(sentence) for sentence in ids], np.int32)
@@ -173,28 +174,30 @@ class LanguageModel:
             ValueError: if there is no text.
         """
         texts = list_of_texts(texts)
-        return PerplexityReport.of(self.score(texts, batch_size), texts, self.count_unknown(texts))
+        return PerplexityReport.from_scores(
+            self.score(texts, batch_size), texts, self.count_unknown(texts)
+        )
 
     def count_unknown(self, texts):
         """Count the tokens of sentences that are `[UNK]`."""
         if not texts:
             return 0
-        ids = self._ragged_ids(texts)
-        return int(tf.reduce_sum(tf.cast(ids.flat_values == self.tokenizer.unk_token_id, tf.int32)))
+        ids = tokenize_texts(self.tokenizer, texts)
+        return np.count_nonzero(ids.flat_values == self.tokenizer.unk_token_id)
 
     def generate(self, prompts, strategy=None, max_length=64):
-        """Go on with the beginnings of sentences.
+        """Continue the beginnings of sentences.
 
         Args:
-            prompts: list of strings; an empty one begins a sentence.
-            strategy: a `DecodingStrategy`; by default one sample of the model's distribution.
-            max_length: int, the most tokens of a sentence, those of the prompt and the end counted.
+            prompts: list of strings, which may be empty.
+            strategy: a `DecodingStrategy`; by default `Sampling()`, one sample of the distribution.
+            max_length: int, the maximum number of tokens of a sentence, including prompt and end.
 
         Returns:
-            A list with, for each prompt, a list of strings, best first, the prompt in each.
+            A list with a list of strings for each prompt, best first, each including the prompt.
 
         Raises:
-            ValueError: if `strategy` is none, or a prompt is longer than `max_length`.
+            ValueError: if `strategy` is not a strategy, or a prompt is longer than `max_length`.
         """
         strategy = Sampling() if strategy is None else strategy
         if not isinstance(strategy, DecodingStrategy):
@@ -202,22 +205,22 @@ class LanguageModel:
         prompts = list_of_texts(prompts, "prompts")
         if not prompts:
             return []
-        given = self._ragged_ids(prompts)
-        for prompt, length in zip(prompts, given.row_lengths().numpy(), strict=True):
+        ids = tokenize_texts(self.tokenizer, prompts)
+        for prompt, length in zip(prompts, ids.row_lengths().numpy(), strict=True):
             if length > max_length:
                 raise ValueError(
                     f"`prompts` must have at most `max_length` ({max_length}) tokens, "
-                    f"{prompt[:40]!r} has {length}."
+                    f"got {length} in {prompt[:40]!r}."
                 )
-        return self.tokenizer.detokenize(self.search(given, strategy, max_length).tokens)
+        return self.tokenizer.detokenize(self.search(ids, strategy, max_length).tokens)
 
     def search(self, prompts, strategy, max_length):
-        """Go on with the beginnings of sentences, in ids; in graphs too.
+        """Continue the beginnings of sentences, as ids; works in graphs.
 
         Args:
             prompts: ragged int32 tensor `(rows, None)`, without `[BOS]`.
             strategy: a `DecodingStrategy`.
-            max_length: int, the most tokens of a sentence.
+            max_length: int, the maximum number of tokens of a sentence.
 
         Returns:
             The hypotheses of the strategy.
@@ -251,7 +254,3 @@ class LanguageModel:
             return []
         ids = tokenize_sentences(self.tokenizer, texts)
         return np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:-1])
-
-    def _ragged_ids(self, texts):
-        """Tokenize, without the beginning and the end of the sentence."""
-        return tokenize_texts(self.tokenizer, texts)

@@ -1,30 +1,30 @@
-"""A recurrent language model that goes on learning from the text that it scores."""
+"""Dynamic evaluation: a recurrent language model is trained on the text that it scores."""
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_number, check_fraction
+from keras_seqzoo.checks import check_fraction, check_number
 from keras_seqzoo.models.language_model.running_text import RunningText
 
 
 class DynamicEvaluation(RunningText):
-    """Scores a text by a recurrent model that goes on learning from it.
+    """Scorer of running text that trains the recurrent model on the text it has scored.
 
-    After some tokens have been scored, one step of gradient descent on them changes the weights
-    for those that follow (Mikolov et al. 2010, section 3; Krause et al. 2018, Dynamic evaluation
-    of neural sequence models, with this decay),
+    Each part of a text is scored first, and then used for one step of gradient descent (Mikolov et
+    al. 2010, section 3; with decay, Krause et al. 2018, Dynamic evaluation of neural sequence
+    models),
 
         θ <- θ - η g + λ (θ_0 - θ),
 
-    where g is the gradient of their mean loss, its norm clipped, and θ_0 are the weights that the
-    model has. It has them again in the end, and each text begins with them.
+    where g is the gradient of the mean loss, with its norm clipped, and θ_0 are the original
+    weights, which are restored after each text.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor. Its dropout is off.
-        learning_rate: η, at least 0.
-        decay: λ, from 0 to 1: how fast what was learnt is forgotten.
-        clipnorm: float above 0, the largest norm of g.
+        learning_rate: float, η, at least 0.
+        decay: float, λ, from 0 to 1, the rate at which the weights return to θ_0.
+        clipnorm: float above 0, the maximum norm of g.
         streams: int, see `RunningText`.
-        length: int, tokens of each stream between two steps.
+        length: int, tokens of each stream in a step.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -41,31 +41,35 @@ class DynamicEvaluation(RunningText):
         self.decay = check_fraction("decay", decay)
         self.clipnorm = check_number("clipnorm", clipnorm, minimum=0.0)
         if not self.clipnorm:
-            raise ValueError("`clipnorm` must be above 0, got 0.")
+            raise ValueError("`clipnorm` must be a number above 0, got 0.")
         self._weights = [weight.value for weight in model.trainable_variables]
-        self._first = None
-        self._learn = tf.function(self._score_and_learn, reduce_retracing=True, autograph=False)
+        self._initial = None
+        self._train_step = tf.function(
+            self._score_and_update, reduce_retracing=True, autograph=False
+        )
 
     def token_scores(self, texts, batch_size=64):
-        """Compute log P of each token of a text, learning from it; see `RunningText`."""
-        self._first = [tf.convert_to_tensor(weight) for weight in self._weights]
+        """Compute log P of each token of a text, training on it; see `RunningText`."""
+        self._initial = [tf.convert_to_tensor(weight) for weight in self._weights]
         try:
             return super().token_scores(texts, batch_size)
         finally:
-            for weight, first in zip(self._weights, self._first, strict=True):
-                weight.assign(first)
-            self._first = None
+            for weight, initial in zip(self._weights, self._initial, strict=True):
+                weight.assign(initial)
+            self._initial = None
 
     def _read(self, inputs, labels, weights, state):
-        return self._learn(inputs["token_ids"], labels, weights, state, self._first)
+        return self._train_step(inputs["token_ids"], labels, weights, state, self._initial)
 
-    def _score_and_learn(self, token_ids, labels, weights, state, first):
+    def _score_and_update(self, token_ids, labels, sample_weights, state, initial):
         with tf.GradientTape() as tape:
             scores, state = self.model.read(token_ids, labels, state)
-            loss = -tf.math.divide_no_nan(tf.reduce_sum(weights * scores), tf.reduce_sum(weights))
-        # Those of an embedding that is not tied come as slices.
+            loss = -tf.math.divide_no_nan(
+                tf.reduce_sum(sample_weights * scores), tf.reduce_sum(sample_weights)
+            )
+        # The gradient of an embedding that is not tied is sparse.
         gradients = [tf.convert_to_tensor(x) for x in tape.gradient(loss, self._weights)]
         gradients, _ = tf.clip_by_global_norm(gradients, self.clipnorm)
-        for weight, gradient, own in zip(self._weights, gradients, first, strict=True):
-            weight.assign_add(self.decay * (own - weight) - self.learning_rate * gradient)
+        for weight, gradient, start in zip(self._weights, gradients, initial, strict=True):
+            weight.assign_add(self.decay * (start - weight) - self.learning_rate * gradient)
         return scores, state

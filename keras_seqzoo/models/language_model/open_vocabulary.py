@@ -1,44 +1,44 @@
-"""Probabilities of words that a language model does not know."""
+"""Open vocabulary: probabilities of words outside the vocabulary of a language model."""
 
 import math
 
 import numpy as np
 
-from keras_seqzoo.checks import check_integer, check_fraction, list_of_texts
+from keras_seqzoo.checks import check_fraction, check_integer, list_of_texts
+from keras_seqzoo.models.common.scores import Score
 from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport
 from keras_seqzoo.tokenizers import WordTokenizer
 
-CHARACTERS = 0x110000  # of Unicode
+UNICODE_CHARACTERS = 0x110000
 
 
 class OpenVocabulary:
-    """Scores any text by a word model, and unknown words by a model of all words there may be.
+    """Scorer of text with unknown words, from a word model and a model of unknown words.
 
-    With a weight λ, for every event w,
+    With a weight λ, for every token w,
 
         P(w | h) = (1 - λ) P_model(w | h) + λ P_unk(w),
 
-    where P_model of a word that is not in the vocabulary is 0 and P_unk of the end of a sentence is
-    0 (Neubig 2017, Neural machine translation and sequence-to-sequence models, equation 7). With
-    `weight=None`, for a model that has learned where unknown words come (from a text whose rare
-    words were `[UNK]`),
+    where P_model is 0 for words outside the vocabulary and P_unk is 0 for the end of a sentence
+    (Neubig 2017, Neural machine translation and sequence-to-sequence models, equation 7). With
+    `weight=None`, for a model trained on text whose rare words were replaced by `[UNK]`,
 
-        P(w | h) = P_model([UNK] | h) P_unk(w)    for words that are not in the vocabulary,
+        P(w | h) = P_model([UNK] | h) P_unk(w)    for words outside the vocabulary,
+        P(w | h) = P_model(w | h)                 otherwise.
 
-    and what the model says for all others. P_unk is uniform over as many words as there may be, or
-    the probability of a word's letters. A letter that the model of letters does not know has its
-    probability of `[UNK]` by 1 / 1,114,112, the characters of Unicode.
+    P_unk is uniform over `vocabulary_size` words, or the probability of the letters of a word. The
+    probability of an unknown letter is that of `[UNK]` divided by 1,114,112, the number of Unicode
+    characters.
 
     Args:
         model: a `LanguageModel` with a `WordTokenizer`.
-        weight: number from 0 to 1, or `None`.
-        vocabulary_size: int, how many words there may be, the known ones counted, if `spelling` is
-            `None`.
-        spelling: a `LanguageModel` of words, whose texts are letters with spaces between, or
-            `None`.
+        weight: float, λ, from 0 to 1, or `None`.
+        vocabulary_size: int, the number of all words, including the known ones; only used if
+            `spelling` is `None`.
+        spelling: a `LanguageModel` of words written as letters separated by spaces, or `None`.
 
     Raises:
-        ValueError: if an argument is out of its range, or `model` has no words.
+        ValueError: if an argument is out of its range, or `model` does not have a `WordTokenizer`.
 
     Example:
     >>> from keras_seqzoo.models import NGramLanguageModel
@@ -50,13 +50,13 @@ class OpenVocabulary:
     """
 
     def __init__(self, model, weight=0.05, vocabulary_size=1_000_000, spelling=None):
-        for name, one in (("model", model), ("spelling", spelling)):
-            if not isinstance(one, LanguageModel) and (one is not None or name == "model"):
-                raise ValueError(f"`{name}` must be a LanguageModel, got {one!r}.")
+        if not isinstance(model, LanguageModel):
+            raise ValueError(f"`model` must be a LanguageModel, got {model!r}.")
+        if spelling is not None and not isinstance(spelling, LanguageModel):
+            raise ValueError(f"`spelling` must be a LanguageModel or None, got {spelling!r}.")
         if not isinstance(model.tokenizer, WordTokenizer):
             raise ValueError(
-                f"`model` must have a WordTokenizer, got a {type(model.tokenizer).__name__}: "
-                "pieces of words leave none unknown."
+                f"`model` must have a WordTokenizer, got a {type(model.tokenizer).__name__}."
             )
         self.model = model
         self.weight = None if weight is None else check_fraction("weight", weight, " or None")
@@ -71,43 +71,46 @@ class OpenVocabulary:
         known = set(tokenizer.words)
         rows = tokenizer.cut(tokenizer.normalize(texts)).to_list()
         sentences = [[word.decode() for word in words] for words in rows]
-        scores = []
-        spelled = self._words({word for own in sentences for word in own}, known)
-        for words, own in zip(sentences, self.model.token_scores(texts, batch_size), strict=True):
+        word_scores = self._score_words({word for words in sentences for word in words}, known)
+        result = []
+        model_scores = self.model.token_scores(texts, batch_size)
+        for words, scores in zip(sentences, model_scores, strict=True):
+            # The last token is [EOS].
             unknown = np.array([word not in known for word in words] + [False])
-            # The end of a sentence is no word.
-            other = np.array([spelled.get(word, -math.inf) for word in words] + [-math.inf])
-            own = own.astype(np.float64)
+            spelled = np.array([word_scores.get(word, -math.inf) for word in words] + [-math.inf])
+            scores = scores.astype(np.float64)
             if self.weight is None:
-                own[unknown] += other[unknown]
+                scores[unknown] += spelled[unknown]
             else:
-                own[unknown] = -math.inf
+                scores[unknown] = -math.inf
                 with np.errstate(divide="ignore"):
-                    own = np.logaddexp(np.log1p(-self.weight) + own, np.log(self.weight) + other)
-            scores.append((float(own.sum()), len(own)))
-        return scores
+                    scores = np.logaddexp(
+                        np.log1p(-self.weight) + scores, np.log(self.weight) + spelled
+                    )
+            result.append(Score(float(scores.sum()), len(scores)))
+        return result
 
     def perplexity(self, texts, batch_size=64):
         """Measure how well the model predicts sentences; see `LanguageModel.perplexity`.
 
-        The events are the same: words, unknown ones too, and the ends of sentences.
+        The events are words, known or not, and ends of sentences.
         """
         texts = list_of_texts(texts)
         unknown = self.model.count_unknown(texts)
-        return PerplexityReport.of(
-            self.score(texts, batch_size), texts, unknown, self._unknown_words()
+        return PerplexityReport.from_scores(
+            self.score(texts, batch_size), texts, unknown, self._describe_unknown_words()
         )
 
-    def _unknown_words(self):
-        own = "that of its letters"
+    def _describe_unknown_words(self):
+        spelled = "the probability of its letters"
         if self.spelling is None:
-            own = f"1 / {self.vocabulary_size}"
+            spelled = f"1 / {self.vocabulary_size}"
         if self.weight is None:
-            return f"that of [UNK] times {own}"
-        return f"{self.weight:g} times {own}, for known words too"
+            return f"the probability of [UNK] times {spelled}"
+        return f"{self.weight:g} times {spelled}, also added to known words"
 
-    def _words(self, words, known):
-        """Gives log P_unk of words, of those that are needed, as a dict."""
+    def _score_words(self, words, known):
+        """Return a dict of log P_unk; with `weight=None` only of unknown words."""
         if self.weight is None:
             words -= known
         words = sorted(words)
@@ -115,10 +118,10 @@ class OpenVocabulary:
             return dict.fromkeys(words, -math.log(self.vocabulary_size))
         letters = [" ".join(word) for word in words]
         unknown = self.spelling.tokenizer.unk_token_id
-        strange = [np.count_nonzero(ids == unknown) for ids in self.spelling.sentence_ids(letters)]
+        counts = [np.count_nonzero(ids == unknown) for ids in self.spelling.sentence_ids(letters)]
         return {
-            word: score - number * math.log(CHARACTERS)
-            for word, (score, _), number in zip(
-                words, self.spelling.score(letters), strange, strict=True
+            word: score - count * math.log(UNICODE_CHARACTERS)
+            for word, (score, _), count in zip(
+                words, self.spelling.score(letters), counts, strict=True
             )
         }

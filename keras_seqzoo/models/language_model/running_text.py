@@ -1,4 +1,4 @@
-"""A text whose sentences belong together, read by a recurrent language model."""
+"""Scores of a running text, with the state carried from sentence to sentence."""
 
 import numpy as np
 
@@ -9,24 +9,23 @@ from keras_seqzoo.models.language_model.recurrent import RecurrentLanguageModel
 
 
 class RunningText(LanguageModel):
-    """Scores sentences by a recurrent model that remembers those before them.
+    """Scorer of running text that carries the recurrent state from sentence to sentence.
 
-    The sentences of a text are read in their order, and the state after one is the state before
-    the next, as in training with `compile(streams=...)`. What is predicted, and counted, is the
-    same as sentence by sentence: every token, and the end of each sentence. In place of an end
-    the model reads the beginning of the next sentence, `[BOS]`.
+    Sentences are read in order, and the state after one is the initial state of the next, as in
+    training with `compile(streams=...)`. As for single sentences, the predictions are all tokens
+    and the end of each sentence. Instead of an end, the model reads the next `[BOS]`.
 
-    `start`, `step` and so `generate` are those of the model.
+    `start`, `step` and `generate` work as those of the model.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor.
-        streams: int, as how many streams side by side a text is read. With 1 each sentence
-            remembers the whole text before it; with more, reading is faster, and each stream begins
-            without memory, where the text is cut in the midst of a sentence.
-        length: int, tokens of each stream that are read at a time.
+        streams: int, the number of parts in which the text is read in parallel. Each part starts
+            with the initial state, possibly within a sentence. With 1 the state covers the whole
+            text; with more, reading is faster.
+        length: int, tokens of each stream read at a time.
 
     Raises:
-        ValueError: if `model` is no `RecurrentLanguageModel`, or a number is below 1.
+        ValueError: if `model` is not a `RecurrentLanguageModel`, or a number is below 1.
 
     Example:
     ```python
@@ -45,22 +44,22 @@ class RunningText(LanguageModel):
         self.length = check_integer("length", length, minimum=1)
 
     def start(self, rows):
-        """Give the state before the beginning of sentences; see `LanguageModel`."""
+        """Create the state before the beginning of sentences; see `LanguageModel`."""
         return self.model.start(rows)
 
     def step(self, tokens, state):
-        """Read one token a row and give the distribution of the next; see `LanguageModel`."""
+        """Read one token per row and compute the next distribution; see `LanguageModel`."""
         return self.model.step(tokens, state)
 
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of the sentences of a text; see `LanguageModel`.
 
         Args:
-            texts: list of strings, in their order.
-            batch_size: not used: `streams` is the batch.
+            texts: list of strings, in order.
+            batch_size: not used, the batch size is `streams`.
 
         Returns:
-            A list of float32 arrays `(tokens,)`, the last being that of the end.
+            A list of float32 arrays `(tokens,)`, including `[EOS]`.
         """
         sentences = self.sentence_ids(texts)
         if not sentences:
@@ -70,10 +69,10 @@ class RunningText(LanguageModel):
         state = self.model.start(streams)
         scores, valid = [], []
         for batch in stream_batches(inputs, labels, streams, min(self.length, len(labels))):
-            own, state = self._read(*batch, state)
-            scores.append(own.numpy())
+            batch_scores, state = self._read(*batch, state)
+            scores.append(batch_scores.numpy())
             valid.append(batch[2].numpy() > 0)
-        # Row by row, each from its first batch to its last: the order of the text.
+        # (streams, tokens): row by row in the order of the text
         scores, valid = np.concatenate(scores, axis=1), np.concatenate(valid, axis=1)
         ends = np.cumsum([len(sentence) for sentence in sentences])
         return np.split(scores[valid], ends[:-1])
@@ -83,15 +82,15 @@ class RunningText(LanguageModel):
 
 
 def running_tokens(sentences, start_token_id):
-    """Joins sentences to one text: what a model reads, and what it predicts.
+    """Join sentences to one text of input tokens and labels.
 
     Args:
         sentences: list of int32 arrays, each ending with `[EOS]`.
-        start_token_id: int, that of `[BOS]`.
+        start_token_id: int, the id of `[BOS]`.
 
     Returns:
-        A tuple of int32 arrays `(tokens,)`: the sentences with `[BOS]` in front and without their
-        ends, and the sentences.
+        A tuple of int32 arrays `(tokens,)`: inputs, with `[BOS]` before each sentence and without
+        `[EOS]`, and labels, the joined sentences.
     """
     labels = np.concatenate(sentences)
     inputs = np.empty_like(labels)

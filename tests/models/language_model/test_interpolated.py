@@ -54,7 +54,7 @@ def test_tuned_weights_are_the_best():
     ("make", "match"),
     [
         (lambda: InterpolatedLanguageModel([]), "`models` must have at least one"),
-        (lambda: InterpolatedLanguageModel([TRIGRAM, 1]), "number 2 is 1"),
+        (lambda: InterpolatedLanguageModel([TRIGRAM, 1]), "got 1 as number 2"),
         (
             lambda: InterpolatedLanguageModel([TRIGRAM, NGramLanguageModel.train(["a b"])]),
             r"same vocabulary as number 1 \(11 tokens\), got .* 7 tokens in number 2",
@@ -67,7 +67,7 @@ def test_tuned_weights_are_the_best():
             lambda: InterpolatedLanguageModel.tuned(
                 [NGramLanguageModel.train(TEXT, 2, MaximumLikelihood())], HELD_OUT
             ),
-            "`held_out`.*impossible in all",
+            "`held_out` must have tokens that are possible in one",
         ),
     ],
 )

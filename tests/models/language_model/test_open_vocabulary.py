@@ -66,7 +66,7 @@ def test_words_are_those_of_the_tokenizer():
 
 def test_unknown_letters_share_a_probability():
     texts = ["東", "d東"]
-    found = OpenVocabulary(MODEL, weight=1.0, spelling=LETTERS)._words(set(texts), set())
+    found = OpenVocabulary(MODEL, weight=1.0, spelling=LETTERS)._score_words(set(texts), set())
     for word in texts:
         [(score, _)] = LETTERS.score([" ".join(word)])
         assert found[word] == pytest.approx(score - math.log(0x110000))
@@ -79,10 +79,10 @@ def test_perplexity():
     total = sum(score for score, _ in model.score(texts))
     assert (found.events, found.unknown) == (7, 1)
     assert found.perplexity == pytest.approx(math.exp(-total / 7))
-    assert found.unknown_words == "0.05 times 1 / 1000000, for known words too"
+    assert found.unknown_words == "0.05 times 1 / 1000000, also added to known words"
     rare = OpenVocabulary(MODEL, weight=None, spelling=LETTERS).perplexity(texts)
-    assert rare.unknown_words == "that of [UNK] times that of its letters"
-    assert MODEL.perplexity(texts).unknown_words == "that of [UNK]"
+    assert rare.unknown_words == "the probability of [UNK] times the probability of its letters"
+    assert MODEL.perplexity(texts).unknown_words == "the probability of [UNK]"
     assert OpenVocabulary(MODEL, weight=0.0).perplexity(["the cow"]).perplexity == math.inf
 
 

@@ -1,4 +1,4 @@
-"""Log-linear language models: features of the context, and word classes for them."""
+"""Log-linear language models: context features, Brown clusters and the model."""
 
 from keras_seqzoo.models.language_model.log_linear.brown_clusters import BrownClusters
 from keras_seqzoo.models.language_model.log_linear.context_features import (

@@ -1,4 +1,4 @@
-"""Word classes learned from text."""
+"""Brown clusters: word classes learned from text."""
 
 import numpy as np
 
@@ -6,21 +6,20 @@ from keras_seqzoo.checks import check_integer
 
 
 class BrownClusters:
-    """Classes of tokens that stand in similar company, and a tree over them.
+    """Classes of tokens that occur in similar contexts, and a binary tree over them.
 
-    The tokens, from the most frequent on, each begin as a class; whenever there is one class more
-    than wanted, the two are merged that lose the least average mutual information of neighbouring
-    classes,
+    Tokens are added as new classes, the most frequent first. When there is one class too many, the
+    two classes are merged that lose the least average mutual information of neighbouring classes,
 
         I = Σ_{a,b} p(a,b) log( p(a,b) / (p(a) p(b)) )
 
-    (Brown et al. 1992, Class-based n-gram models of natural language, section 3). In the end the
-    classes are merged on, down to one: the path from it to a class, a string of bits, tells near
-    classes by its beginning.
+    (Brown et al. 1992, Class-based n-gram models of natural language, section 3). Finally, all
+    classes are merged into a tree. The path from the root to a class is a string of bits; similar
+    classes have a common prefix.
 
     Args:
         classes: int32 array `(V,)`, the class of each token id.
-        paths: list of strings of bits, one for each class.
+        paths: list of strings of bits, the path of each class.
 
     Example:
     >>> ids = np.array([0, 2, 0, 3, 1, 2, 1, 3, 0, 2, 1, 3])
@@ -35,18 +34,17 @@ class BrownClusters:
 
     @classmethod
     def learn(cls, ids, vocabulary_size, classes=256):
-        """Learns the classes of a text.
+        """Learn the classes of a text.
 
-        The time is O(V·C²), that is the most of it, and O(C³): a minute or two for 10,000
-        tokens and 256 classes on one core.
+        The time is O(V·C² + C³): one or two minutes for V = 10,000 and C = 256 on one core.
 
         Args:
             ids: int array `(tokens,)`.
             vocabulary_size: int, V.
-            classes: int, C, at least 1. There are fewer where V is smaller.
+            classes: int, C, the maximum number of classes, at least 1.
 
         Returns:
-            The `BrownClusters`. Tokens that the text does not have are in the class of the rarest.
+            `BrownClusters`. Tokens that are not in the text get the class of the rarest token.
 
         Raises:
             ValueError: if there are fewer than two tokens, an id is not in the vocabulary, or
@@ -56,170 +54,170 @@ class BrownClusters:
         check_integer("classes", classes, minimum=1)
         if ids.ndim != 1 or len(ids) < 2 or ids.min() < 0 or ids.max() >= vocabulary_size:
             raise ValueError(
-                "`ids` must be at least two in one dimension, from 0 to below "
-                f"{vocabulary_size}, got {ids.shape} of them."
+                f"`ids` must be at least two ids of one text, from 0 to {vocabulary_size - 1}, got "
+                f"shape {ids.shape}{f' from {ids.min()} to {ids.max()}' if ids.size else ''}."
             )
         counts = np.bincount(ids, minlength=vocabulary_size)
         order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         classes = min(classes, len(order))
         rank = np.full(vocabulary_size, len(order) - 1)
         rank[order] = np.arange(len(order))
-        merging = _Merging(_Bigrams(rank[ids], len(order)), classes)
+        merger = _ClassMerger(_Bigrams(rank[ids], len(order)), classes)
         for word in range(classes, len(order)):
-            merging.add(word)
-            merging.merge_best()
-        slots = merging.words  # class of each rank, in slots some of which are free
+            merger.add(word)
+            merger.merge_best()
+        slots = merger.slots  # of each rank; some slots are unused
         used, dense = np.unique(slots, return_inverse=True)
         paths = dict.fromkeys(used.tolist(), "")
         members = {slot: [slot] for slot in used.tolist()}
         while len(members) > 1:
-            kept, gone = merging.merge_best()
-            for bit, slot in (("0", kept), ("1", gone)):
+            kept, removed = merger.merge_best()
+            for bit, slot in (("0", kept), ("1", removed)):
                 for leaf in members[slot]:
                     paths[leaf] = bit + paths[leaf]
-            members[kept] += members.pop(gone)
+            members[kept] += members.pop(removed)
         return cls(dense[rank], [paths[slot] for slot in used.tolist()])
 
     def prefixes(self, bits):
-        """Gives the coarser classes of paths that begin alike.
+        """Return coarser classes, given by prefixes of the paths.
 
         Args:
-            bits: int, how many bits of a path count.
+            bits: int, the maximum length of the prefixes.
 
         Returns:
-            int32 array `(V,)`, the number of the class of each token id.
+            int32 array `(V,)`, the coarser class of each token id.
         """
         check_integer("bits", bits, minimum=1)
-        beginnings = [path[:bits] for path in self.paths]
-        numbers = {beginning: n for n, beginning in enumerate(sorted(set(beginnings)))}
-        return np.array([numbers[beginning] for beginning in beginnings], np.int32)[self.classes]
+        _, classes = np.unique([path[:bits] for path in self.paths], return_inverse=True)
+        return classes.astype(np.int32)[self.classes]
 
 
 class _Bigrams:
-    """The pairs of neighbours in a text, by either of the two."""
+    """Counts of neighbouring words, indexed by the first and by the second word."""
 
     def __init__(self, ids, size):
         self.tokens = len(ids) - 1
         pairs, counts = np.unique(ids[:-1] * size + ids[1:], return_counts=True)
         first, second = np.divmod(pairs, size)
-        self.right = self._by(first, second, counts, size)
+        self.right = self._index(first, second, counts, size)
         by_second = np.argsort(second, kind="stable")
-        self.left = self._by(second[by_second], first[by_second], counts[by_second], size)
+        self.left = self._index(second[by_second], first[by_second], counts[by_second], size)
 
     @staticmethod
-    def _by(keys, others, counts, size):
+    def _index(keys, others, counts, size):
         bounds = np.searchsorted(keys, np.arange(size + 1))
         return others, counts, bounds
 
-    def of(self, word, side):
-        """Neighbours of a word and how often they come."""
+    @staticmethod
+    def neighbours(word, side):
+        """Return the neighbours of a word on one side, and their counts."""
         others, counts, bounds = side
-        own = slice(bounds[word], bounds[word + 1])
-        return others[own], counts[own]
+        chosen = slice(bounds[word], bounds[word + 1])
+        return others[chosen], counts[chosen]
 
 
-class _Merging:
+class _ClassMerger:
     """Classes in slots, their joint probabilities, and the loss of merging any two of them.
 
-    With q(a,b) = p(a,b) log( p(a,b) / (p(a) p(b)) ) the loss of merging a and b is a sum over
-    classes c of what their pairs with c lose, and of what a and b have among themselves. So a class
-    that comes, goes or changes takes its own terms out of all losses and puts them in.
+    The loss of merging a and b is a sum of terms p(a,c) log( p(a,c) / (p(a) p(c)) ) over all
+    classes c. When a class is added, removed or changed, only its terms in the losses of the others
+    are updated.
     """
 
     def __init__(self, bigrams, classes):
         self.bigrams = bigrams
-        slots = classes + 1  # one more than wanted
-        self.words = np.full(len(bigrams.right[2]) - 1, -1)
+        slots = classes + 1  # one for the class to merge
+        self.slots = np.full(len(bigrams.right[2]) - 1, -1)
         self.joint = np.zeros((slots, slots))
-        # Of a class as the first and as the second of a pair, words without a class among them.
+        # Probabilities of classes as first and as second word, also next to words without class.
         self.first, self.second = np.zeros(slots), np.zeros(slots)
         self.used = np.zeros(slots, bool)
         self.loss = np.full((slots, slots), np.inf)
         for word in range(classes):
-            self._place(word, word)
+            self._count(word, word)
         for slot in np.flatnonzero(self.used):
-            self._fill(slot)
+            self._compute_losses(slot)
 
     def add(self, word):
-        """Makes a class of a word, in the free slot."""
+        """Add a word as a class in the free slot."""
         slot = int(np.flatnonzero(~self.used)[0])
-        self._place(word, slot)
-        self._change(slot, 1.0)
-        self._fill(slot)
+        self._count(word, slot)
+        self._update_losses(slot, 1.0)
+        self._compute_losses(slot)
 
     def merge_best(self):
-        """Merges the two classes that lose least; gives the slot kept and the one that is free."""
-        kept, gone = sorted(np.unravel_index(np.argmin(self.loss), self.loss.shape))
-        for slot in (kept, gone):
-            self._change(slot, -1.0)
+        """Merge the classes with the smallest loss; return the slots that are kept and removed."""
+        kept, removed = sorted(np.unravel_index(np.argmin(self.loss), self.loss.shape))
+        for slot in (kept, removed):
+            self._update_losses(slot, -1.0)
         for array in (self.joint, self.joint.T):
-            array[kept] += array[gone]
-            array[gone] = 0.0
+            array[kept] += array[removed]
+            array[removed] = 0.0
         for sums in (self.first, self.second):
-            sums[kept] += sums[gone]
-        self.used[gone] = False
-        self.loss[gone], self.loss[:, gone] = np.inf, np.inf
-        self.words[self.words == gone] = kept
-        self._change(kept, 1.0)
-        self._fill(kept)
-        return int(kept), int(gone)
+            sums[kept] += sums[removed]
+        self.used[removed] = False
+        self.loss[removed], self.loss[:, removed] = np.inf, np.inf
+        self.slots[self.slots == removed] = kept
+        self._update_losses(kept, 1.0)
+        self._compute_losses(kept)
+        return int(kept), int(removed)
 
-    def _place(self, word, slot):
-        """Counts a word's neighbours among the classes."""
-        self.words[word] = slot
+    def _count(self, word, slot):
+        """Put a word into an empty slot and compute its joint probabilities with all classes."""
+        self.slots[word] = slot
         self.used[slot] = True
         for side, row in ((self.bigrams.right, self.joint), (self.bigrams.left, self.joint.T)):
-            others, counts = self.bigrams.of(word, side)
-            known = self.words[others] >= 0
-            np.add.at(row[slot], self.words[others[known]], counts[known] / self.bigrams.tokens)
-        others, counts = self.bigrams.of(word, self.bigrams.right)
-        own = counts[others == word].sum() / self.bigrams.tokens
-        self.joint[slot, slot] -= own  # it was counted from both sides
+            others, counts = self.bigrams.neighbours(word, side)
+            known = self.slots[others] >= 0
+            np.add.at(row[slot], self.slots[others[known]], counts[known] / self.bigrams.tokens)
+        others, counts = self.bigrams.neighbours(word, self.bigrams.right)
+        # The pair of the word with itself was counted on both sides.
+        self.joint[slot, slot] -= counts[others == word].sum() / self.bigrams.tokens
         self.first[slot] = counts.sum() / self.bigrams.tokens
-        counts = self.bigrams.of(word, self.bigrams.left)[1]
+        counts = self.bigrams.neighbours(word, self.bigrams.left)[1]
         self.second[slot] = counts.sum() / self.bigrams.tokens
 
-    def _change(self, slot, sign):
-        """Takes the pairs with one class out of the losses of all others, or puts them in."""
+    def _update_losses(self, slot, sign):
+        """Add or subtract the terms of one class in the losses of merging two others."""
         left, right = self.first, self.second
         others = self.used.copy()
         others[slot] = False
         others = np.flatnonzero(others)
         lost = 0.0
-        for joint, own, far in (
+        for joint, near, far in (
             (self.joint[others, slot], left[others], right[slot]),
             (self.joint[slot, others], right[others], left[slot]),
         ):
-            apart = _term(joint, own, far)
-            merged = _term(joint[:, np.newaxis] + joint, own[:, np.newaxis] + own, far)
-            lost = lost + apart[:, np.newaxis] + apart - merged
+            separate = _term(joint, near, far)
+            merged = _term(joint[:, np.newaxis] + joint, near[:, np.newaxis] + near, far)
+            lost = lost + separate[:, np.newaxis] + separate - merged
         self.loss[np.ix_(others, others)] += sign * lost
 
-    def _fill(self, slot):
-        """Computes the loss of merging one class with each other."""
+    def _compute_losses(self, slot):
+        """Compute the losses of merging one class with each other class."""
         others = np.flatnonzero(self.used)
         joint = self.joint[np.ix_(others, others)]
         left, right = self.first[others], self.second[others]
-        own = int(np.searchsorted(others, slot))
+        index = int(np.searchsorted(others, slot))
         pairs = _term(joint, left[:, np.newaxis], right)
         sums = pairs.sum(axis=0) + pairs.sum(axis=1) - np.diag(pairs)
-        # Of a class that joins `slot`: its pairs with all classes, then with the two themselves.
-        rows = _term(joint[own] + joint, (left[own] + left)[:, np.newaxis], right)
-        columns = _term(joint[:, own] + joint.T, (right[own] + right)[:, np.newaxis], left)
-        both = np.diag(joint) + joint[own, own] + joint[own] + joint[:, own]
+        # Terms of each class merged with `slot`: with the other classes, then with itself.
+        rows = _term(joint[index] + joint, (left[index] + left)[:, np.newaxis], right)
+        columns = _term(joint[:, index] + joint.T, (right[index] + right)[:, np.newaxis], left)
+        both = np.diag(joint) + joint[index, index] + joint[index] + joint[:, index]
         joined = rows.sum(axis=1) + columns.sum(axis=1)
         for part in (rows, columns):
-            joined -= part[:, own] + np.diag(part)
-        joined += _term(both, left[own] + left, right[own] + right)
-        lost = sums[own] + sums - pairs[own] - pairs[:, own] - joined
-        lost[own] = np.inf
+            joined -= part[:, index] + np.diag(part)
+        joined += _term(both, left[index] + left, right[index] + right)
+        lost = sums[index] + sums - pairs[index] - pairs[:, index] - joined
+        lost[index] = np.inf
         self.loss[slot, others] = lost
         self.loss[others, slot] = lost
         self.loss[np.diag_indices_from(self.loss)] = np.inf
 
 
 def _term(joint, left, right):
-    """Give p log( p / (p_left p_right) ), 0 where p is."""
+    """Compute p log( p / (p_left p_right) ), or 0 for p = 0."""
     product = left * right
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(joint > 0, joint * np.log(joint / product), 0.0)

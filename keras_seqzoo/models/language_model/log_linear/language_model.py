@@ -1,4 +1,4 @@
-"""The log-linear language model."""
+"""Log-linear language model."""
 
 import keras
 import numpy as np
@@ -21,36 +21,34 @@ from keras_seqzoo.tokenizers import WordTokenizer
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
-    """Predicts a token by weights of features of the context.
+    """Log-linear language model, with weights of features of the context.
 
         P(w | h) = softmax(s(h))_w,    s(h) = b + Σ_{f ∈ φ(h)} W_f
 
-    where φ(h) are the features that the context h has, and W_f, the column of weights of feature f,
-    has a number for each token that it speaks for or against (Rosenfeld 1996, A maximum entropy
-    approach to adaptive statistical language modelling; in this form Neubig 2017, Neural machine
-    translation and sequence-to-sequence models, section 4). A column has weights for the tokens
-    that followed the feature in the text that the model was made for, and is zero elsewhere: what
-    is computed for a context is a sum of some short lists, not a product with a matrix.
+    where φ(h) is the set of features of the context h, and the column W_f has the weights of
+    feature f for each token (Rosenfeld 1996, A maximum entropy approach to adaptive statistical
+    language modelling; in this form Neubig 2017, Neural machine translation and
+    sequence-to-sequence models, section 4). Columns are sparse: they have weights only for tokens
+    that follow the feature in the training text.
 
-    `for_text` makes a model for a text, still without knowledge but the frequency of each token;
+    `for_text` creates a model for a text, with biases from the frequencies of tokens;
     `fit(*model.examples(texts))` trains it.
 
     Args:
         tokenizer: `TextTokenizer`.
         features: list of features, see `ContextFeature`.
-        columns: int, how many different features there are, all values counted.
-        entries: int, how many weights all columns have together.
-        order: int, n, at least 2: features see n - 1 tokens.
-        vocabulary_size: int, that of the tokenizer, or `None` to ask it.
+        columns: int, the number of different values of all features.
+        entries: int, the number of weights in all columns.
+        order: int, n, at least 2. Features read n - 1 tokens.
+        vocabulary_size: int, the vocabulary size of the tokenizer, which may be `None` if the
+            tokenizer has its vocabulary.
         regularizer: a `keras.regularizers.Regularizer` of all weights but b, or `None`.
-        dropout: float in [0, 1), the share of the features of a context that are left out in
-            training, the weights of the others being scaled up. A frequent feature then has to
-            know what it can without a rare one that was seen once beside it (Wager, Wang and Liang
-            2013, Dropout training as adaptive regularization).
+        dropout: float in [0, 1), the rate at which features of a context are dropped in training
+            (Wager, Wang and Liang 2013, Dropout training as adaptive regularization).
 
     Call arguments:
-        contexts: int32 tensor `(rows, n - 1)`, the tokens before the one to predict, oldest first.
-        training: whether features are left out.
+        contexts: int32 tensor `(rows, n - 1)`, the tokens before the predicted one, oldest first.
+        training: bool, whether features are dropped.
 
     Returns:
         Logits, a float32 tensor `(rows, vocabulary_size)`.
@@ -81,7 +79,7 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        # The lengths of columns are known when it runs alone.
+        # XLA does not support columns of different lengths.
         self.supports_jit = False
         self.set_context(tokenizer, order, vocabulary_size)
         self.features = list(features)
@@ -93,25 +91,15 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         self.dropout = check_rate("dropout", dropout)
         self.seed_generator = keras.random.SeedGenerator()
 
-        def table(name, size):
-            dtype = "int64" if name == "keys" else "int32"
-            return self.add_weight(
-                shape=(size,),
-                initializer="zeros",
-                dtype=dtype,
-                trainable=False,
-                autocast=False,
-                name=name,
-            )
-
-        self.keys = table("keys", self.columns)
-        self.offsets = table("offsets", self.columns + 1)
-        self.tokens = table("tokens", self.entries)
+        fixed = {"initializer": "zeros", "trainable": False, "autocast": False}
+        self.keys = self.add_weight((self.columns,), dtype="int64", name="keys", **fixed)
+        self.offsets = self.add_weight((self.columns + 1,), dtype="int32", name="offsets", **fixed)
+        self.tokens = self.add_weight((self.entries,), dtype="int32", name="tokens", **fixed)
         self.weight = self.add_weight(
             shape=(self.entries,),
             initializer="zeros",
             regularizer=self.regularizer,
-            autocast=False,  # logits are float32
+            autocast=False,
             name="weight",
         )
         self.bias = self.add_weight(
@@ -129,20 +117,20 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         minimum_count=1,
         **kwargs,
     ):
-        """Makes a model with the features that a text has.
+        """Create a model with the features that occur in a text.
 
         Args:
             texts: list of strings, sentences.
             features: list of features; by default the last token, the last two, ... and the last
-                n - 1.
+                n - 1 tokens.
             order: int, n, at least 2.
             tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
-            minimum_count: int, how often a token must follow a feature to have a weight in its
-                column; with 0 each token has one in each column.
-            **kwargs: `regularizer` and `dropout`, see the class, and those of `keras.Model`.
+            minimum_count: int, the minimum count of a token after a feature to have a weight in its
+                column; with 0 all tokens have one.
+            **kwargs: `regularizer`, `dropout` and arguments of `keras.Model`.
 
         Returns:
-            The model. Its bias is the logarithm of how often each token comes, plus one half.
+            The model. Its biases are log(count + 0.5) of each token.
 
         Raises:
             ValueError: if there is no text, or an argument is out of its range.
@@ -158,41 +146,34 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         size = tokenizer.vocabulary_size()
         probe = cls(tokenizer, features, 0, 0, order)
         contexts, labels = probe.examples(texts)
-        columns = collect_columns(probe.keys_of, contexts, labels, size, minimum_count)
-        model = cls(
-            tokenizer,
-            features,
-            len(columns.keys),
-            len(columns.tokens),
-            order,
-            **kwargs,
-        )
+        columns = collect_columns(probe.feature_keys, contexts, labels, size, minimum_count)
+        model = cls(tokenizer, features, len(columns.keys), len(columns.tokens), order, **kwargs)
         model.set_columns(columns)
         model.bias.assign(np.log(np.bincount(labels, minlength=size) + 0.5))
         return model
 
     def set_columns(self, columns):
-        """Sets which features there are, and which tokens have a weight in the column of each."""
+        """Set the sparsity pattern of the columns; see `Columns`."""
         self.keys.assign(columns.keys)
         self.offsets.assign(columns.offsets)
         self.tokens.assign(columns.tokens)
 
-    def keys_of(self, contexts):
-        """Computes the keys of the features of contexts, int64 `(rows, k)`, -1 for none."""
-        found = []
+    def feature_keys(self, contexts):
+        """Compute the keys of the features of contexts: int64 `(rows, k)`, -1 for none."""
+        all_keys = []
         for number, feature in enumerate(self.features):
             keys = tf.cast(feature(contexts), tf.int64)
             if keys.shape.rank == 1:
                 keys = keys[:, tf.newaxis]
-            found.append(mix(keys, number))  # equal keys of two features are two
-        return tf.concat(found, axis=1)
+            all_keys.append(mix(keys, number))  # so that keys of different features differ
+        return tf.concat(all_keys, axis=1)
 
     def call(self, contexts, training=None):
         """Compute the logits of the next token."""
         columns = Columns(
             *(tf.convert_to_tensor(x) for x in (self.keys, self.offsets, self.tokens))
         )
-        keys, weight = self.keys_of(contexts), tf.convert_to_tensor(self.weight)
+        keys, weight = self.feature_keys(contexts), tf.convert_to_tensor(self.weight)
         if training and self.dropout:
             kept = keras.random.uniform(tf.shape(keys), seed=self.seed_generator) >= self.dropout
             keys, weight = tf.where(kept, keys, NONE), weight / (1.0 - self.dropout)
@@ -200,11 +181,11 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         return sums + tf.convert_to_tensor(self.bias)
 
     def compute_output_spec(self, contexts, training=None):
-        """Give shape and dtype of the logits."""
+        """Return the shape and dtype of the logits."""
         return keras.KerasTensor((contexts.shape[0], self.vocabulary_size), "float32")
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "features": [keras.saving.serialize_keras_object(x) for x in self.features],
@@ -216,7 +197,7 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        """Makes the model from its configuration."""
+        """Create the model from its configuration."""
         features = [keras.saving.deserialize_keras_object(x) for x in config["features"]]
         regularizer = keras.regularizers.deserialize(config["regularizer"])
         return super().from_config({**config, "features": features, "regularizer": regularizer})

@@ -1,4 +1,4 @@
-"""N-gram language models: counting, estimation, ARPA files, and the model."""
+"""N-gram language models: counts, estimators, ARPA files and the model."""
 
 from keras_seqzoo.models.language_model.ngram.estimators import (
     AbsoluteDiscounting,

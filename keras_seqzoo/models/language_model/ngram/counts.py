@@ -1,4 +1,4 @@
-"""Counting n-grams."""
+"""Counts of n-grams."""
 
 from typing import NamedTuple
 
@@ -6,18 +6,18 @@ import numpy as np
 
 
 class NGramTable(NamedTuple):
-    """The different n-grams of one order, sorted by their context and then by their last word.
+    """The different n-grams of one order, sorted by context and last word.
 
-    An n-gram is known by its place in the table. Its context, the first n - 1 words, and its
-    suffix, the last n - 1, are places in the table of the order below; in the table of order 1 each
-    word of the vocabulary stands at the place of its id, and both are 0.
+    The context of an n-gram is its first n - 1 words, and its suffix the last n - 1 words. Both are
+    given as rows of the table of order n - 1. In the table of order 1, the row of a word is its id,
+    and contexts and suffixes are 0.
 
     Attributes:
         contexts: int32 array `(M,)`.
         words: int32 array `(M,)`, the last word.
         suffixes: int32 array `(M,)`.
-        counts: int64 array `(M,)`, how often it occurs.
-        begins: bool array `(M,)`, whether the first word is the beginning of a sentence.
+        counts: int64 array `(M,)`.
+        begins: bool array `(M,)`, whether the first word is `[BOS]`.
     """
 
     contexts: np.ndarray
@@ -27,30 +27,30 @@ class NGramTable(NamedTuple):
     begins: np.ndarray
 
     def sums(self, values, size):
-        """Adds up values `(M,)` by context: float64 `(size,)`, a place for each context."""
+        """Sum values `(M,)` by context: float64 `(size,)` for `size` contexts."""
         return np.bincount(self.contexts, values, minlength=size)
 
 
 def count_ngrams(ids, order, vocabulary_size, begin):
-    """Counts all n-grams up to an order, within sentences.
+    """Count all n-grams up to an order, within sentences.
 
-    Sorts the text's n-grams of each order, of which each is a pair of its context and a word: the
-    time is O(order · tokens · log tokens), and at most some 100 bytes a token are taken beside the
-    tables, which have 21 bytes an n-gram.
+    The n-grams of each order are sorted as pairs of a context and a word. The time is
+    O(order · tokens · log tokens). The memory is at most about 100 bytes per token, and 21 bytes
+    per n-gram for the tables.
 
     Args:
-        ids: int array `(tokens,)`, sentences one after the other. Each starts with `begin`; if the
-            model is to know where sentences end, its last id says so.
+        ids: int array `(tokens,)`, concatenated sentences. Each starts with `begin`, and may end
+            with `[EOS]`.
         order: int, at least 1.
         vocabulary_size: int.
-        begin: int, the id of the beginning of a sentence.
+        begin: int, the id of `[BOS]`.
 
     Returns:
-        A list of `NGramTable`, of orders 1 to `order`, or to the longest that a sentence has.
+        A list of `NGramTable`, of orders 1 to `order`, or to the length of the longest sentence.
 
     Raises:
-        ValueError: if `order` is below 1, or `ids` are none, not in the vocabulary, or begin
-            otherwise.
+        ValueError: if `order` is below 1, or `ids` are empty, not in the vocabulary, or do not
+            start with `begin`.
 
     Example:
     >>> unigrams, bigrams = count_ngrams(np.array([0, 1, 2, 0, 1, 1]), 2, 3, begin=0)
@@ -62,7 +62,7 @@ def count_ngrams(ids, order, vocabulary_size, begin):
         raise ValueError(f"`order` must be at least 1, got {order}.")
     if ids.ndim != 1 or not len(ids) or ids[0] != begin:
         raise ValueError(
-            f"`ids` must be one list of tokens that starts with `begin` ({begin}), got shape "
+            f"`ids` must be an array (tokens,) that starts with `begin` ({begin}), got shape "
             f"{ids.shape}{f' that starts with {ids.flat[0]}' if ids.size else ''}."
         )
     if ids.min() < 0 or ids.max() >= vocabulary_size:
@@ -79,15 +79,14 @@ def count_ngrams(ids, order, vocabulary_size, begin):
             begins=words == begin,
         )
     ]
-    places = np.arange(len(ids))
-    starts = np.maximum.accumulate(np.where(ids == begin, places, 0))
-    ends = places  # of the n-grams, in the text
-    found = ids  # the place in its table of the n-gram that ends there
+    ends = np.arange(len(ids))  # positions in the text where n-grams end
+    starts = np.maximum.accumulate(np.where(ids == begin, ends, 0))
+    rows = ids  # the row in its table of the n-gram that ends at each position
     for n in range(2, order + 1):
         ends = ends[ends - starts[ends] >= n - 1]
         if not len(ends):
             break
-        keys = found[ends - 1].astype(np.int64) * vocabulary_size + ids[ends]
+        keys = rows[ends - 1].astype(np.int64) * vocabulary_size + ids[ends]
         ranked = np.argsort(keys)
         keys = keys[ranked]
         new = np.ones(len(keys), bool)
@@ -98,12 +97,12 @@ def count_ngrams(ids, order, vocabulary_size, begin):
             NGramTable(
                 contexts=contexts.astype(np.int32),
                 words=words.astype(np.int32),
-                suffixes=found[ends[ranked[first]]],
+                suffixes=rows[ends[ranked[first]]],
                 counts=np.diff(first, append=len(keys)),
                 begins=tables[-1].begins[contexts],
             )
         )
-        longer = np.empty_like(found)
+        longer = np.empty_like(rows)
         longer[ends[ranked]] = np.cumsum(new) - 1
-        found = longer
+        rows = longer
     return tables

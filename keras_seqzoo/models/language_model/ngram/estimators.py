@@ -1,4 +1,4 @@
-"""From counts to probabilities: the estimators of n-gram models."""
+"""Estimators of n-gram probabilities from counts."""
 
 import abc
 
@@ -8,20 +8,20 @@ from keras_seqzoo.checks import check_fraction
 
 
 class Estimator(abc.ABC):
-    """Divides the probability after a context between the words seen there and all others.
+    """Base class of estimators: smoothing by interpolation or backoff.
 
-    An estimator gives each n-gram `h w` a probability u(w | h) of its own, and each context a part
-    γ(h) that is left over for the shorter context h', h without its first word. If `interpolates`,
+    An estimator computes a discounted probability u(w | h) of each n-gram `h w` and the remaining
+    probability γ(h) of each context. With h' for h without its first word, if `interpolates`,
 
         P(w | h) = u(w | h) + γ(h) · P(w | h'),
 
-    otherwise the shorter context is only asked of what is unseen,
+    otherwise
 
         P(w | h) = u(w | h) if h w was seen, else β(h) · P(w | h'),
         β(h) = γ(h) / (1 - Σ_{w seen after h} P(w | h')).
 
-    Below the empty context is the uniform distribution over all words that can come, the end of a
-    sentence among them. A context that was never seen has γ = 1.
+    Below order 1 is the uniform distribution over all possible words, including the end of a
+    sentence. Unseen contexts have γ = 1.
 
     Attributes:
         interpolates: bool.
@@ -30,52 +30,48 @@ class Estimator(abc.ABC):
     interpolates = True
 
     def counts(self, tables):
-        """Gives the counts of all orders that `share` works on: by default as they are.
-
-        The beginning of a sentence never comes after anything, so it counts 0.
-        """
+        """Return the counts of all orders for `share`, with 0 for `[BOS]`."""
         return [np.where(tables[0].begins, 0, tables[0].counts)] + [t.counts for t in tables[1:]]
 
     @abc.abstractmethod
     def share(self, n, counts, sums, total):
-        """Divides the probability of one order.
+        """Compute the discounted probabilities and the remaining probabilities of one order.
 
         Args:
             n: int, the order.
-            counts: int array `(M,)`, of the n-grams.
-            sums: function that adds values `(M,)` up by context and gives `(C,)`.
-            total: function that gives each n-gram `(M,)` what its context has in `(C,)`.
+            counts: int array `(M,)`, the counts of the n-grams.
+            sums: function that sums values `(M,)` of n-grams by context `(C,)`.
+            total: function that copies values `(C,)` of contexts to their n-grams `(M,)`.
 
         Returns:
-            Float arrays u `(M,)` and γ `(C,)`. What they are for a context that was never seen, or
-            an n-gram with a count of 0, does not matter: they are set to 1 and 0.
+            Float arrays u `(M,)` and γ `(C,)`. Values for n-grams with a count of 0 and for unseen
+            contexts are ignored.
         """
 
 
 class MaximumLikelihood(Estimator):
-    """P(w | h) = c(h w) / c(h): what was not seen has probability 0.
-
-    Only after a context that was never seen, where this is undefined, the shorter one is asked.
-    """
+    """Relative frequencies, P(w | h) = c(h w) / c(h), backing off only for unseen contexts."""
 
     def share(self, n, counts, sums, total):
-        """Leaves nothing over."""
-        every = sums(counts)
-        return counts / total(every), np.zeros_like(every)
+        """Compute u(w | h) and γ(h) = 0; see `Estimator`."""
+        totals = sums(counts)
+        return counts / total(totals), np.zeros_like(totals)
 
 
 class FixedInterpolation(Estimator):
-    """P(w | h) = (1 - α_n) c(h w) / c(h) + α_n P(w | h'), α_n by the order (Jelinek and Mercer).
+    """Interpolation with a fixed weight for each order (Jelinek and Mercer).
+
+        P(w | h) = (1 - α_n) c(h w) / c(h) + α_n P(w | h')
 
     J. Goodman 2001, A bit of progress in language modeling, section 2.2; Neubig 2017, Neural
     machine translation and sequence-to-sequence models, equation 9.
 
     Args:
-        weights: numbers from 0 to 1, α of the orders 1, 2, ...: what the shorter context gets, for
-            order 1 the uniform distribution. The last is for all longer orders.
+        weights: list of floats from 0 to 1, α of the orders 1, 2, ...; the last is used for all
+            longer orders. For order 1, α is the weight of the uniform distribution.
 
     Raises:
-        ValueError: if there is none or one is out of its range.
+        ValueError: if `weights` is empty or a weight is out of its range.
     """
 
     def __init__(self, weights=(0.01, 0.1, 0.5)):
@@ -84,28 +80,28 @@ class FixedInterpolation(Estimator):
             raise ValueError("`weights` must be numbers from 0 to 1, got [].")
 
     def share(self, n, counts, sums, total):
-        """Leaves α_n over."""
+        """Compute u(w | h) and γ(h) = α_n; see `Estimator`."""
         weight = self.weights[min(n, len(self.weights)) - 1]
-        every = sums(counts)
-        return (1 - weight) * counts / total(every), np.full_like(every, weight)
+        totals = sums(counts)
+        return (1 - weight) * counts / total(totals), np.full_like(totals, weight)
 
 
 class WittenBell(Estimator):
-    """Interpolation by how many different words follow a context.
+    """Witten-Bell smoothing, by the number N(h) of different words that follow a context.
 
-        γ(h) = u(h) / (u(h) + c(h)),    u(h) = |{w: c(h w) > 0}|
+        γ(h) = N(h) / (N(h) + c(h))
 
     I. H. Witten and T. C. Bell 1991, The zero-frequency problem, method C.
     """
 
     def share(self, n, counts, sums, total):
-        """Leaves over as if each different word had come once more as something new."""
-        types, every = sums(counts > 0), sums(counts)
-        return counts / total(every + types), types / (every + types)
+        """Compute u(w | h) and γ(h); see `Estimator`."""
+        types, totals = sums(counts > 0), sums(counts)
+        return counts / total(totals + types), types / (totals + types)
 
 
 class AbsoluteDiscounting(Estimator):
-    """Takes D from each count and backs off, as Katz does, to what was unseen.
+    """Absolute discounting: a constant D is subtracted from each count.
 
         u(w | h) = (c(h w) - D_n) / c(h),    D_n = n_1 / (n_1 + 2 n_2)
 
@@ -113,9 +109,8 @@ class AbsoluteDiscounting(Estimator):
     structuring probabilistic dependences in stochastic language modelling).
 
     Args:
-        discount: D, a number from 0 to 1, or `None` for the above. (Where nothing occurs once or
-            nothing twice, it is 0.5.)
-        interpolates: bool, whether all words get a part of what is left over.
+        discount: float, D, from 0 to 1, or `None` for D_n as above, or 0.5 if n_1 or n_2 is 0.
+        interpolates: bool, whether to interpolate instead of backing off.
 
     Raises:
         ValueError: if `discount` is out of its range.
@@ -126,38 +121,36 @@ class AbsoluteDiscounting(Estimator):
         self.interpolates = interpolates
 
     def share(self, n, counts, sums, total):
-        """Leaves over what is taken from the counts."""
+        """Compute u(w | h) and γ(h); see `Estimator`."""
         once, twice = (int((counts == k).sum()) for k in (1, 2))
         discount = self.discount
         if discount is None:
             discount = once / (once + 2 * twice) if once and twice else 0.5
-        taken = discount * (counts > 0)
-        every = sums(counts)
-        return (counts - taken) / total(every), sums(taken) / every
+        return _subtract(discount * (counts > 0), counts, sums, total)
 
 
 class KneserNey(Estimator):
-    """Modified Kneser-Ney: three discounts, and shorter contexts that count what is new.
+    """Modified Kneser-Ney smoothing: three discounts, and continuation counts for lower orders.
 
         u(w | h) = (a(h w) - D(a(h w))) / Σ_w a(h w)
 
-    where a is the count for the longest order and for n-grams that begin a sentence, and for all
-    others the number of different words before them. The discounts of an order are, with n_k the
-    number of its n-grams with a = k and Y = n_1 / (n_1 + 2 n_2),
+    where a is the count for the longest order and for n-grams that begin a sentence, and otherwise
+    the number of different words that precede the n-gram. With n_k for the number of n-grams of an
+    order with a = k and Y = n_1 / (n_1 + 2 n_2), its discounts are
 
-        D_k = k - (k + 1) Y n_{k+1} / n_k    for k = 1, 2 and 3 (and more)
+        D_k = k - (k + 1) Y n_{k+1} / n_k    for k = 1, 2 and 3 or more
 
     (S. F. Chen and J. Goodman 1998, An empirical study of smoothing techniques for language
     modeling, equations 23 to 26; K. Heafield and others 2013, Scalable modified Kneser-Ney language
     model estimation).
 
     Args:
-        interpolates: bool.
-        fallback: numbers D_1, D_2 and D_3 for texts so small or so strange that an order has no
-            such discounts between 0 and k, or `None` for an error then.
+        interpolates: bool, whether to interpolate instead of backing off.
+        fallback: list of floats, D_1, D_2 and D_3 for an order whose discounts are undefined or not
+            from 0 to k, as for small texts, or `None` to raise an error.
 
     Raises:
-        ValueError: in `share`, if an order has no such discounts and there is no `fallback`.
+        ValueError: in `share`, if an order has no valid discounts and `fallback` is `None`.
     """
 
     def __init__(self, interpolates=True, fallback=(0.5, 1.0, 1.5)):
@@ -165,19 +158,18 @@ class KneserNey(Estimator):
         self.fallback = fallback
 
     def counts(self, tables):
-        """Gives what a(h w) stands for."""
+        """Return the counts and continuation counts a(h w)."""
         adjusted = [tables[-1].counts]
         for table, longer in zip(tables[-2::-1], tables[:0:-1], strict=True):
-            before = np.bincount(longer.suffixes, minlength=len(table.words))
-            adjusted.insert(0, np.where(table.begins, table.counts, before))
+            continuations = np.bincount(longer.suffixes, minlength=len(table.words))
+            adjusted.insert(0, np.where(table.begins, table.counts, continuations))
         adjusted[0] = np.where(tables[0].begins, 0, adjusted[0])
         return adjusted
 
     def share(self, n, counts, sums, total):
-        """Leaves over what is taken from the counts."""
-        taken = np.array([0.0, *self._discounts(n, counts)])[np.minimum(counts, 3)]
-        every = sums(counts)
-        return (counts - taken) / total(every), sums(taken) / every
+        """Compute u(w | h) and γ(h); see `Estimator`."""
+        discounts = np.array([0.0, *self._discounts(n, counts)])[np.minimum(counts, 3)]
+        return _subtract(discounts, counts, sums, total)
 
     def _discounts(self, n, counts):
         number = np.bincount(np.minimum(counts, 5), minlength=6)[1:5].astype(float)
@@ -188,7 +180,13 @@ class KneserNey(Estimator):
                 return discounts
         if self.fallback is None:
             raise ValueError(
-                f"`fallback` is None and the text has no discounts of order {n}: "
-                f"{number.astype(int).tolist()} n-grams come once, twice, three and four times."
+                f"`fallback` must be three discounts if the text has none of order {n}, got None. "
+                f"{number.astype(int).tolist()} n-grams occur 1, 2, 3 and 4 times."
             )
         return self.fallback
+
+
+def _subtract(discounts, counts, sums, total):
+    """Return u(w | h) and γ(h) for discounts `(M,)` that are subtracted from counts."""
+    totals = sums(counts)
+    return (counts - discounts) / total(totals), sums(discounts) / totals

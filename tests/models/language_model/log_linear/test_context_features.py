@@ -94,8 +94,11 @@ def test_saving():
         (lambda: BagOfTokens(-1), "`skip`"),
         (lambda: Conjunction([]), "`features`"),
         (lambda: suffix_classes(WordTokenizer(["a"]), 0), "`length`"),
-        (lambda: PreviousToken(4)(CONTEXTS), "contexts of at least 4 tokens, an `order` of 5"),
-        (lambda: BagOfTokens(3)(CONTEXTS), "contexts of at least 4"),
+        (
+            lambda: PreviousToken(4)(CONTEXTS),
+            "`contexts` must have at least 4 tokens.*an `order` of 5",
+        ),
+        (lambda: BagOfTokens(3)(CONTEXTS), "`contexts` must have at least 4"),
     ],
 )
 def test_wrong_arguments(make, message):

@@ -47,7 +47,7 @@ def expected_logits(model, contexts, minimum_count=1):
     """The definition: a column for each feature, in dictionaries."""
     found, wanted = model.examples(TEXT)
     followers = {}
-    for keys, label in zip(model.keys_of(tf.constant(found)).numpy(), wanted, strict=True):
+    for keys, label in zip(model.feature_keys(tf.constant(found)).numpy(), wanted, strict=True):
         for key in keys[keys >= 0]:
             column = followers.setdefault(int(key), {})
             column[int(label)] = column.get(int(label), 0) + 1
@@ -59,7 +59,7 @@ def expected_logits(model, contexts, minimum_count=1):
         columns[key] = column
     assert next(weights, None) is None
     logits = np.tile(model.bias.numpy(), (len(contexts), 1))
-    for row, keys in zip(logits, model.keys_of(tf.constant(contexts)).numpy(), strict=True):
+    for row, keys in zip(logits, model.feature_keys(tf.constant(contexts)).numpy(), strict=True):
         for key in keys:
             for token, weight in columns.get(int(key), {}).items():
                 row[token] += weight

@@ -10,7 +10,7 @@ from keras_seqzoo.models.language_model.ngram import (
     WittenBell,
 )
 from keras_seqzoo.models.language_model.ngram.arpa import read_arpa
-from keras_seqzoo.models.language_model.ngram.backoff import build, log_probability
+from keras_seqzoo.models.language_model.ngram.backoff import build_tables, log_probability
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 FILE = """\
@@ -113,17 +113,17 @@ def test_the_text_of_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
-        ("\\data\\", "data", r"line \d+ must be.*data.*got 'the end'"),
-        ("ngram 2=3", "ngram 3=3", "line 5 must be ngram 2=..., got 'ngram 3=3'"),
+        ("\\data\\", "data", r"line \d+: must be.*data.*got 'the end'"),
+        ("ngram 2=3", "ngram 3=3", "line 5: must be ngram 2=... in an ARPA file, got 'ngram 3=3'"),
         ("ngram 2=3", "ngram 2=4", r"line 19.*a number, 2 words.*got ''"),
         ("ngram 2=3", "ngram 2=2", r"line 18.*3-grams.*got '-0.6"),
         ("-0.6\tb </s>", "low\tb </s>", "line 18.*a number, 2 words.*low"),
         ("-0.6\tb </s>", "-0.6\tb </s> c", "line 18.*a number, 2 words.*c"),
-        ("-0.6\tb </s>", "-0.6\tb c", "'c' is no 1-gram"),
-        ("-0.6\tb </s>", "-0.6\ta b", "order 2 is there twice"),
-        ("-0.4\tb\t", "-0.4\ta\t", "a word is there twice"),
+        ("-0.6\tb </s>", "-0.6\tb c", "must have words that are 1-grams, got 'c'"),
+        ("-0.6\tb </s>", "-0.6\ta b", "must have different 2-grams, got one twice"),
+        ("-0.4\tb\t", "-0.4\ta\t", "must have different 1-grams, got one twice"),
         ("\\end\\", "", "line.*end.*got 'the end'"),
-        ("</s>", "<e>", "no '</s>'"),
+        ("</s>", "<e>", "must have '<s>' and '</s>', got no '</s>'"),
     ],
 )
 def test_files_that_are_none(tmp_path, old, new, match):
@@ -133,14 +133,14 @@ def test_files_that_are_none(tmp_path, old, new, match):
 
 def test_a_word_that_stands_for_something_else(tmp_path):
     model = NGramLanguageModel.train(["a <unk> b"], order=2)
-    with pytest.raises(ValueError, match="'<unk>'.*another name"):
+    with pytest.raises(ValueError, match="special word of ARPA files, got '<unk>'"):
         model.save_arpa(tmp_path / "model.arpa")
     assert not list(tmp_path.iterdir())
 
 
 def test_tables_of_a_file(tmp_path):
     words, *ngrams = read_arpa(write(tmp_path, FILE))
-    tables = build(*ngrams)
+    tables = build_tables(*ngrams)
     assert words == ["<unk>", "<s>", "</s>", "a", "b"]
     found = log_probability(tables, np.array([[1, 3, 4], [2, 3, 4], [3, 4, 2]]), len(words))
     np.testing.assert_allclose(found / math.log(10), [-0.05, -0.3, -0.4 - 0.6], rtol=1e-5)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from keras_seqzoo.models.language_model.ngram.backoff import estimate, log_probability
+from keras_seqzoo.models.language_model.ngram.backoff import estimate_tables, log_probability
 from keras_seqzoo.models.language_model.ngram.estimators import (
     AbsoluteDiscounting,
     FixedInterpolation,
@@ -37,7 +37,7 @@ def flat(sentences):
 
 
 def tables(sentences, order, estimator):
-    return estimate(flat(sentences), order, VOCABULARY, BEGIN, estimator)
+    return estimate_tables(flat(sentences), order, VOCABULARY, BEGIN, estimator)
 
 
 def contexts(sentences, order):
@@ -121,7 +121,7 @@ def test_the_textbook_sentences():
     sentence = np.array([index[word] for word in ["<s>", "i", "am", "from", "utah", ".", "</s>"]])
 
     def likelihood(order, estimator):
-        found = estimate(ids, order, len(words), BEGIN, estimator)
+        found = estimate_tables(ids, order, len(words), BEGIN, estimator)
         return math.prod(
             np.exp(
                 log_probability(found, sentence[None, max(0, t - order + 1) : t + 1], len(words))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.models.language_model.ngram import FixedInterpolation, NGramLanguageModel
-from keras_seqzoo.models.language_model.ngram.held_out import tuned_interpolation
+from keras_seqzoo.models.language_model.ngram.held_out import tune_interpolation
 from tests.models.language_model.ngram.test_estimators import BEGIN, VOCABULARY, flat
 from tests.seeds import random_generator
 
@@ -19,9 +19,7 @@ def words(sentences):
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_no_other_weights_are_better(order):
     model = NGramLanguageModel.train_interpolated(words(TEXT), words(HELD_OUT), order)
-    found = tuned_interpolation(
-        flat(TEXT), flat(HELD_OUT), order, VOCABULARY, BEGIN, iterations=500
-    )
+    found = tune_interpolation(flat(TEXT), flat(HELD_OUT), order, VOCABULARY, BEGIN, iterations=500)
     best = model.perplexity(words(HELD_OUT)).perplexity
 
     def perplexity(weights):
@@ -37,13 +35,13 @@ def test_no_other_weights_are_better(order):
 
 
 def test_a_text_that_says_nothing_new_needs_no_shorter_contexts():
-    found = tuned_interpolation(flat(TEXT), flat(TEXT), 2, VOCABULARY, BEGIN)
+    found = tune_interpolation(flat(TEXT), flat(TEXT), 2, VOCABULARY, BEGIN)
     assert found.weights[1] < 0.02
 
 
 def test_words_that_are_new_lead_to_the_uniform_distribution():
     text, other = [[2, 2, 2]] * 5, [[3, 4, 5]] * 5
-    found = tuned_interpolation(flat(text), flat(other), 1, VOCABULARY, BEGIN)
+    found = tune_interpolation(flat(text), flat(other), 1, VOCABULARY, BEGIN)
     # Of four events one, the end, is known; it can come from both.
     assert found.weights[0] > 0.7
 
@@ -51,7 +49,7 @@ def test_words_that_are_new_lead_to_the_uniform_distribution():
 @pytest.mark.parametrize("held_out", [[BEGIN], [BEGIN, 5]])
 def test_bad_held_out_text(held_out):
     with pytest.raises(ValueError, match="`held_out` must have tokens to predict"):
-        tuned_interpolation(flat(TEXT), held_out, 2, VOCABULARY, BEGIN, excluded=(5,))
+        tune_interpolation(flat(TEXT), held_out, 2, VOCABULARY, BEGIN, excluded=(5,))
 
 
 def test_no_text():

@@ -139,7 +139,10 @@ def test_compiled_scores():
         (lambda: model().score("the cat"), "`texts`.*'the cat'"),
         (lambda: model().generate("the cat"), "`prompts`.*'the cat'"),
         (lambda: model().generate(["the"], "greedy"), "`strategy`.*'greedy'"),
-        (lambda: model().generate(["the cat sat"], max_length=2), "`prompts`.*\\(2\\).*has 3"),
+        (
+            lambda: model().generate(["the cat sat"], max_length=2),
+            "`prompts`.*\\(2\\).*got 3 in 'the",
+        ),
     ],
 )
 def test_bad_arguments(make, match):

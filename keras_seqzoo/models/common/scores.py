@@ -1,0 +1,15 @@
+"""Scores of texts."""
+
+from typing import NamedTuple
+
+
+class Score(NamedTuple):
+    """The log probability of a text.
+
+    Attributes:
+        log_probability: float, the natural logarithm.
+        tokens: int, the number of tokens scored, including the end.
+    """
+
+    log_probability: float
+    tokens: int
