@@ -13,7 +13,7 @@ from keras_seqzoo.cli.presets import (
     load_translation_models,
 )
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
-from keras_seqzoo.models.language_model.base import bits_per_character, perplexity_of
+from keras_seqzoo.models.language_model.base import compute_bits_per_character, compute_perplexity
 
 EXAMPLES = """\b
 Examples:
@@ -59,7 +59,7 @@ def score(
     scores = model.score(sources, targets, batch_size)
     _write(scores)
     total, tokens = (sum(column) for column in zip(*scores, strict=True))
-    typer.echo(f"perplexity {perplexity_of(total, tokens):.4g} of {tokens} tokens", err=True)
+    typer.echo(f"perplexity {compute_perplexity(total, tokens):.4g} of {tokens} tokens", err=True)
 
 
 def _score_text(preset, batch_size, running_text):
@@ -80,9 +80,9 @@ def _score_text(preset, batch_size, running_text):
     if not tokens:
         raise ValueError("standard input must have at least one line.")
     typer.echo(
-        f"perplexity {perplexity_of(total, tokens):.6g} of {tokens} tokens, counting the ends of "
-        f"lines; {unknown} of them are unknown words, each with the probability of [UNK]; "
-        f"{bits_per_character(total, characters):.4g} bits per character",
+        f"perplexity {compute_perplexity(total, tokens):.6g} of {tokens} tokens, counting the ends "
+        f"of lines; {unknown} of them are unknown words, each with the probability of [UNK]; "
+        f"{compute_bits_per_character(total, characters):.4g} bits per character",
         err=True,
     )
 
