@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 
 import pytest
 
@@ -92,3 +93,13 @@ def test_folders_and_modules_are_small():
     folders = [path.parent for path in MODULES]
     crowded = {folder.name for folder in folders if folders.count(folder) > MOST_MODULES}
     assert crowded == set()
+
+
+def test_files_that_the_documents_name_exist():
+    root = PACKAGE.parent
+    for document in ("ARCHITECTURE.md", "CONTRIBUTING.md"):
+        text = (root / document).read_text(encoding="utf-8")
+        names = re.findall(r"`((?:[\w.]+/)*[\w.]+(?:/|\.py|\.txt|\.md|\.toml))`", text)
+        assert len(names) > 5
+        for name in names:
+            assert (PACKAGE / name).exists() or (root / name).exists(), f"{document}: {name}"
