@@ -186,9 +186,9 @@ def _progress(last, phrases):
     """
     length = dimension(phrases, -1)
     # Entry (p, i) is the index in `last` of token i of a phrase after p + 1 of its tokens.
-    begun = tf.range(1, length + 1)[:, tf.newaxis]
-    place = tf.range(length) - begun + length  # (P, P)
-    beyond = tf.range(length) >= begun
+    count = tf.range(1, length + 1)[:, tf.newaxis]
+    place = tf.range(length) - count + length  # (P, P)
+    beyond = tf.range(length) >= count
     shifted = tf.gather(last, tf.minimum(place, length - 1), axis=-1)  # (..., P, P)
     equal = shifted[..., tf.newaxis, :, :] == phrases[..., tf.newaxis, :]  # (..., C, P, P)
     matches = tf.reduce_all(equal | beyond, axis=-1)  # (..., C, P)
@@ -207,8 +207,8 @@ def _after(parents, tokens, met, ends, phrases):
     lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1)  # (B, 1, C)
     whole = tf.reduce_sum(tf.where(met, lengths, 0), axis=-1)
     # The maximum over no phrases is the lowest int.
-    begun = tf.maximum(tf.reduce_max(tf.where(met, 0, progress), axis=-1), 0)
-    return met, whole + begun
+    started = tf.maximum(tf.reduce_max(tf.where(met, 0, progress), axis=-1), 0)
+    return met, whole + started
 
 
 def _repeated(parents, tokens):

@@ -1,4 +1,4 @@
-"""What all exports share: checks, signatures, and numbered versions for TensorFlow Serving."""
+"""Checks and numbered SavedModels for TensorFlow Serving, shared by all exports."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ def check_model(model, base_class, kind):
     Args:
         model: the argument `model` of an export.
         base_class: class that the model must have.
-        kind: string, what the message calls such a model.
+        kind: string, the kind of model in the message.
 
     Raises:
         TypeError: if the model is of another class.

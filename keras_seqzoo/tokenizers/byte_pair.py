@@ -69,16 +69,13 @@ class BytePairTokenizer(SentencePieceTokenizer):
         end_of_word=False,
         **kwargs,
     ):
-        """Train a tokenizer on text. The same text and arguments give the same tokenizer.
+        """Train a tokenizer on text; see `SentencePieceTokenizer.train`.
 
         Args:
-            texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
-                strings, or `tf.data.Dataset` of strings, batched or not.
-            vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
-            at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer
-                tokens with a warning instead of an error.
-            character_coverage: float in (0, 1]. The fraction of the text's characters that become
-                tokens; rarer ones are written as bytes. Ignored at byte level.
+            texts: See the base class.
+            vocabulary_size: See the base class.
+            at_most: See the base class.
+            character_coverage: See the base class; ignored at byte level.
             byte_level: bool. Whether to merge bytes instead of characters. `get_vocabulary` shows
                 each byte as the character with its number.
             end_of_word: bool. Whether words are marked at their end ("the▁") instead of their
@@ -87,13 +84,8 @@ class BytePairTokenizer(SentencePieceTokenizer):
 
         Returns:
             A tokenizer of this class.
-
-        Raises:
-            ValueError: if the text is empty or not UTF-8, or too small or too rich for
-                `vocabulary_size`; the message gives the possible value.
-            TypeError: if `texts` holds something else, or `vocabulary_size` is not an int.
         """
-        return cls._trained(
+        return cls._train(
             texts,
             vocabulary_size,
             kwargs,

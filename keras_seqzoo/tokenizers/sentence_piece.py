@@ -46,7 +46,33 @@ class SentencePieceTokenizer(TextTokenizer):
             self.set_proto(proto)
 
     @classmethod
-    def _trained(cls, texts, vocabulary_size, arguments, **options):
+    def train(cls, texts, vocabulary_size, *, at_most=False, character_coverage=0.9995, **kwargs):
+        """Train a tokenizer on text. The same text and arguments give the same tokenizer.
+
+        Args:
+            texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
+                strings, or `tf.data.Dataset` of strings, batched or not.
+            vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
+            at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer
+                tokens with a warning instead of an error.
+            character_coverage: float in (0, 1]. The fraction of the text's characters that become
+                tokens; rarer ones are written as bytes.
+            **kwargs: Other arguments of the constructor.
+
+        Returns:
+            A tokenizer of this class.
+
+        Raises:
+            ValueError: if the text is empty or not UTF-8, or too small or too rich for
+                `vocabulary_size`; the message gives the possible value.
+            TypeError: if `texts` contains other objects, or `vocabulary_size` is not an int.
+        """
+        return cls._train(
+            texts, vocabulary_size, kwargs, at_most=at_most, character_coverage=character_coverage
+        )
+
+    @classmethod
+    def _train(cls, texts, vocabulary_size, arguments, **options):
         """Create a tokenizer and train its model on normalized text."""
         tokenizer = cls(**arguments)
         if tokenizer.normalization:

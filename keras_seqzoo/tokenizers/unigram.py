@@ -24,7 +24,7 @@ class UnigramTokenizer(SentencePieceTokenizer):
     best segmentations is drawn, with probability proportional to `P(x_1 … x_M)^alpha`. They are
     drawn by SentencePiece, whose generator ignores TensorFlow's seeds.
 
-    Special tokens and round trips: see `SentencePieceTokenizer`.
+    Training, special tokens and round trips: see `SentencePieceTokenizer`.
 
     Args:
         proto: bytes, a serialized SentencePiece model as created by `train`, or `None` to load it
@@ -64,32 +64,6 @@ class UnigramTokenizer(SentencePieceTokenizer):
         super().__init__(proto, **kwargs)
         self.nbest_size = nbest_size
         self.alpha = alpha
-
-    @classmethod
-    def train(cls, texts, vocabulary_size, *, at_most=False, character_coverage=0.9995, **kwargs):
-        """Train a tokenizer on text. The same text and arguments give the same tokenizer.
-
-        Args:
-            texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
-                strings, or `tf.data.Dataset` of strings, batched or not.
-            vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
-            at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer
-                tokens with a warning instead of an error.
-            character_coverage: float in (0, 1]. The fraction of the text's characters that become
-                tokens; rarer ones are written as bytes.
-            **kwargs: Other arguments of the constructor.
-
-        Returns:
-            A tokenizer of this class.
-
-        Raises:
-            ValueError: if the text is empty or not UTF-8, or too small or too rich for
-                `vocabulary_size`; the message gives the possible value.
-            TypeError: if `texts` holds something else, or `vocabulary_size` is not an int.
-        """
-        return cls._trained(
-            texts, vocabulary_size, kwargs, at_most=at_most, character_coverage=character_coverage
-        )
 
     @classmethod
     def from_pieces(cls, pieces, **kwargs):

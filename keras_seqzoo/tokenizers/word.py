@@ -23,7 +23,7 @@ class WordTokenizer(TableTokenizer):
     """Tokenizer by words, split at white space.
 
     Words outside the vocabulary become `[UNK]`. The ids of the words follow those of the special
-    tokens (see `TextTokenizer`), in the order given. White space is that of `str.split()`.
+    tokens (see `TextTokenizer`), in the order given. White space is as in `str.split()`.
     `detokenize(tokenize(text))` is `" ".join(normalize(text).split())` if all its words are known;
     with `split_punctuation` there are spaces around each mark too.
 

@@ -40,7 +40,7 @@ def test_errors():
         ([[]], "`texts` must have at least one"),
         (["abc"], "`texts` must be a list of strings"),
         ([["a"], "meteor"], "`utility`"),
-        ([["a"], "chrf", [1, 2]], "`weights` must be one number"),
+        ([["a"], "chrf", [1, 2]], "`weights` must have one number"),
         ([["a"], "chrf", [-1]], "`weights`"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -56,7 +56,7 @@ def words_and_marks_of(text):
 
 
 def train(kind, texts):
-    """Makes a tokenizer that knows all that is in the texts, with few merges."""
+    """Train a tokenizer that knows all characters of the texts, with few merges."""
     characters = len(set("".join(texts)))
     size = 262 + characters
     return {

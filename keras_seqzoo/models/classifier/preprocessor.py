@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_batch, check_choice, check_integer
 from keras_seqzoo.models.common.labels import LabelNames
-from keras_seqzoo.tokenizers.packing import SIDES, truncate, pad_with_mask, check_no_packing
+from keras_seqzoo.tokenizers.packing import SIDES, check_no_packing, pad_with_mask, truncate
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 

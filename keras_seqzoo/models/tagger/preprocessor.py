@@ -8,7 +8,7 @@ from keras_seqzoo.checks import check_batch, check_integer
 from keras_seqzoo.models.common.labels import LabelNames
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
-from keras_seqzoo.tokenizers.packing import longest_row, pad_with_mask, check_no_packing
+from keras_seqzoo.tokenizers.packing import check_no_packing, longest_row, pad_with_mask
 from keras_seqzoo.tokenizers.words import split_words
 
 PIECE_TOKENIZER_FILE = "piece_tokenizer.json"
