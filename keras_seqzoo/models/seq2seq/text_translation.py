@@ -14,6 +14,7 @@ from keras_seqzoo.decoding import (
     score_targets,
 )
 from keras_seqzoo.models.common.graph_functions import graph_function
+from keras_seqzoo.models.common.scores import Score
 from keras_seqzoo.models.seq2seq.translation import Translation
 
 # Target tokens per source token, by default: far above what translations have, and far below
@@ -190,7 +191,7 @@ class TextTranslation:
             batch_size: int, pairs scored at a time.
 
         Returns:
-            A list of `(log probability, number of target tokens)`, one pair for each.
+            A list of `Score`, the log probability and number of target tokens of each pair.
 
         Raises:
             ValueError: if the model has no preprocessor, the lists differ in length, or a source is
@@ -198,7 +199,7 @@ class TextTranslation:
         """
         sources, targets = self._check_pairs("score", sources, targets)
         followed = self._follow(sources, targets, batch_size, alignments=False)
-        return [(score, len(target)) for _, target, score, _ in followed]
+        return [Score(score, len(target)) for _, target, score, _ in followed]
 
     def align(self, sources, targets, batch_size=64):
         """Compute the attention weights of given translations.
@@ -286,8 +287,8 @@ class TextTranslation:
         """Run the model along the targets.
 
         Returns:
-            A list of tuples `(source ids, target ids, log probability, weights)`. The target ids
-            end with `[EOS]`. The weights are `(target tokens, source tokens)`, or `None`.
+            A list of tuples of source ids, target ids with `[EOS]`, log probability, and weights
+            `(target tokens, source tokens)` or `None`.
         """
         if not sources:
             return []
