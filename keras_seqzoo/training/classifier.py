@@ -18,16 +18,15 @@ from keras_seqzoo.models import (
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
-from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.packing import truncate
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
-from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.run import Measure
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
     SUBWORDS,
-    check_start,
+    EmbeddingOptions,
     embedding_size,
     make_word_tokenizer,
     train_subwords,
@@ -38,7 +37,7 @@ BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
 @options
-class TextClassifierOptions(Options):
+class TextClassifierOptions(EmbeddingOptions):
     """Options of `make_text_classifier`."""
 
     start: str | None = option(
@@ -49,38 +48,21 @@ class TextClassifierOptions(Options):
     encoder: Literal["lstm", "gru", "elman", "convolution"] = option(
         "lstm", "Recurrent or convolutional encoder.", from_start=True
     )
-    embedding_dim: int | None = option(
+    embedding_dim: int | None = size_option(
         None,
         "Size of the word embeddings; with `vectors`, by default their size.",
         cli_default=100,
         cli_unless="vectors",
-        minimum=1,
         from_start=True,
     )
-    units: int = option(
-        512,
-        "Units of a recurrent encoder, in each direction.",
-        minimum=1,
-        from_start=True,
-        cli_default=128,
+    units: int = size_option(
+        512, "Units of a recurrent encoder, in each direction.", from_start=True, cli_default=128
     )
-    num_layers: int = option(
-        1, "Layers of a recurrent encoder.", minimum=1, from_start=True, flag="layers"
+    num_layers: int = size_option(
+        1, "Layers of a recurrent encoder.", from_start=True, flag="layers"
     )
     bidirectional: bool = option(False, "Read in both directions.", from_start=True)
-    dropout: float = option(0.0, "Dropout rate in the head.", minimum=0, below=1, cli_default=0.5)
-    vectors: WordVectors | None = option(
-        None,
-        "Word vectors that initialize the embeddings; their words are known too.",
-        metavar="NAME",
-        from_start=True,
-    )
-    freeze_embeddings: bool = option(
-        False,
-        "Do not train the embeddings of `vectors` or `start`; words that `vectors` does not have "
-        "keep random embeddings.",
-        panel="Model",
-    )
+    dropout: float = rate_option(0.0, "Dropout rate in the head.", cli_default=0.5)
     tokenizer: Literal["word", *SUBWORDS] = option(
         "word", "What tokens are.", from_start=True, panel="Vocabulary"
     )
@@ -92,36 +74,27 @@ class TextClassifierOptions(Options):
         from_start=True,
         panel="Vocabulary",
     )
-    minimum_count: int = option(
-        1, "Rarer words are [UNK].", minimum=1, from_start=True, panel="Vocabulary"
+    minimum_count: int = size_option(
+        1, "Rarer words are [UNK].", from_start=True, panel="Vocabulary"
     )
-    sequence_length: int | None = option(
-        512,
-        "Largest number of tokens of a text.",
-        minimum=1,
-        panel="Vocabulary",
+    sequence_length: int | None = size_option(
+        512, "Largest number of tokens of a text.", panel="Vocabulary"
     )
     truncation_side: Literal["right", "left"] = option(
         "right", "End at which longer texts are cut.", panel="Vocabulary"
     )
-    filters: int = option(
-        100, "Filters of each width of a convolution.", minimum=1, from_start=True, panel="Model"
+    filters: int = size_option(
+        100, "Filters of each width of a convolution.", from_start=True, panel="Model"
     )
-    widths: tuple[int, ...] = option(
-        (3, 4, 5), "Widths of the convolutions.", minimum=1, from_start=True, panel="Model"
+    widths: tuple[int, ...] = size_option(
+        (3, 4, 5), "Widths of the convolutions.", from_start=True, panel="Model"
     )
-    encoder_dropout: float | None = option(
-        None,
-        "Dropout rate in the encoder; by default none, or that of `start`.",
-        minimum=0,
-        below=1,
-        panel="Model",
+    encoder_dropout: float | None = rate_option(
+        None, "Dropout rate in the encoder; by default none, or that of `start`.", panel="Model"
     )
-    word_dropout: float | None = option(
+    word_dropout: float | None = rate_option(
         None,
         "Rate of words hidden from a recurrent encoder; by default none, or that of `start`.",
-        minimum=0,
-        below=1,
         panel="Model",
     )
     pooling: tuple[Literal[POOLINGS], ...] | None = option(
@@ -130,12 +103,9 @@ class TextClassifierOptions(Options):
         "recurrent encoder, of both directions if there are two, and the maximum of convolutions.",
         panel="Model",
     )
-    k: int = option(3, 'Number of maxima of the pooling "k-max".', minimum=1, panel="Model")
-    hidden_units: int | None = option(
-        None,
-        "Units of a hidden layer in the head; by default no hidden layer.",
-        minimum=1,
-        panel="Model",
+    k: int = size_option(3, 'Number of maxima of the pooling "k-max".', panel="Model")
+    hidden_units: int | None = size_option(
+        None, "Units of a hidden layer in the head; by default no hidden layer.", panel="Model"
     )
     dtype: object = option(None, "Keras dtype policy.", flag=None)
     backbone_options: dict | None = option(
@@ -182,7 +152,6 @@ def make_text_classifier(texts, labels, **kwargs):
     ```
     """
     options = TextClassifierOptions(**kwargs)
-    check_start(options)
     check_labelled(texts, labels)
     multi_label = isinstance(labels[0], (list, tuple))
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)

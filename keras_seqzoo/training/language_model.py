@@ -26,7 +26,7 @@ from keras_seqzoo.models.language_model.base import tokenize_sentences
 from keras_seqzoo.models.language_model.running_text import RunningText, running_tokens
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.training.optimization import limit_warmup, warmup_cosine
-from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.run import Measure, TrainingOptions, TrainingRun
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
@@ -55,10 +55,10 @@ class LanguageModelOptions(Options):
     """Options of `make_language_model`."""
 
     cell: Literal["lstm", "gru", "elman"] = option("lstm", "Recurrent cell.")
-    embedding_dim: int = option(256, "Size of the token embeddings.", minimum=1)
-    units: int = option(512, "Units of each layer.", minimum=1)
-    num_layers: int = option(1, "Number of recurrent layers.", minimum=1, flag="layers")
-    dropout: float = option(0.0, "Dropout rate.", minimum=0, below=1, cli_default=0.3)
+    embedding_dim: int = size_option(256, "Size of the token embeddings.")
+    units: int = size_option(512, "Units of each layer.")
+    num_layers: int = size_option(1, "Number of recurrent layers.", flag="layers")
+    dropout: float = rate_option(0.0, "Dropout rate.", cli_default=0.3)
     tokenizer: Literal[*TOKENIZERS, *SUBWORDS] = option(
         "word", "What tokens are.", panel="Vocabulary"
     )
@@ -69,14 +69,10 @@ class LanguageModelOptions(Options):
         minimum=6,
         panel="Vocabulary",
     )
-    minimum_count: int = option(
-        1, "Rarer words or characters are [UNK].", minimum=1, panel="Vocabulary"
-    )
-    sequence_length: int = option(
-        128, "Length of the preprocessor, in tokens.", minimum=1, flag=None
-    )
-    last_units: int | None = option(
-        None, "Units of the last layer; by default `units`.", minimum=1, panel="Model"
+    minimum_count: int = size_option(1, "Rarer words or characters are [UNK].", panel="Vocabulary")
+    sequence_length: int = size_option(128, "Length of the preprocessor, in tokens.", flag=None)
+    last_units: int | None = size_option(
+        None, "Units of the last layer; by default `units`.", panel="Model"
     )
     residual: bool = option(False, "Add each layer's input to its output.", panel="Model")
     tie_softmax: bool = option(
@@ -93,41 +89,24 @@ class LanguageModelOptions(Options):
         "frequencies of the tokens in the text.",
         panel="Model",
     )
-    samples: int | None = option(
-        None,
-        "Tokens that a sampled `softmax` draws for a batch; by default 1024.",
-        minimum=1,
-        panel="Model",
+    samples: int | None = size_option(
+        None, "Tokens that a sampled `softmax` draws for a batch; by default 1024.", panel="Model"
     )
-    input_dropout: float | None = option(
-        None,
-        "Dropout rate of the embeddings; by default `dropout`.",
-        minimum=0,
-        below=1,
-        panel="Dropout",
+    input_dropout: float | None = rate_option(
+        None, "Dropout rate of the embeddings; by default `dropout`.", panel="Dropout"
     )
-    output_dropout: float | None = option(
-        None,
-        "Dropout rate of the outputs; by default `dropout`.",
-        minimum=0,
-        below=1,
-        panel="Dropout",
+    output_dropout: float | None = rate_option(
+        None, "Dropout rate of the outputs; by default `dropout`.", panel="Dropout"
     )
-    word_dropout: float = option(
-        0.0, "Rate of words hidden in a batch.", minimum=0, below=1, panel="Dropout"
-    )
+    word_dropout: float = rate_option(0.0, "Rate of words hidden in a batch.", panel="Dropout")
     variational: bool = option(
         False, "Use one dropout mask for all steps of a sequence.", panel="Dropout"
     )
-    recurrent_dropout: float = option(
-        0.0, "Dropout rate of the recurrent state.", minimum=0, below=1, panel="Dropout"
+    recurrent_dropout: float = rate_option(
+        0.0, "Dropout rate of the recurrent state.", panel="Dropout"
     )
-    zoneout: float = option(
-        0.0, "Rate of units that keep their state.", minimum=0, below=1, panel="Dropout"
-    )
-    weight_drop: float = option(
-        0.0, "Dropout rate of the recurrent weights.", minimum=0, below=1, panel="Dropout"
-    )
+    zoneout: float = rate_option(0.0, "Rate of units that keep their state.", panel="Dropout")
+    weight_drop: float = rate_option(0.0, "Dropout rate of the recurrent weights.", panel="Dropout")
     scale_embedding: bool = option(
         False, "Multiply the embeddings by the square root of their size.", panel="Model"
     )
@@ -153,14 +132,13 @@ class LanguageModelTrainingOptions(TrainingOptions):
     """Options of `LanguageModelTraining`."""
 
     ema_momentum = 0.999
-    batch_size: int | None = option(
+    batch_size: int | None = size_option(
         None,
         f"Streams or sentences in a batch; by default {BATCH_SIZE}, or the number of tokens of a "
         "shorter text.",
-        minimum=1,
     )
-    length: int = option(
-        35, "Tokens of a row, through which a gradient flows; longer sentences are cut.", minimum=1
+    length: int = size_option(
+        35, "Tokens of a row, through which a gradient flows; longer sentences are cut."
     )
     learning_rate: float | None = option(
         None,
@@ -201,11 +179,8 @@ class LanguageModelTrainingOptions(TrainingOptions):
     decay: float = option(
         0.5, "Factor of the learning rate on a plateau.", above=0, below=1, panel="Training"
     )
-    patience: int | None = option(
-        None,
-        "Stop after this number of epochs without a better perplexity.",
-        minimum=1,
-        panel="Training",
+    patience: int | None = size_option(
+        None, "Stop after this number of epochs without a better perplexity.", panel="Training"
     )
     clipnorm: float = option(0.25, "Largest norm of all gradients.", above=0, panel="Training")
     weight_decay: float = option(0.0, "Decoupled weight decay.", minimum=0.0, panel="Training")

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_seqzoo.training.options import option, options
+from keras_seqzoo.training.options import option, options, size_option
 from keras_seqzoo.training.run import TrainingOptions, TrainingRun
 
 
@@ -50,7 +50,7 @@ def limit_warmup(warmup_steps, steps, report):
 class AdamWOptions(TrainingOptions):
     """Options of `AdamWTraining`."""
 
-    batch_size: int = option(32, "Texts, sentences or pairs in a batch.", minimum=1)
+    batch_size: int = size_option(32, "Texts, sentences or pairs in a batch.")
     learning_rate: float = option(
         1e-3, "Highest learning rate; it falls along a cosine.", minimum=0.0
     )

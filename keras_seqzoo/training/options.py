@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import operator
 import textwrap
 import types
 import typing
@@ -28,29 +29,31 @@ def option(default, help, **metadata):
     return dataclasses.field(default=default, metadata={"help": help, **metadata})
 
 
+def size_option(default, help, **metadata):
+    """State an option that is an int of at least 1; see `option`."""
+    return option(default, help, minimum=1, **metadata)
+
+
+def rate_option(default, help, **metadata):
+    """State an option that is a number of at least 0 and below 1; see `option`."""
+    return option(default, help, minimum=0, below=1, **metadata)
+
+
 def options(cls):
     """Make an `Options` class of fields stated with `option`; a class decorator.
 
     A plain value, without annotation, changes the default of an inherited option.
     """
     annotations = inspect.get_annotations(cls)
-    for field in inherited_fields(cls):
-        if field.name in cls.__dict__ and field.name not in annotations:
-            annotations[field.name] = field.type
-            changed = {**field.metadata}
-            setattr(
-                cls, field.name, option(cls.__dict__[field.name], changed.pop("help"), **changed)
-            )
+    for name, field in getattr(cls, "__dataclass_fields__", {}).items():
+        if name in cls.__dict__ and name not in annotations:
+            annotations[name] = field.type
+            changed = dataclasses.field(default=cls.__dict__[name], metadata=field.metadata)
+            setattr(cls, name, changed)
     cls.__annotations__ = annotations
     cls = dataclasses.dataclass(frozen=True, kw_only=True)(cls)
     cls.__doc__ += "\n\nArgs:\n" + "\n".join(map(_describe, dataclasses.fields(cls)))
     return cls
-
-
-def inherited_fields(cls):
-    """Return the fields of the base classes of a dataclass that is being made."""
-    base = cls.__mro__[1]
-    return dataclasses.fields(base) if dataclasses.is_dataclass(base) else ()
 
 
 class Options:
@@ -69,10 +72,10 @@ class Options:
         ...     dropout: float = option(0.0, "Dropout rate.", minimum=0, below=1)
         >>> Drop(dropout=0.5).to_dict()
         {'dropout': 0.5}
-        >>> Drop(dropout=1)
+        >>> Drop(dropout=1.0)
         Traceback (most recent call last):
-        ...
-        ValueError: `dropout` must be a number of at least 0 and below 1, got 1.
+            ...
+        ValueError: `dropout` must be a number of at least 0 and below 1, got 1.0.
     """
 
     def __post_init__(self):
@@ -138,28 +141,24 @@ def _check_value(field, value, kind):
         value = check_integer(name, value, limits["minimum"])
         _check_limits(name, value, limits, "an int")
     elif kind is float:
-        _check_limits(name, check_number(name, value), limits, "a number")
+        value = check_number(name, value)
+        _check_limits(name, value, limits, "a number")
     elif kind in (bool, str) and not isinstance(value, kind):
         raise ValueError(f"`{name}` must be a {kind.__name__}, got {value!r}.")
     return value
 
 
 def _check_limits(name, value, limits, kind):
-    minimum, above, below = (limits.get(limit) for limit in ("minimum", "above", "below"))
-    if (
-        (minimum is not None and value < minimum)
-        or (above is not None and value <= above)
-        or (below is not None and value >= below)
-    ):
-        names = {"minimum": "of at least", "above": "above", "below": "below"}
-        need = " and ".join(
-            f"{words} {limits[key]}" for key, words in names.items() if key in limits
-        )
+    words = {"minimum": "of at least", "above": "above", "below": "below"}
+    holds = {"minimum": operator.ge, "above": operator.gt, "below": operator.lt}
+    limits = {limit: limits[limit] for limit in words if limit in limits}
+    if not all(holds[limit](value, bound) for limit, bound in limits.items()):
+        need = " and ".join(f"{words[limit]} {bound}" for limit, bound in limits.items())
         raise ValueError(f"`{name}` must be {kind} {need}, got {value!r}.")
 
 
 def _describe(field):
-    kind = getattr(field.type, "__name__", None) or str(field.type)
-    kind = str(field.type).replace("typing.", "") if typing.get_args(field.type) else kind
+    kind = field.type.__name__ if isinstance(field.type, type) else str(field.type)
+    kind = kind.replace("typing.", "")
     text = f"{field.name}: {kind}, by default {field.default!r}. {field.metadata['help']}"
     return textwrap.fill(text, 96, initial_indent=" " * 4, subsequent_indent=" " * 8)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
-from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.state import RunState
 from keras_seqzoo.zoo import save_preset
 
@@ -52,13 +52,9 @@ class Measure(NamedTuple):
 class TrainingOptions(Options):
     """Options of every training run."""
 
-    epochs: int = option(15, "Number of epochs.", minimum=1)
-    ema_momentum: float = option(
-        0.99,
-        "Momentum of the exponential moving average (EMA) of the weights.",
-        minimum=0,
-        below=1,
-        panel="Training",
+    epochs: int = size_option(15, "Number of epochs.")
+    ema_momentum: float = rate_option(
+        0.99, "Momentum of the exponential moving average (EMA) of the weights.", panel="Training"
     )
     seed: int = option(
         0,

@@ -17,16 +17,15 @@ from keras_seqzoo.models import (
     RecurrentTaggerPreprocessor,
 )
 from keras_seqzoo.models.tagger.preprocessor import PIECE_TOKENIZER_FILE
-from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.training_texts import frequent_pieces
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
-from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.run import Measure
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
     SUBWORDS,
-    check_start,
+    EmbeddingOptions,
     embedding_size,
     make_word_tokenizer,
     train_subwords,
@@ -36,7 +35,7 @@ BOUNDARIES = (8, 16, 24, 32, 48, 64, 128)
 
 
 @options
-class TaggerOptions(Options):
+class TaggerOptions(EmbeddingOptions):
     """Options of `make_tagger`."""
 
     start: str | None = option(
@@ -46,59 +45,35 @@ class TaggerOptions(Options):
         metavar="NAME",
     )
     cell: Literal["lstm", "gru", "elman"] = option("lstm", "Recurrent cell.", from_start=True)
-    units: int = option(200, "Units in each direction.", minimum=1, from_start=True)
-    num_layers: int = option(
-        1, "Number of recurrent layers.", minimum=1, flag="layers", from_start=True
-    )
-    embedding_dim: int | None = option(
+    units: int = size_option(200, "Units in each direction.", from_start=True)
+    num_layers: int = size_option(1, "Number of recurrent layers.", flag="layers", from_start=True)
+    embedding_dim: int | None = size_option(
         None,
         "Size of the word embeddings; by default 100, or the size of `vectors`.",
-        minimum=1,
         from_start=True,
     )
-    dropout: float | None = option(
+    dropout: float | None = rate_option(
         None,
         "Dropout rate; with `start`, by default that of the preset.",
-        minimum=0,
-        below=1,
         cli_default=0.5,
         cli_unless="start",
     )
-    vectors: WordVectors | None = option(
-        None,
-        "Word vectors that initialize the embeddings; their words are known too.",
-        metavar="NAME",
-        from_start=True,
-    )
-    freeze_embeddings: bool = option(
-        False,
-        "Do not train the embeddings of `vectors` or `start`; words that `vectors` does not have "
-        "keep random embeddings.",
-        panel="Model",
-    )
     crf: bool = option(True, "Predict tags with a CRF, or each tag separately.", panel="Model")
-    unknown_rate: float | None = option(
+    unknown_rate: float | None = rate_option(
         None,
         "Rate of words replaced by [UNK] in training; with `start`, by default that of the preset.",
-        minimum=0,
-        below=1,
         cli_default=0.05,
         cli_unless="start",
         panel="Model",
     )
-    minimum_count: int | None = option(
+    minimum_count: int | None = size_option(
         None,
         "Rarer words are [UNK]; by default 2, or 1 if no word occurs twice.",
-        minimum=1,
         from_start=True,
         panel="Vocabulary",
     )
-    vocabulary_size: int | None = option(
-        None,
-        "Largest number of words; by default all.",
-        minimum=1,
-        from_start=True,
-        panel="Vocabulary",
+    vocabulary_size: int | None = size_option(
+        None, "Largest number of words; by default all.", from_start=True, panel="Vocabulary"
     )
     pieces: Literal["none", "character", *SUBWORDS] = option(
         "character",
@@ -113,18 +88,14 @@ class TaggerOptions(Options):
         from_start=True,
         panel="Vocabulary",
     )
-    word_length: int = option(
-        20, "Largest number of pieces of a word.", minimum=1, from_start=True, panel="Vocabulary"
+    word_length: int = size_option(
+        20, "Largest number of pieces of a word.", from_start=True, panel="Vocabulary"
     )
-    piece_dim: int = option(
-        30, "Size of the piece embeddings.", minimum=1, from_start=True, panel="Model"
+    piece_dim: int = size_option(
+        30, "Size of the piece embeddings.", from_start=True, panel="Model"
     )
-    piece_units: int = option(
-        50,
-        "Size of the vector computed from a word's pieces.",
-        minimum=1,
-        from_start=True,
-        panel="Model",
+    piece_units: int = size_option(
+        50, "Size of the vector computed from a word's pieces.", from_start=True, panel="Model"
     )
     piece_encoder: Literal["lstm", "convolution"] = option(
         "lstm", "Encoder of the pieces.", from_start=True, panel="Model"
@@ -174,7 +145,6 @@ def make_tagger(words, tags, **kwargs):
         raise ValueError(
             f"`tags` must have two different tags or more, got {', '.join(labels) or 'none'}."
         )
-    check_start(options)
     if options.start is not None:
         model = _load_for_labels(labels, options)
     else:

@@ -23,7 +23,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
-from keras_seqzoo.training.options import Options, option, options
+from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.run import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
@@ -33,23 +33,22 @@ class TranslationModelOptions(Options):
     """Options of `make_translation_model`."""
 
     cell: Literal["gru", "lstm", "elman"] = option("gru", "Recurrent cell.")
-    embedding_dim: int = option(256, "Size of the token embeddings.", minimum=1)
-    encoder_units: int = option(256, "Units of the encoder, in each direction.", minimum=1)
-    decoder_units: int = option(512, "Units of the decoder.", minimum=1)
-    encoder_layers: int = option(1, "Layers of the encoder.", minimum=1)
-    decoder_layers: int = option(1, "Layers of the decoder.", minimum=1)
+    embedding_dim: int = size_option(256, "Size of the token embeddings.")
+    encoder_units: int = size_option(256, "Units of the encoder, in each direction.")
+    decoder_units: int = size_option(512, "Units of the decoder.")
+    encoder_layers: int = size_option(1, "Layers of the encoder.")
+    decoder_layers: int = size_option(1, "Layers of the decoder.")
     attention: Literal["general", "dot", "concat", "bahdanau"] | None = option(
         "general", "Attention score, or none."
     )
-    dropout: float = option(0.0, "Dropout rate.", minimum=0, below=1, cli_default=0.3)
+    dropout: float = rate_option(0.0, "Dropout rate.", cli_default=0.3)
     tokenizer: Literal[tuple(SUBWORDS)] = option(
         "bpe", "Kind of subword tokenizer.", panel="Vocabulary"
     )
-    vocabulary_size: int | None = option(
+    vocabulary_size: int | None = size_option(
         None,
         "Number of tokens, of each side with `separate_vocabularies`, with 261 special tokens; by "
         "default 5000, or fewer if the text has fewer.",
-        minimum=1,
         panel="Vocabulary",
     )
     separate_vocabularies: bool = option(
@@ -57,23 +56,17 @@ class TranslationModelOptions(Options):
         "Train a tokenizer for each side. A joint one also shares the embeddings.",
         panel="Vocabulary",
     )
-    sequence_length: int = option(
-        128, "Longest source and target of the model, in tokens.", minimum=1, flag=None
+    sequence_length: int = size_option(
+        128, "Longest source and target of the model, in tokens.", flag=None
     )
     direction: Literal["bidirectional", "forward", "reversed"] = option(
         "bidirectional", "Direction of the encoder.", panel="Model"
     )
-    attention_units: int | None = option(
-        None,
-        "Units of the attention vector.",
-        minimum=1,
-        cli_default=256,
-        panel="Model",
+    attention_units: int | None = size_option(
+        None, "Units of the attention vector.", cli_default=256, panel="Model"
     )
     scaled_attention: bool = option(
-        True,
-        "Divide dot and general scores by the square root of their size.",
-        panel="Model",
+        True, "Divide dot and general scores by the square root of their size.", panel="Model"
     )
     attend_from: Literal["top", "bottom"] = option(
         "top", "Decoder layer that computes the attention query.", panel="Model"
@@ -123,14 +116,11 @@ class TranslationTrainingOptions(AdamWOptions):
         recorded=True,
         panel="Training",
     )
-    label_smoothing: float = option(
-        0.1, "Label smoothing of the loss.", minimum=0, below=1, panel="Training"
-    )
-    boundaries: tuple[int, ...] = option(
+    label_smoothing: float = rate_option(0.1, "Label smoothing of the loss.", panel="Training")
+    boundaries: tuple[int, ...] = size_option(
         (8, 12, 16, 20, 24, 32, 48, 64),
         "Increasing lengths in tokens that batches are padded to. Pairs longer than the last one, "
         "or than the preprocessor's sequence lengths, are left out.",
-        minimum=1,
         flag=None,
     )
 

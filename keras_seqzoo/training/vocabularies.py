@@ -1,10 +1,43 @@
-"""Tokenizers and word embeddings of new models."""
+"""Tokenizers and word embeddings of new models, and their options."""
 
+from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer, WordTokenizer
+from keras_seqzoo.training.options import Options, option, options
 
 SUBWORDS = {"bpe": BytePairTokenizer, "unigram": UnigramTokenizer}
 # Words are looked up in lower case, and each punctuation mark is a word.
 NORMAL_FORM = {"normalization": ["lowercase"], "split_punctuation": True}
+
+
+@options
+class EmbeddingOptions(Options):
+    """Options of models whose embeddings may start from word vectors or from another preset."""
+
+    start: str | None = option(None, "Preset to start from.", metavar="NAME")
+    vectors: WordVectors | None = option(
+        None,
+        "Word vectors that initialize the embeddings; their words are known too.",
+        metavar="NAME",
+        from_start=True,
+    )
+    freeze_embeddings: bool = option(
+        False,
+        "Do not train the embeddings of `vectors` or `start`; words that `vectors` does not have "
+        "keep random embeddings.",
+        panel="Model",
+    )
+
+    def __post_init__(self):
+        """Check each option, and that options go together."""
+        super().__post_init__()
+        if self.start is not None and self.vectors is not None:
+            raise ValueError(
+                f"`vectors` must be None with `start`, got vectors and the start {self.start!r}."
+            )
+        if self.freeze_embeddings and self.start is None and self.vectors is None:
+            raise ValueError(
+                "`freeze_embeddings` must be False without `vectors` or `start`, got True."
+            )
 
 
 def train_subwords(kind, texts, vocabulary_size, default, **kwargs):
@@ -46,15 +79,3 @@ def embedding_size(embedding_dim, vectors, default):
         return default if embedding_dim is None else embedding_dim
     vectors.check_dimensions(vectors.dimensions if embedding_dim is None else embedding_dim)
     return vectors.dimensions
-
-
-def check_start(options):
-    """Raise a `ValueError` unless `start`, `vectors` and `freeze_embeddings` go together."""
-    if options.start is not None and options.vectors is not None:
-        raise ValueError(
-            f"`vectors` must be None with `start`, got vectors and the start {options.start!r}."
-        )
-    if options.freeze_embeddings and options.start is None and options.vectors is None:
-        raise ValueError(
-            "`freeze_embeddings` must be False without `vectors` or `start`, got True."
-        )

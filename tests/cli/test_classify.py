@@ -109,7 +109,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (
             *(("train", "classify", "--freeze-embeddings", "--train", "train.tsv", "--valid",
                "train.tsv", "--out", "new"),),
-            "--freeze-embeddings can only be used with --vectors or --start",
+            "--freeze-embeddings must be False without --vectors or --start",
         ),
         (
             *(("train", "classify", "--start", "gru_plain", "--train", "train.tsv", "--valid",

@@ -97,16 +97,16 @@ def test_entities(seqzoo, folder, tmp_path):
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b")
             + ("--pieces", "none", "--piece-units", 6),
-            "--piece-units does not go with --pieces none",
+            "--piece-units cannot be used with --pieces none",
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b")
             + ("--start", "tagger", "--units", 6),
-            "--units cannot be given with --start",
+            "--units cannot be used with --start",
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--freeze-embeddings"),
-            "--freeze-embeddings can only be used with --vectors or --start",
+            "--freeze-embeddings must be False without --vectors or --start",
         ),
         (
             ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")

@@ -49,8 +49,6 @@ def train_classify(
     else:
         names = ("filters", "widths")
         refuse_given(ctx, names, "can only be used with --encoder convolution.")
-    if model.start is None and model.vectors is None:
-        refuse_given(ctx, ("freeze_embeddings",), "can only be used with --vectors or --start.")
     if model.tokenizer != "word":
         names = ("minimum_count", "vectors")
         refuse_given(ctx, names, "can only be used with --tokenizer word.")

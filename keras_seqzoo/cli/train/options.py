@@ -237,9 +237,10 @@ def _field_value(field, value):
     if field.metadata.get("inverted"):
         return not value
     kind, optional = split_optional(field.type)
-    if optional and value == "none" and typing.get_origin(kind) is typing.Literal:
-        return None
-    return value
+    if typing.get_origin(kind) is tuple:
+        return value or None
+    none = optional and typing.get_origin(kind) is typing.Literal and value == "none"
+    return None if none else value
 
 
 # === The run ===

@@ -50,8 +50,6 @@ def train_tag(
     """
     if model.start is not None:
         check_task("--start", model.start, RecurrentTagger, "a tagger")
-    if model.start is None and model.vectors is None:
-        refuse_given(ctx, ("freeze_embeddings",), "can only be used with --vectors or --start.")
     if model.pieces not in SUBWORDS:
         names = ("piece_vocabulary_size",)
         refuse_given(ctx, names, "can only be used with --pieces bpe or unigram.")

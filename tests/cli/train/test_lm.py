@@ -183,7 +183,8 @@ def test_export(seqzoo, preset, tmp_path):
     served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"]
     assert served(text=tf.constant(["the"]))["generated"].shape == (1, 2)
     refused = seqzoo("export", "--preset", preset, "--out", tmp_path / "other", "--beam", 3)
-    assert refused.status == 2 and "--beam can only be used with a translation model" in refused.errors
+    assert refused.status == 2
+    assert "--beam can only be used with a translation model" in refused.errors
 
 
 @pytest.mark.parametrize(
