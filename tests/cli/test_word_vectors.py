@@ -70,7 +70,7 @@ def test_other_kinds(seqzoo, tmp_path):
             "the path must be a new file, got the existing file good",
         ),
         (("train", "vectors", "--out", "new", "--train", "none"), "no such file: none"),
-        (("train", "vectors", "--out", "new"), "standard input must have a word."),
+        (("train", "vectors", "--out", "new"), "standard input must have a word, got none."),
         (("train", "vectors", "--out", "new", "--normalization", "x"), "'--normalization'"),
         (("similar", "--vectors", "none", "king"), "no such file: none"),
         (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
@@ -78,7 +78,7 @@ def test_other_kinds(seqzoo, tmp_path):
             ("similar", "--vectors", "good", "--analogy", "king"),
             "must be given three times with --analogy, got 1.",
         ),
-        (("similar", "--vectors", "good", "--format", "glove", "king"), "word2vec's format"),
+        (("similar", "--vectors", "good", "--format", "glove", "king"), "in the format 'word2vec'"),
         (
             ("similar", "--vectors", "good", "--preset", "p", "king"),
             "--preset cannot be used with --vectors",
@@ -138,4 +138,4 @@ def test_the_vectors_say_how_wide_embeddings_are(seqzoo, files, kind):
     np.testing.assert_array_equal(found, [[5, 6, 7, 8, 9]])
     result = seqzoo("train", kind, *common, *SHORT, "--out", "other", "--embedding-dim", 4)
     assert result.status == 2
-    assert "--embedding-dim must be that of --vectors, 5, got 4." in result.errors
+    assert "--embedding-dim must be the dimension of --vectors, 5, got 4." in result.errors

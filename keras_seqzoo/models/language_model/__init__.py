@@ -1,1 +1,1 @@
-"""Language models: recurrent ones, those of fixed context, and mixtures of them."""
+"""Language models: n-gram, log-linear, feed-forward and recurrent models, and mixtures."""

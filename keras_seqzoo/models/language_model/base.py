@@ -33,13 +33,7 @@ class PerplexityReport(NamedTuple):
 
     @classmethod
     def from_scores(cls, scores, texts, unknown, unknown_words="the probability of [UNK]"):
-        """Create a report from the `Score` of each text.
-
-        Raises:
-            ValueError: if there is no text.
-        """
-        if not texts:
-            raise ValueError("`texts` must have at least one sentence, got none.")
+        """Create a report from the `Score` of each text."""
         total, events = (sum(column) for column in zip(*scores, strict=True))
         characters = sum(len(text) + 1 for text in texts)
         return cls(
@@ -62,6 +56,14 @@ def compute_perplexity(log_probability, events):
 def compute_bits_per_character(log_probability, characters):
     """Compute -log2 P / characters."""
     return -log_probability / math.log(2) / characters
+
+
+def check_texts(texts, name="texts"):
+    """Return a list of at least one string, or raise a `ValueError`."""
+    texts = list_of_texts(texts, name)
+    if not texts:
+        raise ValueError(f"`{name}` must have at least one sentence, got none.")
+    return texts
 
 
 def tokenize_texts(tokenizer, texts):
@@ -173,7 +175,7 @@ class LanguageModel:
         Raises:
             ValueError: if there is no text.
         """
-        texts = list_of_texts(texts)
+        texts = check_texts(texts)
         return PerplexityReport.from_scores(
             self.score(texts, batch_size), texts, self.count_unknown(texts)
         )
@@ -183,7 +185,7 @@ class LanguageModel:
         if not texts:
             return 0
         ids = tokenize_texts(self.tokenizer, texts)
-        return np.count_nonzero(ids.flat_values == self.tokenizer.unk_token_id)
+        return int(np.count_nonzero(ids.flat_values == self.tokenizer.unk_token_id))
 
     def generate(self, prompts, strategy=None, max_length=64):
         """Continue the beginnings of sentences.

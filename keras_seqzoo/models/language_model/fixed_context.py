@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.common.next_token_training import label_log_probabilities
-from keras_seqzoo.models.language_model.base import LanguageModel
+from keras_seqzoo.models.language_model.base import LanguageModel, check_texts
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
@@ -60,9 +60,7 @@ class FixedContextLanguageModel(LanguageModel):
         Raises:
             ValueError: if there is no text.
         """
-        sentences = self.sentence_ids(texts)
-        if not sentences:
-            raise ValueError("`texts` must have at least one sentence, got none.")
+        sentences = self.sentence_ids(check_texts(texts))
         padding = np.full(self.order - 1, self.tokenizer.start_token_id, np.int32)
         tokens = np.concatenate([part for ids in sentences for part in (padding, ids)])
         windows = np.lib.stride_tricks.sliding_window_view(tokens, self.order)

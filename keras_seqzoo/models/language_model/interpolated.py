@@ -3,9 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.models.common.mixtures import check_same_vocabulary, mixture_weights
-from keras_seqzoo.models.language_model.base import LanguageModel
+from keras_seqzoo.models.language_model.base import LanguageModel, check_texts
 
 ITERATIONS = 1000
 TOLERANCE = 1e-7
@@ -68,9 +67,7 @@ class InterpolatedLanguageModel(LanguageModel):
             ValueError: if there is no text, or a token has probability 0 in all models.
         """
         mixture = cls(models)
-        held_out = list_of_texts(held_out, "held_out")
-        if not held_out:
-            raise ValueError("`held_out` must have at least one sentence, got none.")
+        held_out = check_texts(held_out, "held_out")
         scores = np.stack(
             [np.concatenate(model.token_scores(held_out, batch_size)) for model in mixture.models]
         ).astype(np.float64)  # (models, events)

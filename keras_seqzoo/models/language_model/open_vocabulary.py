@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_seqzoo.checks import check_fraction, check_integer, list_of_texts
 from keras_seqzoo.models.common.scores import Score
-from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport
+from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport, check_texts
 from keras_seqzoo.tokenizers import WordTokenizer
 
 UNICODE_CHARACTERS = 0x110000
@@ -95,7 +95,7 @@ class OpenVocabulary:
 
         The events are words, known or not, and ends of sentences.
         """
-        texts = list_of_texts(texts)
+        texts = check_texts(texts)
         unknown = self.model.count_unknown(texts)
         return PerplexityReport.from_scores(
             self.score(texts, batch_size), texts, unknown, self._describe_unknown_words()

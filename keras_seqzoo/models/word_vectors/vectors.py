@@ -134,7 +134,7 @@ class WordVectors:
         """Raise `ValueError` unless the dimension of an embedding is that of the vectors."""
         if embedding_dim != self.dimensions:
             raise ValueError(
-                f"`embedding_dim` must be that of `vectors`, {self.dimensions}, got "
+                f"`embedding_dim` must be the dimension of `vectors`, {self.dimensions}, got "
                 f"{embedding_dim}."
             )
 

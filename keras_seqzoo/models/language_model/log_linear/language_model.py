@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_rate, list_of_texts
+from keras_seqzoo.checks import check_integer, check_rate
+from keras_seqzoo.models.language_model.base import check_texts
 from keras_seqzoo.models.language_model.fixed_context import FixedContextLanguageModel
 from keras_seqzoo.models.language_model.log_linear.columns import (
     Columns,
@@ -108,15 +109,7 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         self.built = True
 
     @classmethod
-    def for_text(
-        cls,
-        texts,
-        features=None,
-        order=5,
-        tokenizer=None,
-        minimum_count=1,
-        **kwargs,
-    ):
+    def for_text(cls, texts, features=None, order=5, tokenizer=None, minimum_count=1, **kwargs):
         """Create a model with the features that occur in a text.
 
         Args:
@@ -135,11 +128,9 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or an argument is out of its range.
         """
-        texts = list_of_texts(texts)
+        texts = check_texts(texts)
         check_integer("order", order, minimum=2)
         check_integer("minimum_count", minimum_count, minimum=0)
-        if not texts:
-            raise ValueError("`texts` must have at least one sentence, got none.")
         tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
         if features is None:
             features = [previous_tokens(count) for count in range(1, order)]

@@ -38,8 +38,8 @@ def estimate_tables(ids, order, vocabulary_size, begin, estimator, excluded=()):
     Args:
         ids: see `count_ngrams`.
         order: see `count_ngrams`.
-        vocabulary_size: int.
-        begin: int, the id of `[BOS]`.
+        vocabulary_size: see `count_ngrams`.
+        begin: see `count_ngrams`.
         estimator: `Estimator`.
         excluded: ids that never occur, such as padding. `begin` is always excluded.
 

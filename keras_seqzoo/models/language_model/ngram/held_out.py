@@ -8,12 +8,12 @@ from keras_seqzoo.models.language_model.ngram.estimators import (
     MaximumLikelihood,
 )
 
+ITERATIONS = 500
+TOLERANCE = 1e-6
 MINIMUM_WEIGHT = 1e-6  # 0 would give unseen n-grams the probability 0
 
 
-def tune_interpolation(
-    ids, held_out, order, vocabulary_size, begin, excluded=(), iterations=500, tolerance=1e-6
-):
+def tune_interpolation(ids, held_out, order, vocabulary_size, begin, excluded=()):
     """Find the weights of a `FixedInterpolation` that maximize the likelihood of held-out text.
 
     By expectation maximization (Jelinek and Mercer 1980, Interpolated estimation of Markov source
@@ -25,14 +25,12 @@ def tune_interpolation(
     which never lowers the likelihood.
 
     Args:
-        ids: int array, the text in which n-grams are counted; see `count_ngrams`.
-        held_out: int array, another text of the same form.
-        order: int.
-        vocabulary_size: int.
-        begin: int, the id of `[BOS]`.
-        excluded: ids that never occur.
-        iterations: int, the maximum number of steps.
-        tolerance: float, the largest change of a weight at which to stop.
+        ids: see `estimate_tables`.
+        held_out: int array, another text, like `ids`.
+        order: see `estimate_tables`.
+        vocabulary_size: see `estimate_tables`.
+        begin: see `estimate_tables`.
+        excluded: see `estimate_tables`.
 
     Returns:
         `FixedInterpolation`.
@@ -47,7 +45,7 @@ def tune_interpolation(
     likelihoods, known = _order_likelihoods(tables, held_out, vocabulary_size, begin)
     possible = vocabulary_size - 1 - len(set(excluded))
     weights = np.full(len(tables), 0.5)
-    for _ in range(iterations):
+    for _ in range(ITERATIONS):
         previous = weights
         # (N + 1, events): P(w | h) by each order and all lower ones, after the uniform distribution
         mixed = [np.full(likelihoods.shape[1], 1.0 / possible)]
@@ -62,7 +60,7 @@ def tune_interpolation(
             weights[n] = below[known[n]].sum() / total if total else previous[n]
             reached = below
         weights = np.clip(weights, MINIMUM_WEIGHT, 1.0)
-        if np.abs(weights - previous).max() <= tolerance:
+        if np.abs(weights - previous).max() <= TOLERANCE:
             break
     return FixedInterpolation(weights.tolist())
 

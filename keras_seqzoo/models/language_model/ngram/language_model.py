@@ -6,9 +6,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, list_of_texts
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.output_files import replacing
-from keras_seqzoo.models.language_model.base import LanguageModel, tokenize_sentences
+from keras_seqzoo.models.language_model.base import LanguageModel, check_texts, tokenize_sentences
 from keras_seqzoo.models.language_model.ngram.arpa import (
     BEGIN,
     END,
@@ -76,15 +76,12 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or an argument is out of its range.
         """
-        texts = list_of_texts(texts)
+        texts = check_texts(texts)
         order = check_integer("order", order, minimum=1)
         estimator = KneserNey() if estimator is None else estimator
         if not isinstance(estimator, Estimator):
             raise ValueError(f"`estimator` must be an Estimator, got {estimator!r}.")
-        if not texts:
-            raise ValueError("`texts` must have at least one sentence, got none.")
-        if tokenizer is None:
-            tokenizer = WordTokenizer.train(texts)
+        tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
         tables = estimate_tables(
             _join_sentences(texts, tokenizer),
             order,
@@ -111,13 +108,8 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or `order` is out of its range.
         """
-        texts, held_out = list_of_texts(texts), list_of_texts(held_out, "held_out")
+        texts, held_out = check_texts(texts), check_texts(held_out, "held_out")
         order = check_integer("order", order, minimum=1)
-        if not texts or not held_out:
-            raise ValueError(
-                "`texts` and `held_out` must have at least one sentence each, got "
-                f"{len(texts)} and {len(held_out)}."
-            )
         tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
         estimator = tune_interpolation(
             _join_sentences(texts, tokenizer),
