@@ -125,7 +125,7 @@ def test_dynamic_evaluation_learns_what_comes_again(options):
     static = RunningText(model).perplexity(text).perplexity
     dynamic = DynamicEvaluation(model, learning_rate=2.0, length=7)
     assert dynamic.perplexity(text).perplexity < 0.5 * static
-    assert dynamic.perplexity(text) == dynamic.perplexity(text)  # each begins anew
+    assert dynamic.perplexity(text) == dynamic.perplexity(text)  # each starts with the original weights
     none = DynamicEvaluation(model, learning_rate=0.0)
     assert none.perplexity(text).perplexity == pytest.approx(static, rel=1e-3)
 
@@ -159,8 +159,8 @@ def fitted(lengths, epochs=1, streams=2, rate=0.0):
     return model, [history.history["loss"] for history in losses]
 
 
-def test_states_go_on_from_batch_to_batch():
-    """Without learning the loss is that of streams that are never cut."""
+def test_states_continue_from_batch_to_batch():
+    """Without learning the loss equals that of streams that are never cut."""
     _, ([whole], [halves], [quarters]) = fitted([16, 8, 4])
     assert whole == pytest.approx(halves, rel=1e-5) and whole == pytest.approx(quarters, rel=1e-5)
     # Rows of their own forget.
@@ -173,7 +173,7 @@ def test_states_go_on_from_batch_to_batch():
     assert history["loss"][0] != pytest.approx(whole, rel=1e-5)
 
 
-def test_an_epoch_and_an_evaluation_begin_anew():
+def test_an_epoch_and_an_evaluation_start_again():
     model, [[first, second]] = fitted([4], epochs=2)
     assert first == pytest.approx(second, rel=1e-6)
     _, inputs, labels = stream(model, TOKENS_32)

@@ -41,7 +41,7 @@ def losses(ids, assigned):
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=60), st.integers(1, 4))
 def test_each_merge_loses_least(ids, classes):
-    """Greedy merging with the losses computed anew each time reaches the same information."""
+    """Greedy merging with the losses computed again each time reaches the same information."""
     words = sorted(set(ids), key=lambda word: (-ids.count(word), word))
     assigned = {word: word for word in words[:classes]}
     for word in words[classes:]:
