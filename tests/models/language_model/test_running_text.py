@@ -125,7 +125,7 @@ def test_dynamic_evaluation_learns_what_comes_again(options):
     static = RunningText(model).perplexity(text).perplexity
     dynamic = DynamicEvaluation(model, learning_rate=2.0, length=7)
     assert dynamic.perplexity(text).perplexity < 0.5 * static
-    assert dynamic.perplexity(text) == dynamic.perplexity(text)  # each starts with the original weights
+    assert dynamic.perplexity(text) == dynamic.perplexity(text)
     none = DynamicEvaluation(model, learning_rate=0.0)
     assert none.perplexity(text).perplexity == pytest.approx(static, rel=1e-3)
 
