@@ -20,7 +20,7 @@ class BytePairTokenizer(SentencePieceTokenizer):
     parts of characters.
 
     BPE-dropout (Provilkov et al., 2020): with `training=True` each merge is skipped with
-    probability `dropout`, which gives other segmentations of the same text. They are drawn by
+    probability `dropout`, for other segmentations of the same text. They are drawn by
     SentencePiece, whose generator ignores TensorFlow's seeds.
 
     Special tokens and round trips: see `SentencePieceTokenizer`.

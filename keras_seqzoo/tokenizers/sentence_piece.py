@@ -53,8 +53,8 @@ class SentencePieceTokenizer(TextTokenizer):
             texts: Path of a text file (plain or `.gz`), list of `pathlib.Path`s, iterable of
                 strings, or `tf.data.Dataset` of strings, batched or not.
             vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
-            at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer
-                tokens with a warning instead of an error.
+            at_most: bool. Whether to train fewer tokens, with a warning instead of an error, if the
+                text is too small for `vocabulary_size`.
             character_coverage: float in (0, 1]. The fraction of the text's characters that become
                 tokens; rarer ones are written as bytes.
             **kwargs: Other arguments of the constructor.

@@ -50,8 +50,8 @@ def train_proto(
             tokens; rarer ones are written as bytes.
         byte_level: bool. Whether tokens are sequences of bytes instead of characters.
         suffix: bool. Whether a word's space is at its end instead of its beginning.
-        at_most: bool. Whether a text that is too small for `vocabulary_size` gives fewer tokens
-            with a warning instead of an error.
+        at_most: bool. Whether to train fewer tokens, with a warning instead of an error, if the
+            text is too small for `vocabulary_size`.
 
     Returns:
         bytes. The serialized model; the same text and arguments give the same bytes.
@@ -100,7 +100,7 @@ def train_proto(
         if not at_most or maximum is None:
             raise _training_error(error, int(vocabulary_size), missing) from error
         warnings.warn(
-            f"the text gives {maximum + missing} tokens, fewer than the `vocabulary_size` of "
+            f"the text has only {maximum + missing} tokens, fewer than the `vocabulary_size` of "
             f"{vocabulary_size}",
             stacklevel=4,
         )

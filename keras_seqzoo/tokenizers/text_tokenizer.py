@@ -50,7 +50,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
 
     Returns:
         Ids: a `tf.RaggedTensor` of shape `(..., None)`, or with `sequence_length` a `tf.Tensor` of
-        shape `(..., sequence_length)`. One string gives a `tf.Tensor` of rank 1.
+        shape `(..., sequence_length)`. For one string a `tf.Tensor` of rank 1.
 
     Raises:
         ValueError: if `dtype` is not an integer type, `sequence_length` is below 1, or a side or
