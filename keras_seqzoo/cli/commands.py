@@ -26,6 +26,8 @@ OPTIONS = {
     "num_layers": "layers",
     "streams": "batch_size",
 }
+# Arguments of the package that have no option in a command.
+PLACES = {"path": "the path", "preset": "NAME", "prompts": "TEXT", "texts": "TEXT"}
 
 
 class Command(TyperCommand):
@@ -75,16 +77,12 @@ class Command(TyperCommand):
         file = self._file(ctx, argument)
         if file is not None:
             return FILES[argument][0].format(file)
-        if argument == "preset" and "preset" not in ctx.params:
-            return "NAME"
-        if argument == "path":
-            return "the path"
         names = {argument, OPTIONS.get(argument)}
         for option in self.params:
             flag = option.opts[0]
             if flag.startswith("--") and names & {option.name, flag[2:].replace("-", "_")}:
                 return flag
-        return found[0]
+        return PLACES.get(argument, found[0])
 
     def _file(self, ctx, argument):
         """Return the file that an argument was read from, `None` if it was not read from one."""

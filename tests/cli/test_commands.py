@@ -75,7 +75,7 @@ def folder(tmp_path_factory):
          "--vocabulary-size must be at most 268 for this text"),
         ("tokenizer --kind bpe --train blank.txt", "blank.txt must have at least one line of text"),
         ("vectors --train blank.txt", "blank.txt must have a word"),
-        ("vectors --train short.txt --minimum-count 3", "--minimum-count must be at most how"),
+        ("vectors --train short.txt --minimum-count 3", "--minimum-count must be at most the"),
         ("ngram --train blank.txt", "blank.txt must have a word"),
     ],
 )  # fmt: skip

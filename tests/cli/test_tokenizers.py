@@ -92,7 +92,10 @@ def test_of_a_model(seqzoo):
         (("train", "tokenizer", "--kind", "bpe", "--out", "full"), "got one with files: full"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full/file"), "got the file"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "o", "--train", "none"), "no such file"),
-        (("train", "tokenizer", "--kind", "bpe", "--out", "o"), "standard input must have at least one line of text"),
+        (
+            ("train", "tokenizer", "--kind", "bpe", "--out", "o"),
+            "standard input must have at least one line of text",
+        ),
         (("train", "tokenizer", "--kind", "word", "--out", "o"), "must have a word"),
         (
             ("train", "tokenizer", "--kind", "word", "--byte-level", "--out", "o"),

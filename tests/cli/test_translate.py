@@ -153,7 +153,10 @@ BAD = {
     "unknown preset": (["--preset", "gru_attention_multi30k_en_fx", "x"], f"'{DEFAULT_PRESET}'?"),
     "empty preset": (["--preset", "", "x"], "got ''"),
     "preset is a file": (["--preset", "{file}", "x"], "got '{file}'"),
-    "preset is another folder": (["--preset", "{folder}", "x"], "it has no config.json"),
+    "preset is another folder": (
+        ["--preset", "{folder}", "x"],
+        "--preset must be a folder with a config.json",
+    ),
     "width 0": (["--beam", "0", "x"], "'--beam'"),
     "width of letters": (["--beam", "wide", "x"], "'--beam'"),
     "n-best wider than the beam": (
