@@ -24,6 +24,7 @@ OPTIONS = {
     "boundaries": "max_length",
     "directory": "out",
     "num_layers": "layers",
+    "required_phrases": "phrases",
     "streams": "batch_size",
 }
 # Arguments of the package that have no option in a command.

@@ -159,7 +159,7 @@ def translate(
             batch_size=batch_size,
             alignments=word_alignment or replace_unknown or attention_plot is not None,
             on_batch=line.advance,
-            phrases=None if required is None else required.select(first, len(lines)),
+            required_phrases=None if required is None else required.select(first, len(lines)),
         )
         line.clear()
         # Diverse beam search returns equally many of each group.

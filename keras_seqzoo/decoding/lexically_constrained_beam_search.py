@@ -41,14 +41,14 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         **kwargs: `stop`, see `BeamSearch`; `constraints`, `max_source_ratio` and
             `check_values`, see `DecodingStrategy`.
 
-    Call arguments: See `DecodingStrategy`; `phrases` is required.
+    Call arguments: See `DecodingStrategy`; `required_phrases` is required.
 
     Returns:
         `Hypotheses` with N = `n_best`.
 
     Raises:
-        ValueError: If an argument is out of its range, `phrases` is missing, or a phrase is known
-            to be longer than the limit of its row or to contain the end token.
+        ValueError: If an argument is out of its range, `required_phrases` is missing, or a phrase
+            is known to be longer than the limit of its row or to contain the end token.
 
     Example:
     >>> table = tf.math.log([[0.1, 0.6, 0.3], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0]])
@@ -56,7 +56,7 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
     ...     return tf.gather(table, tokens), state
     >>> search = LexicallyConstrainedBeamSearch(width=3)
     >>> options = {"start_tokens": [0], "end_token": 2, "max_length": 4}
-    >>> search(step, (), phrases=[[[0, 1], [1, 1]]], **options).tokens.numpy().tolist()
+    >>> search(step, (), required_phrases=[[[0, 1], [1, 1]]], **options).tokens.numpy().tolist()
     [[[0, 1, 1, 2]]]
     """
 
@@ -68,10 +68,10 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
     def search(self, step, task):
         """Run the search; see the base class."""
         _check_possible(task)
-        task = task._replace(phrases=_distinct(task.phrases))
+        task = task._replace(required_phrases=_distinct(task.required_phrases))
         found = super().search(step, task)
         # A row with a limit of 0 has the empty hypothesis.
-        required = tf.reduce_any(task.phrases >= 0, axis=(1, 2))
+        required = tf.reduce_any(task.required_phrases >= 0, axis=(1, 2))
         lost = required[:, tf.newaxis] & (found.lengths == 0)
         return found._replace(
             scores=tf.where(lost, -math.inf, found.scores),
@@ -79,10 +79,10 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         )
 
     def _first_notes(self, task, rows, alignment):
-        met = tf.reduce_all(task.phrases < 0, axis=-1)  # (B, C)
+        met = tf.reduce_all(task.required_phrases < 0, axis=-1)  # (B, C)
         return {
             **super()._first_notes(task, rows, alignment),
-            "last": tf.fill([rows, dimension(task.phrases, 2)], NO_TOKEN),
+            "last": tf.fill([rows, dimension(task.required_phrases, 2)], NO_TOKEN),
             "met": tf.reshape(repeat_rows(met, self.width), [rows, dimension(met, 1)]),
         }
 
@@ -90,10 +90,10 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         notes = super()._note(notes, time, tokens, alignment, task)
         tokens = tf.where(time == 0, NO_TOKEN, tokens)  # the start token is not part of a phrase
         last = tf.concat([notes["last"], tokens[:, tf.newaxis]], axis=-1)[:, 1:]
-        count, length = (dimension(task.phrases, axis) for axis in (1, 2))
+        count, length = (dimension(task.required_phrases, axis) for axis in (1, 2))
         # All hypotheses of a row have the same phrases: (B, 1, C, P).
         ends = tf.reshape(last, [-1, self.width, length])
-        _, complete = _progress(ends, task.phrases[:, tf.newaxis])
+        _, complete = _progress(ends, task.required_phrases[:, tf.newaxis])
         return {
             **notes,
             "last": last,
@@ -103,8 +103,8 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
     def _continuations(self, every, notes, last, task):
         """Return the candidates of all kinds, ranked by bank and place in it."""
         batch, width, vocabulary = (dimension(every, axis) for axis in range(3))
-        count, length = (dimension(task.phrases, axis) for axis in (1, 2))
-        phrases = task.phrases[:, tf.newaxis]  # (B, 1, C, P)
+        count, length = (dimension(task.required_phrases, axis) for axis in (1, 2))
+        phrases = task.required_phrases[:, tf.newaxis]  # (B, 1, C, P)
         ends = tf.reshape(notes["last"], [batch, width, length])
         met = tf.reshape(notes["met"], [batch, width, count])
 
@@ -141,7 +141,7 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
 
 def _check_possible(task):
     """Raise `ValueError` if phrases are known to be impossible."""
-    phrases, limits = (tf.get_static_value(x) for x in (task.phrases, task.limits))
+    phrases, limits = (tf.get_static_value(x) for x in (task.required_phrases, task.limits))
     if phrases is None:
         return
     for row, own in enumerate(phrases):
@@ -149,17 +149,18 @@ def _check_possible(task):
             length = (phrase >= 0).sum()
             if (phrase[:length] < 0).any():
                 raise ValueError(
-                    f"`phrases` must have -1 only at the end, got {phrase} in row {row}."
+                    f"`required_phrases` must have -1 only at the end, got {phrase} in row {row}."
                 )
             for end in task.end_tokens:
                 if isinstance(end, int) and (phrase == end).any():
                     raise ValueError(
-                        f"`phrases` must not have the end token {end}, got {phrase} in row {row}."
+                        f"`required_phrases` must not have the end token {end}, got {phrase} in "
+                        f"row {row}."
                     )
             if limits is not None and length > limits[row]:
                 raise ValueError(
-                    f"`phrases` must have at most the {limits[row]} tokens of their row, got "
-                    f"{length} in row {row}."
+                    f"`required_phrases` must have at most the {limits[row]} tokens of their row, "
+                    f"got {length} in row {row}."
                 )
 
 

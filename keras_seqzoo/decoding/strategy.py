@@ -56,7 +56,7 @@ class SearchTask(NamedTuple):
         limits: int32 tensor `(B,)`, the maximum tokens of each row, at most `max_length`.
         pad_token: int32 scalar tensor.
         source_lengths: int32 tensor `(B,)` or `None`.
-        phrases: int32 tensor `(B, C, P)`, padded with -1, or `None`.
+        required_phrases: int32 tensor `(B, C, P)`, padded with -1, or `None`.
         shrink: bool, whether the number of rows may shrink from step to step.
     """
 
@@ -66,7 +66,7 @@ class SearchTask(NamedTuple):
     limits: tf.Tensor
     pad_token: tf.Tensor
     source_lengths: tf.Tensor | None
-    phrases: tf.Tensor | None = None
+    required_phrases: tf.Tensor | None = None
     shrink: bool = False
 
     def select(self, rows):
@@ -74,7 +74,7 @@ class SearchTask(NamedTuple):
         return self._replace(
             **{
                 name: rows.take(value)
-                for name in ("start_tokens", "limits", "source_lengths", "phrases")
+                for name in ("start_tokens", "limits", "source_lengths", "required_phrases")
                 if (value := getattr(self, name)) is not None
             }
         )
@@ -129,8 +129,9 @@ class DecodingStrategy(abc.ABC):
             start token. They have probability 1, count in the length and ignore constraints.
         prefix_mask: `None` or `(B, P)` bool, `True` at the prefix tokens of each row, from the
             left; by default all.
-        phrases: `None` or `(B, C, P)` int32, padded with -1. For `LexicallyConstrainedBeamSearch`
-            only: up to C phrases of up to P tokens that all hypotheses of a row must contain.
+        required_phrases: `None` or `(B, C, P)` int32, padded with -1. For
+            `LexicallyConstrainedBeamSearch` only: up to C phrases of up to P tokens that all
+            hypotheses of a row must contain.
         memory: `None` or a nest of tensors with first dimension `B`, see above.
         shrink: Bool, whether a beam search may drop finished rows to save time; `step` then gets
             fewer rows. The result is the same. Shapes change, so XLA cannot compile it.
@@ -171,7 +172,7 @@ class DecodingStrategy(abc.ABC):
         source_lengths=None,
         prefix=None,
         prefix_mask=None,
-        phrases=None,
+        required_phrases=None,
         memory=None,
         shrink=False,
     ):
@@ -220,7 +221,7 @@ class DecodingStrategy(abc.ABC):
             limits,
             pad_token,
             source_lengths,
-            self._check_phrases(phrases, start_tokens),
+            self._check_phrases(required_phrases, start_tokens),
             shrink,
         )
         if self.constraints:
@@ -243,16 +244,18 @@ class DecodingStrategy(abc.ABC):
         if not self.takes_phrases:
             if phrases is not None:
                 raise ValueError(
-                    f"`phrases` must be None for a {type(self).__name__}: only a "
+                    f"`required_phrases` must be None for a {type(self).__name__}: only a "
                     f"LexicallyConstrainedBeamSearch takes them, got {phrases!r}."
                 )
             return None
         if phrases is None:
-            raise ValueError(f"`phrases` must be given to a {type(self).__name__}, got None.")
+            raise ValueError(
+                f"`required_phrases` must be given to a {type(self).__name__}, got None."
+            )
         phrases = tf.cast(tf.convert_to_tensor(phrases), tf.int32)
         if phrases.shape.rank != 3 or not phrases.shape[:1].is_compatible_with(start_tokens.shape):
             raise ValueError(
-                "`phrases` must have shape (batch, phrases, length) with the batch of "
+                "`required_phrases` must have shape (batch, phrases, length) with the batch of "
                 f"`start_tokens`, {start_tokens.shape}, got shape {phrases.shape}."
             )
         return phrases

@@ -41,8 +41,8 @@ class StrategySampler(keras_hub.samplers.Sampler):
             raise ValueError(f"`strategy` must be a DecodingStrategy, got {strategy!r}.")
         if strategy.takes_phrases:
             raise ValueError(
-                "`strategy` must not take `phrases`, which `generate` does not have, got a "
-                f"{type(strategy).__name__}."
+                "`strategy` must not take `required_phrases`, which `generate` does not have, got "
+                f"a {type(strategy).__name__}."
             )
         self.strategy = strategy
 

@@ -8,7 +8,7 @@ from keras_seqzoo.serving.saved_model import TEXT, check_model, check_strategy, 
 from keras_seqzoo.tokenizers.words import SPACES
 
 TOKEN_IDS = tf.TensorSpec([None, None], tf.int32, name="token_ids")
-PHRASES = tf.TensorSpec([None, None], tf.string, name="phrases")
+PHRASES = tf.TensorSpec([None, None], tf.string, name="required_phrases")
 
 
 def export_translation_model(model, directory, strategy=None, n_best=None, max_length=None):
@@ -27,9 +27,9 @@ def export_translation_model(model, directory, strategy=None, n_best=None, max_l
       and returns `token_ids`, int32 `(batch, max_length)`, `lengths`, int32 `(batch,)`, both
       including `[EOS]`, and `score`, float32 `(batch,)`.
 
-    With a `LexicallyConstrainedBeamSearch` each signature also takes `phrases`, string `(batch,
-    count)`, padded with blanks. A text without a translation that contains all of them gets the
-    empty string with score `-inf`.
+    With a `LexicallyConstrainedBeamSearch` each signature also takes `required_phrases`, string
+    `(batch, count)`, padded with blanks. A text without a translation that contains all of them
+    gets the empty string with score `-inf`.
 
     Blank texts translate to the empty string with score 0. Sources longer than the preprocessor's
     `encoder_sequence_length` are truncated. Invalid UTF-8 is read as U+FFFD.
@@ -117,35 +117,35 @@ class TranslationSignatures:
         self._n_best = n_best
         self._max_length = max_length
 
-    def translate(self, text, phrases=None):
+    def translate(self, text, required_phrases=None):
         """Return the best translation of each text.
 
         Args:
             text: string tensor `(batch,)`.
-            phrases: string tensor `(batch, count)`, required in the translation, or `None`.
+            required_phrases: string tensor `(batch, count)`, or `None`.
 
         Returns:
             A dict of `translation`, string `(batch,)`, and `score`, float32 `(batch,)`.
         """
-        hypotheses, filled = self._search_texts(text, self._strategy, phrases)
+        hypotheses, filled = self._search_texts(text, self._strategy, required_phrases)
         texts = self._detokenize(hypotheses)
         return {
             "translation": scatter_rows(texts[:, 0], filled, ""),
             "score": scatter_rows(hypotheses.scores[:, 0], filled, 0.0),
         }
 
-    def translate_n_best(self, text, phrases=None):
+    def translate_n_best(self, text, required_phrases=None):
         """Return several translations of each text, best first.
 
         Args:
             text: string tensor `(batch,)`.
-            phrases: see `translate`.
+            required_phrases: see `translate`.
 
         Returns:
             A dict of `translations`, string `(batch, n)`, and `scores` and `log_probabilities`,
             float32 `(batch, n)`. Missing translations are empty and have the score `-inf`.
         """
-        hypotheses, filled = self._search_texts(text, self._n_best_strategy, phrases)
+        hypotheses, filled = self._search_texts(text, self._n_best_strategy, required_phrases)
         return {
             name: scatter_rows(values[:, : self._n_best], filled, blank)
             for name, values, blank in (
@@ -155,13 +155,13 @@ class TranslationSignatures:
             )
         }
 
-    def translate_token_ids(self, token_ids, phrases=None):
+    def translate_token_ids(self, token_ids, required_phrases=None):
         """Return the best translation of each token sequence.
 
         Args:
             token_ids: int32 tensor `(batch, length)`, source tokens with `[EOS]`; 0 is padding. A
                 sequence that is too long keeps its last token (`[EOS]`).
-            phrases: see `translate`.
+            required_phrases: see `translate`.
 
         Returns:
             A dict of `token_ids`, int32 `(batch, max_length)`, target tokens with `[EOS]`, padded
@@ -173,7 +173,7 @@ class TranslationSignatures:
         filled = ids.row_lengths() > 0
         ids = tf.ragged.boolean_mask(ids, filled)
         ids = tf.concat([ids[:, : limit - 1], ids[:, limit - 1 :][:, -1:]], axis=1)
-        hypotheses = self._search(ids, self._strategy, filled, phrases)
+        hypotheses = self._search(ids, self._strategy, filled, required_phrases)
         padding = self._preprocessor.tokenizer.pad_token_id
         return {
             "token_ids": scatter_rows(hypotheses.tokens[:, 0], filled, padding),
@@ -181,20 +181,21 @@ class TranslationSignatures:
             "score": scatter_rows(hypotheses.scores[:, 0], filled, 0.0),
         }
 
-    def _search_texts(self, text, strategy, phrases):
+    def _search_texts(self, text, strategy, required_phrases):
         filled = ~tf.strings.regex_full_match(text, f"[{SPACES}]*")
         ids = self._preprocessor.encode_source(tf.boolean_mask(text, filled))
-        return self._search(ids, strategy, filled, phrases), filled
+        return self._search(ids, strategy, filled, required_phrases), filled
 
-    def _search(self, ids, strategy, filled, phrases):
+    def _search(self, ids, strategy, filled, required_phrases):
         ids, mask = self._preprocessor.pad(ids)  # (rows, longest)
         # Recurrent layers need at least one step, even without rows.
         extra = [[0, 0], [0, tf.cast(tf.shape(ids)[1] == 0, tf.int32)]]
         ids, mask = tf.pad(ids, extra), tf.pad(mask, extra)
-        if phrases is not None:
-            phrases = self._model.encode_phrases(tf.boolean_mask(phrases, filled))
+        if required_phrases is not None:
+            required_phrases = tf.boolean_mask(required_phrases, filled)
+            required_phrases = self._model.encode_phrases(required_phrases)
         return self._model.search(
-            ids, mask, strategy, self._max_length, phrases=phrases, shrink=True
+            ids, mask, strategy, self._max_length, required_phrases=required_phrases, shrink=True
         )
 
     def _detokenize(self, hypotheses):

@@ -390,7 +390,7 @@ def test_bad_search_options(seqzoo, options, message):
 
 def test_phrases(seqzoo, model, tmp_path):
     search = LexicallyConstrainedBeamSearch(8)
-    found = model.translate(["a dog", "a cat"], search, phrases=[["red"], ["red"]])
+    found = model.translate(["a dog", "a cat"], search, required_phrases=[["red"], ["red"]])
     expected = as_output([best.text for best, *_ in found])
     options = ("--beam", 8, "--phrase", "red")
     assert seqzoo("translate", *options, "a dog", "a cat") == (0, expected, "")
@@ -405,7 +405,9 @@ def test_phrases(seqzoo, model, tmp_path):
         in result.errors
     )
     result = seqzoo("translate", *options, "--phrases", required, "a dog", "a cat")
-    found = model.translate(["a dog", "a cat"], search, phrases=[["red", "cat", "dog"], ["red"]])
+    found = model.translate(
+        ["a dog", "a cat"], search, required_phrases=[["red", "cat", "dog"], ["red"]]
+    )
     assert result.output == as_output([best.text for best, *_ in found])
     result = seqzoo("translate", *options, "--phrases", required, "a dog")
     assert (

@@ -90,7 +90,7 @@ def compiled(make, jit_compile=False, ends=(), **config):
     """One trace per strategy: the model and its sizes are arguments."""
     strategy = make(**config)
 
-    def search(table, start_tokens, end_token, max_length, source_lengths, phrases=None):
+    def search(table, start_tokens, end_token, max_length, source_lengths, required_phrases=None):
         step, start = step_function(table)
         return strategy(
             step,
@@ -101,7 +101,7 @@ def compiled(make, jit_compile=False, ends=(), **config):
             pad_token=-1,
             alignment=lambda state: state["weights"],
             source_lengths=source_lengths,
-            phrases=phrases,
+            required_phrases=required_phrases,
         )
 
     signature = [
@@ -123,16 +123,16 @@ def run(
     max_length,
     jit_compile=False,
     source_lengths=None,
-    phrases=None,
+    required_phrases=None,
     **config,
 ):
     search = compiled(make, jit_compile, np.shape(model.end_token), **config)
     starts = tf.constant(starts, tf.int32)
     if source_lengths is None:
         source_lengths = tf.ones_like(starts)
-    wanted = [] if phrases is None else [tf.constant(phrases)]
+    phrases = [] if required_phrases is None else [tf.constant(required_phrases)]
     table = tf.constant(model.table)
-    return search(table, starts, tf.constant(model.end_token), max_length, source_lengths, *wanted)
+    return search(table, starts, tf.constant(model.end_token), max_length, source_lengths, *phrases)
 
 
 def rows(found):

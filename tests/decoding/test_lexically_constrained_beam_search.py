@@ -30,7 +30,7 @@ def run(model, starts, phrases, max_length, **config):
         model,
         starts,
         max_length,
-        phrases=padded(phrases),
+        required_phrases=padded(phrases),
         **config,
     )
     return reference.rows(found)
@@ -156,7 +156,7 @@ def test_saved_model_in_fresh_process():
         step, start = reference.step_function(table)
         state = start(tf.shape(start_tokens)[0])
         strategy = LexicallyConstrainedBeamSearch(4)
-        return strategy(step, state, start_tokens, END, 5, phrases=phrases).tokens
+        return strategy(step, state, start_tokens, END, 5, required_phrases=phrases).tokens
 
     phrases = padded([[[0, 1]], [[2], [1, 1]]])
     check_saved_model_in_fresh_process(search, np.array([0, 1], np.int32), phrases)
@@ -166,7 +166,7 @@ def test_a_phrase_in_the_prefix_counts():
     model = model_of(2)
     step, start = reference.step_function(tf.constant(model.table))
     search = LexicallyConstrainedBeamSearch(3)
-    found = search(step, start(1), [1], END, 3, prefix=[[0, 1]], phrases=[[[0, 1]]])
+    found = search(step, start(1), [1], END, 3, prefix=[[0, 1]], required_phrases=[[[0, 1]]])
     assert found.tokens.numpy()[0, 0, :2].tolist() == [0, 1]
     assert found.scores.numpy()[0, 0] > -np.inf
 
@@ -174,18 +174,18 @@ def test_a_phrase_in_the_prefix_counts():
 def test_what_cannot_be_is_refused():
     step, start = reference.step_function(tf.constant(model_of(2).table))
     search = LexicallyConstrainedBeamSearch(3)
-    with pytest.raises(ValueError, match="`phrases` must be given to a .*, got None"):
+    with pytest.raises(ValueError, match="`required_phrases` must be given to a .*, got None"):
         search(step, start(1), [1], END, 3)
-    with pytest.raises(ValueError, match="`phrases` must be None for a"):
-        Greedy()(step, start(1), [1], END, 3, phrases=[[[0]]])
-    with pytest.raises(ValueError, match="`phrases` must have shape"):
-        search(step, start(1), [1], END, 3, phrases=[[0]])
+    with pytest.raises(ValueError, match="`required_phrases` must be None for a"):
+        Greedy()(step, start(1), [1], END, 3, required_phrases=[[[0]]])
+    with pytest.raises(ValueError, match="`required_phrases` must have shape"):
+        search(step, start(1), [1], END, 3, required_phrases=[[0]])
     with pytest.raises(ValueError, match="must not have the end token 3, got .* in row 0"):
-        search(step, start(1), [1], END, 3, phrases=[[[0, END]]])
-    with pytest.raises(ValueError, match="`phrases` must have -1 only at the end"):
-        search(step, start(1), [1], END, 3, phrases=[[[-1, 0]]])
+        search(step, start(1), [1], END, 3, required_phrases=[[[0, END]]])
+    with pytest.raises(ValueError, match="`required_phrases` must have -1 only at the end"):
+        search(step, start(1), [1], END, 3, required_phrases=[[[-1, 0]]])
     with pytest.raises(ValueError, match="at most the 3 tokens of their row, got 4 in row 0"):
-        search(step, start(1), [1], END, 3, phrases=[[[0, 1, 0, 1]]])
+        search(step, start(1), [1], END, 3, required_phrases=[[[0, 1, 0, 1]]])
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -193,7 +193,9 @@ def test_without_rows_or_phrases(count):
     step, start = reference.step_function(tf.constant(model_of(2).table))
     search = LexicallyConstrainedBeamSearch(3)
     starts = tf.fill([count], 1)
-    found = search(step, start(count), starts, END, 3, phrases=tf.zeros([count, 0, 0], tf.int32))
+    found = search(
+        step, start(count), starts, END, 3, required_phrases=tf.zeros([count, 0, 0], tf.int32)
+    )
     assert found.tokens.shape == (count, 1, 3)
     assert np.isfinite(found.scores).all()
 
@@ -205,7 +207,9 @@ def test_an_open_batch_with_known_phrases():
     def run(starts):
         step, start = reference.step_function(table)
         search = LexicallyConstrainedBeamSearch(3)
-        return search(step, start(tf.size(starts)), starts, END, 4, phrases=[[[0, 1]], [[2, -1]]])
+        return search(
+            step, start(tf.size(starts)), starts, END, 4, required_phrases=[[[0, 1]], [[2, -1]]]
+        )
 
     found = run(tf.constant([0, 1]))
     assert contains(tuple(found.tokens.numpy()[0, 0]), (0, 1))
@@ -220,7 +224,9 @@ def test_rows_that_cannot_have_their_phrases_have_no_hypothesis():
     def run(lengths):
         search = LexicallyConstrainedBeamSearch(3, max_source_ratio=1.0)
         starts = tf.zeros([3], tf.int32)
-        return search(step, start(3), starts, END, 4, phrases=phrases, source_lengths=lengths)
+        return search(
+            step, start(3), starts, END, 4, required_phrases=phrases, source_lengths=lengths
+        )
 
     assert np.isfinite(run(tf.constant([3, 3, 3])).scores).ravel().tolist() == [True, False, True]
     assert np.isfinite(run(tf.constant([0, 3, 0])).scores).ravel().tolist() == [False, False, True]
@@ -233,7 +239,7 @@ def test_coverage_counts():
     def sums(state):
         return tf.nn.softmax(state["weights"] / 1000.0)
 
-    options = {"phrases": [[[0, 1]]], "alignment": sums, "source_lengths": [3]}
+    options = {"required_phrases": [[[0, 1]]], "alignment": sums, "source_lengths": [3]}
     plain, covered = (
         LexicallyConstrainedBeamSearch(81, 0.0, coverage_penalty=beta)(
             step, start(1), [1], END, 4, **options

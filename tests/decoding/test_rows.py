@@ -60,7 +60,7 @@ def searching(name, shrink, prefix=False, seen=None):
             source_lengths=lengths,
             prefix=given,
             prefix_mask=None if given is None else given > 0,
-            phrases=wanted,
+            required_phrases=wanted,
             memory={"bias": bias, "nothing": None},
             shrink=shrink,
         )

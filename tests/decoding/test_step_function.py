@@ -35,7 +35,7 @@ def step_of(table):
 
 def search(strategy, step, start_tokens=(1, 2), **options):
     if strategy.takes_phrases:
-        options["phrases"] = tf.ones([2, 1, 1], tf.int32)
+        options["required_phrases"] = tf.ones([2, 1, 1], tf.int32)
     return strategy(step, (), list(start_tokens), 0, 3, **options)
 
 

@@ -145,7 +145,7 @@ def test_stop_token_ids_may_be_an_array():
 
 
 def test_errors(transformer):
-    with pytest.raises(ValueError, match="`strategy` must not take `phrases`"):
+    with pytest.raises(ValueError, match="`strategy` must not take `required_phrases`"):
         StrategySampler(LexicallyConstrainedBeamSearch())
     with pytest.raises(ValueError, match="`strategy` must be a DecodingStrategy"):
         StrategySampler("beam")

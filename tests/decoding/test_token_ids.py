@@ -39,7 +39,7 @@ def models(draw, vocabulary):
 
 
 def options_of(strategy):
-    return {"phrases": [[[2]]]} if strategy.takes_phrases else {}
+    return {"required_phrases": [[[2]]]} if strategy.takes_phrases else {}
 
 
 def run(strategy, model, end_token=None, **options):
@@ -105,13 +105,13 @@ def test_xla(strategy):
 
 def test_phrases_come_before_any_end():
     model = reference.Model(5, (0, 4), seed=3)
-    found = run(LexicallyConstrainedBeamSearch(6, n_best=3), model, phrases=[[[2], [3]]])
+    found = run(LexicallyConstrainedBeamSearch(6, n_best=3), model, required_phrases=[[[2], [3]]])
     for tokens, score in zip(found.tokens[0].numpy(), found.scores[0].numpy(), strict=True):
         assert {2, 3} <= set(tokens) or np.isneginf(score)
     with pytest.raises(
-        ValueError, match="`phrases` must not have the end token 4, got .* in row 0"
+        ValueError, match="`required_phrases` must not have the end token 4, got .* in row 0"
     ):
-        run(LexicallyConstrainedBeamSearch(6), model, phrases=[[[2, 4]]])
+        run(LexicallyConstrainedBeamSearch(6), model, required_phrases=[[[2, 4]]])
 
 
 def test_constraints_know_all_ends():

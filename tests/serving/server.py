@@ -70,7 +70,7 @@ def serve_v1(folder, calls):
 def array(name, value):
     if name == "text":  # hexadecimal, since JSON holds no bytes
         return np.array([bytes.fromhex(text) for text in value], object)
-    if name == "phrases":
+    if name == "required_phrases":
         return np.array(value, object)
     return np.array(value, "int32")
 

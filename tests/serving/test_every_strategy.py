@@ -60,7 +60,7 @@ def exported(tmp_path_factory):
         inputs = {"text": hexadecimal(TEXTS)}
         signature = "serving_default"
         if name == "phrases":
-            inputs["phrases"] = [(own + ["", ""])[:2] for own in PHRASES]
+            inputs["required_phrases"] = [(own + ["", ""])[:2] for own in PHRASES]
         if name == "sampling":
             inputs, signature = {"text": hexadecimal(TEXTS[:1] * ROWS)}, "n_best"
         path = export_translation_model(
@@ -81,7 +81,7 @@ def test_searches_find_the_same(exported, name):
         TEXTS,
         STRATEGIES[name],
         max_length=LENGTHS.get(name, 6),
-        phrases=PHRASES if name == "phrases" else None,
+        required_phrases=PHRASES if name == "phrases" else None,
     )
     assert answers[name]["translation"] == [best.text for best, *_ in expected]
     scores = [best.score for best, *_ in expected]

@@ -65,7 +65,9 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         self.hidden_units = check_integer("hidden_units", hidden_units, minimum=0)
         self.supports_jit = False  # XLA does not support strings
         lists = self.positive, self.negative, PRONOUNS
-        self.resources = [create_string_table(words, [1] * len(words), default=0) for words in lists]
+        self.resources = [
+            create_string_table(words, [1] * len(words), default=0) for words in lists
+        ]
         self.hidden = None
         if hidden_units:
             self.hidden = keras.layers.Dense(hidden_units, "relu", dtype="float32", name="hidden")

@@ -70,8 +70,8 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
         if backbone.bidirectional:
             raise ValueError(
-                "`backbone` must have one direction, since it must not read what it predicts, got a "
-                "bidirectional one."
+                "`backbone` must have one direction, since it must not read what it predicts, got "
+                "a bidirectional one."
             )
         if softmax is not None:
             if not isinstance(softmax, LargeSoftmax):

@@ -51,7 +51,7 @@ class TextTranslation:
         strategy,
         max_length,
         alignments=False,
-        phrases=None,
+        required_phrases=None,
         shrink=False,
     ):
         """Search for the best target sequences, in graph.
@@ -62,8 +62,8 @@ class TextTranslation:
             strategy: a `keras_seqzoo.decoding.DecodingStrategy`.
             max_length: int or scalar tensor, the largest number of tokens of a hypothesis.
             alignments: bool, whether to keep the attention weights.
-            phrases: int32 tensor `(batch, count, length)`, what a `LexicallyConstrainedBeamSearch`
-                must write, or `None`.
+            required_phrases: int32 tensor `(batch, count, length)` for a
+                `LexicallyConstrainedBeamSearch`, or `None`.
             shrink: bool, whether finished sentences leave the batch, see `DecodingStrategy`.
 
         Returns:
@@ -82,19 +82,15 @@ class TextTranslation:
             pad_token=tokenizer.pad_token_id,
             alignment=self.alignment if alignments or strategy.needs_alignment else None,
             source_lengths=tf.reduce_sum(tf.cast(encoder_padding_mask, tf.int32), axis=-1),
-            phrases=phrases,
+            required_phrases=required_phrases,
             memory=memory,
             shrink=shrink,
         )
 
     def encode_phrases(self, phrases):
-        """Tokenize phrases of the target language that a search must write.
+        """Tokenize required phrases: strings `(rows, count)` to ids `(rows, count, length)`.
 
-        Args:
-            phrases: string tensor `(rows, count)`; blank strings are no phrases.
-
-        Returns:
-            int32 tensor `(rows, count, length)`, -1 after each phrase.
+        Blank strings are no phrases. The ids are padded with -1.
         """
         # A space at either end would be searched for as a word.
         ids = self.preprocessor.tokenizer(tf.strings.strip(tf.reshape(phrases, [-1])))
@@ -110,7 +106,7 @@ class TextTranslation:
         alignments=False,
         truncate=True,
         on_batch=None,
-        phrases=None,
+        required_phrases=None,
     ):
         """Translate strings, in batches of similar length.
 
@@ -126,24 +122,22 @@ class TextTranslation:
             truncate: bool, whether to cut a source longer than the preprocessor's
                 `encoder_sequence_length`. If not, it is an error.
             on_batch: function called with the number of sentences after each batch.
-            phrases: a list with, for each text, a list of strings that its translations must have.
-                They are matched from the beginning of a word ("chat" is in "chats"). `strategy`
-                must be a `LexicallyConstrainedBeamSearch`; by default it is one of width 10.
+            required_phrases: a list with, for each text, a list of strings that its translations
+                must have, from the beginning of a word ("chat" is in "chats"). `strategy` must be
+                a `LexicallyConstrainedBeamSearch`; by default it is one of width 10.
 
         Returns:
             A list with, for each text, a list of `Translation`, best first.
 
         Raises:
-            ValueError: if the model has no preprocessor; `alignments` is set and it has no
-                attention; `strategy` is not a strategy or does not fit `phrases`; `texts` is one
-                string; `max_length` is negative or too low for a constraint; a text is too long and
-                `truncate=False`; `phrases` is not a list of strings for each text; or the search
-                finds no translation with the phrases of a text.
+            ValueError: if an argument is invalid; the model has no preprocessor, or no attention
+                for `alignments`; `max_length` is too low for a constraint; a text is too long and
+                `truncate=False`; or no translation with the required phrases was found.
         """
         self._check_preprocessor("translate")
         if alignments and not self.has_alignment:
             raise ValueError("`alignments` must be False for a model without attention, got True.")
-        strategy = self._choose_strategy(strategy, phrases)
+        strategy = self._choose_strategy(strategy, required_phrases)
         if tf.is_tensor(texts):
             texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
         texts = list_of_texts(texts)
@@ -153,23 +147,27 @@ class TextTranslation:
             raise ValueError(f"`max_length` must be an int of at least 0, got {max_length!r}.")
         for constraint in strategy.constraints:
             constraint.check(max_length)
-        if phrases is not None:
-            phrases = _phrase_table(phrases, len(texts))
+        if required_phrases is not None:
+            required_phrases = _phrase_table(required_phrases, len(texts))
         filled = [index for index, text in enumerate(texts) if text.strip()]
         results = [[Translation("", 0.0, 0.0, [], [], None)] for _ in texts]
         if not filled:
             return results
         ids = self._encode_sources([texts[index] for index in filled], truncate)
-        search = self._search_function(strategy, max_length, alignments, phrases is not None)
+        search = self._search_function(
+            strategy, max_length, alignments, required_phrases is not None
+        )
 
         def translate_rows(rows):
             inputs = [*self._pad(ids, rows), tf.constant(max_length)]
-            if phrases is not None:
-                inputs.append(self.encode_phrases(phrases[[filled[row] for row in rows]]))
+            if required_phrases is not None:
+                inputs.append(self.encode_phrases(required_phrases[[filled[row] for row in rows]]))
             translations = self._read(search(*inputs), [ids[row] for row in rows])
             for row, own in zip(rows, translations, strict=True):
-                if phrases is not None and own[0].score == -math.inf:
-                    raise ValueError(_unmet_phrases(phrases[filled[row]], texts[filled[row]]))
+                if required_phrases is not None and own[0].score == -math.inf:
+                    raise ValueError(
+                        _unmet_phrases(required_phrases[filled[row]], texts[filled[row]])
+                    )
                 yield own
 
         lengths = [len(source) for source in ids]
@@ -181,9 +179,7 @@ class TextTranslation:
     def score(self, sources, targets, batch_size=64):
         """Compute the log probability of given translations.
 
-            log P(target | source) = Σ_t log P(y_t | y_<t, source)
-
-        The sum includes the end token.
+            log P(target | source) = Σ_t log P(y_t | y_<t, source),    including the end token
 
         Args:
             sources: list of strings, none of them blank. They are cut at the preprocessor's length.
@@ -233,18 +229,18 @@ class TextTranslation:
             for text, (source, target, score, own) in zip(targets, followed, strict=True)
         ]
 
-    def _choose_strategy(self, strategy, phrases):
+    def _choose_strategy(self, strategy, required_phrases):
         if strategy is None:
             strategy = self.default_strategy
-            if phrases is not None and not strategy.takes_phrases:
+            if required_phrases is not None and not strategy.takes_phrases:
                 strategy = LexicallyConstrainedBeamSearch(max_source_ratio=MAX_SOURCE_RATIO)
         if not isinstance(strategy, DecodingStrategy):
             raise ValueError(f"`strategy` must be a DecodingStrategy or None, got {strategy!r}.")
-        if strategy.takes_phrases != (phrases is not None):
+        if strategy.takes_phrases != (required_phrases is not None):
             raise ValueError(
-                "`phrases` must be given together with a LexicallyConstrainedBeamSearch as "
+                "`required_phrases` must be given with a LexicallyConstrainedBeamSearch as "
                 f"`strategy`, got a {type(strategy).__name__} and "
-                f"{'no' if phrases is None else 'some'} `phrases`."
+                f"{'no' if required_phrases is None else 'some'} `required_phrases`."
             )
         return strategy
 
@@ -284,12 +280,7 @@ class TextTranslation:
         return self.preprocessor.pad(chosen)
 
     def _follow(self, sources, targets, batch_size, alignments):
-        """Run the model along the targets.
-
-        Returns:
-            A list of tuples of source ids, target ids with `[EOS]`, log probability, and weights
-            `(target tokens, source tokens)` or `None`.
-        """
+        """List source ids, target ids with `[EOS]`, log P and weights (or `None`) of each pair."""
         if not sources:
             return []
         source_ids = self._encode_sources(sources, truncate=True)
@@ -326,9 +317,11 @@ class TextTranslation:
         """Return the graph of a search: of ids, mask, `max_length` and phrases."""
         length = max_length if strategy.needs_static_length else None
 
-        def search(ids, mask, max_length, phrases=None):
+        def search(ids, mask, max_length, required_phrases=None):
             limit = max_length if length is None else length
-            return self.search(ids, mask, strategy, limit, alignments, phrases, shrink=True)
+            return self.search(
+                ids, mask, strategy, limit, alignments, required_phrases, shrink=True
+            )
 
         key = (type(strategy), repr(strategy.get_config()), length, alignments, has_phrases)
         phrases = [tf.TensorSpec([None, None, None], tf.int32)] if has_phrases else []
@@ -380,12 +373,15 @@ def _phrase_table(phrases, count):
     phrases = list(phrases)
     if len(phrases) != count:
         raise ValueError(
-            f"`phrases` must be one list for each of the {count} `texts`, got {len(phrases)}."
+            f"`required_phrases` must be one list for each of the {count} `texts`, got "
+            f"{len(phrases)}."
         )
     for number, own in enumerate(phrases, 1):
         lists = isinstance(own, (list, tuple))
         if not lists or not all(isinstance(phrase, str) for phrase in own):
-            raise ValueError(f"`phrases` must be lists of strings, got {own!r} as number {number}.")
+            raise ValueError(
+                f"`required_phrases` must be lists of strings, got {own!r} as number {number}."
+            )
     table = np.full((count, max(map(len, phrases), default=0)), "", object)
     for row, own in zip(table, phrases, strict=True):
         row[: len(own)] = own
@@ -395,7 +391,7 @@ def _phrase_table(phrases, count):
 def _unmet_phrases(phrases, text):
     phrases = [phrase for phrase in phrases if phrase.strip()]
     return (
-        f"`phrases` {phrases} cannot be met: the search found no translation of {text[:40]!r} with "
-        "all of them. They may be too long for its limits (`max_length` and the strategy's "
-        "`max_source_ratio`), or its constraints forbid them."
+        f"`required_phrases` {phrases} cannot be met: the search found no translation of "
+        f"{text[:40]!r} with all of them. They may be too long for its limits (`max_length` and "
+        "the strategy's `max_source_ratio`), or its constraints forbid them."
     )

@@ -12,7 +12,7 @@ PHRASES = [["old cars"], ["door"], [], ["rain", "she"]]
 def test_translations_have_their_phrases():
     model = small.shared_model()
     search = LexicallyConstrainedBeamSearch(30, n_best=3)
-    found = model.translate(TEXTS, search, max_length=16, phrases=PHRASES)
+    found = model.translate(TEXTS, search, max_length=16, required_phrases=PHRASES)
     assert found[1][0].text == "" and found[1][0].score == 0.0
     filled = [index for index, text in enumerate(TEXTS) if text]
     for index in filled:
@@ -26,40 +26,57 @@ def test_translations_have_their_phrases():
 def test_a_row_does_not_depend_on_the_others_phrases():
     model = small.shared_model()
     search = LexicallyConstrainedBeamSearch(12)
-    together = model.translate(TEXTS, search, max_length=10, phrases=PHRASES)
+    together = model.translate(TEXTS, search, max_length=10, required_phrases=PHRASES)
     for text, own, found in zip(TEXTS, PHRASES, together, strict=True):
-        [alone] = model.translate([text], search, max_length=10, phrases=[own])
+        [alone] = model.translate([text], search, max_length=10, required_phrases=[own])
         assert alone[0].text == found[0].text
 
 
 def test_the_default_search_and_alignments():
     model = small.shared_model()
-    [[best]] = model.translate(["no rain"], max_length=12, phrases=[["far"]], alignments=True)
+    [[best]] = model.translate(
+        ["no rain"], max_length=12, required_phrases=[["far"]], alignments=True
+    )
     assert "far" in best.text
-    assert model.translate(["no rain"], max_length=12, phrases=[[" far "]])[0][0].text == best.text
+    assert (
+        model.translate(["no rain"], max_length=12, required_phrases=[[" far "]])[0][0].text
+        == best.text
+    )
     assert best.alignment.shape == (len(best.target_tokens), len(best.source_tokens))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"phrases": [["a"]]}, "`phrases` must be one list for each of the 2 `texts`, got 1"),
-        ({"phrases": ["a", []]}, "`phrases` must be lists of strings, got 'a' as number 1"),
-        ({"phrases": [None, []]}, "`phrases` must be lists of strings, got None as number 1"),
-        ({"phrases": [[], ["a"]], "max_length": 0}, "cannot be met"),
-        ({"phrases": [[], [3]]}, r"`phrases` must be lists of strings, got \[3\] as number 2"),
         (
-            {"phrases": [[], []], "strategy": BeamSearch(3)},
-            "got a BeamSearch and some `phrases`",
+            {"required_phrases": [["a"]]},
+            "`required_phrases` must be one list for each of the 2 `texts`, got 1",
+        ),
+        (
+            {"required_phrases": ["a", []]},
+            "`required_phrases` must be lists of strings, got 'a' as number 1",
+        ),
+        (
+            {"required_phrases": [None, []]},
+            "`required_phrases` must be lists of strings, got None as number 1",
+        ),
+        ({"required_phrases": [[], ["a"]], "max_length": 0}, "cannot be met"),
+        (
+            {"required_phrases": [[], [3]]},
+            r"`required_phrases` must be lists of strings, got \[3\] as number 2",
+        ),
+        (
+            {"required_phrases": [[], []], "strategy": BeamSearch(3)},
+            "got a BeamSearch and some `required_phrases`",
         ),
         (
             {"strategy": LexicallyConstrainedBeamSearch(3)},
-            "got a LexicallyConstrainedBeamSearch and no `phrases`",
+            "got a LexicallyConstrainedBeamSearch and no `required_phrases`",
         ),
         (
-            {"phrases": [[], ["she paints a door in blue"]], "max_length": 3},
-            r"`phrases` \['she paints a door in blue'\] cannot be met: the search found no "
-            r"translation of 'the moon' with all of them. They may be too long",
+            {"required_phrases": [[], ["she paints a door in blue"]], "max_length": 3},
+            r"`required_phrases` \['she paints a door in blue'\] cannot be met: the search found "
+            r"no translation of 'the moon' with all of them. They may be too long",
         ),
     ],
 )
