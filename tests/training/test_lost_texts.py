@@ -105,7 +105,7 @@ def test_a_text_may_give_fewer_tokens_than_the_default(kind):
     with pytest.raises(ValueError, match="`vocabulary_size` must be at most"):
         kind.train(["a b c"], 5000)
     with pytest.warns(
-        UserWarning, match="gives 26. tokens, fewer than the `vocabulary_size` of 5000"
+        UserWarning, match="has only 26. tokens, fewer than the `vocabulary_size` of 5000"
     ):
         tokenizer = kind.train(["a b c"], 5000, at_most=True)
     size = tokenizer.vocabulary_size()

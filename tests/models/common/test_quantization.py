@@ -202,7 +202,7 @@ def test_quantized_embeddings_are_not_filled():
     embedding = keras.layers.Embedding(tokenizer.vocabulary_size(), 4)
     embedding.build()
     embedding.quantize("int8")
-    with pytest.raises(ValueError, match="`embedding` must be neither quantized"):
+    with pytest.raises(ValueError, match="`embedding` must have float weights"):
         vectors.fill(embedding, tokenizer)
 
 
