@@ -1,7 +1,8 @@
 """Private APIs of Keras, KerasHub, TensorFlow and TensorFlow Text, one function for each.
 
-No other module of the package imports a private module or calls a private method of these
-libraries. Checked with tensorflow 2.21, keras 3.15, keras-hub 0.32 and tensorflow-text 2.21.
+No other module of the package imports a private module of these libraries. Classes that derive
+from Keras' own use the private members that they inherit in place. Checked with tensorflow 2.21,
+keras 3.15, keras-hub 0.32 and tensorflow-text 2.21.
 """
 
 import tensorflow as tf

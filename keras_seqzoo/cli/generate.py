@@ -40,7 +40,7 @@ def generate(
         count_option("Beam search of this width for the most probable texts instead of sampling."),
     ] = None,
     max_length: Annotated[
-        int, count_option("Maximum number of tokens, counting those of the given text.", max=4096)
+        int, count_option("Maximum number of tokens, including the given text.", max=4096)
     ] = 64,
     paragraphs: Annotated[
         bool,

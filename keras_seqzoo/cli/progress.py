@@ -32,7 +32,7 @@ class ProgressLine:
         return self.enabled and time.monotonic() >= self._next
 
     def advance(self, count):
-        """Add to the number of what is done, and show it if an update is due."""
+        """Add to the count, and show it if an update is due."""
         self.show(self.done + count)
 
     def show(self, done, note=""):

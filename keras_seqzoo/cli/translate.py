@@ -151,6 +151,7 @@ def translate(
     total = 0
     for first, lines in chunks:
         total += len(lines)
+        line.done = first - 1
         check_lengths(model, lines, first, truncate)
         results = model.translate(
             lines,

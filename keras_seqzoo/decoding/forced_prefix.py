@@ -59,9 +59,8 @@ def force_prefix(step, state, prefix, mask, check_values=False):
         position = state["position"]
         forced = position < state["count"]
         length = tf.shape(state["prefix"])[1]
-        padded = tf.pad(
-            state["prefix"], [[0, 0], [0, 1]]
-        )  # so that an empty prefix can be gathered from
+        # Padded, so that an empty prefix can be gathered from.
+        padded = tf.pad(state["prefix"], [[0, 0], [0, 1]])
         token = tf.gather(padded, tf.minimum(position, length), axis=1, batch_dims=1)  # (rows,)
         if check_values:
             inside = (token >= 0) & (token < tf.shape(log_probabilities)[-1])

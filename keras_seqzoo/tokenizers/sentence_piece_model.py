@@ -28,7 +28,6 @@ UNTRAINED = "\x1f"  # reserved by SentencePiece's trainer
 
 FIRST = len(SPECIAL_TOKENS)
 RESERVED = FIRST + 256
-MODEL_TYPES = {"unigram": 1, "bpe": 2}  # as in the proto
 
 
 def train_proto(

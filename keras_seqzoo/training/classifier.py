@@ -189,8 +189,16 @@ def _load_backbone(options):
     return backbone, RecurrentTextClassifierPreprocessor.from_preset(options.start).tokenizer
 
 
+# Options that the other encoders do not have.
+RECURRENT_OPTIONS = ("units", "num_layers", "bidirectional", "word_dropout")
+CONVOLUTIONAL_OPTIONS = ("filters", "widths")
+
+
 def _make_backbone(texts, options):
     """Return a new backbone and a tokenizer trained on texts."""
+    convolutional = options.encoder == "convolution"
+    unused = RECURRENT_OPTIONS if convolutional else CONVOLUTIONAL_OPTIONS
+    options.check_not_given(unused, f"with the `encoder` {options.encoder!r}")
     vectors = options.vectors
     if options.tokenizer == "word":
         size = VOCABULARY_SIZE if options.vocabulary_size is None else options.vocabulary_size
@@ -209,7 +217,7 @@ def _make_backbone(texts, options):
         arguments["embedding_dim"] = embedding_size(dimensions, vectors, None)
     elif options.embedding_dim is not None:
         arguments.setdefault("embedding_dim", options.embedding_dim)
-    if options.encoder == "convolution":
+    if convolutional:
         arguments = {**options.select("filters", "widths"), **arguments}
         return ConvolutionalBackbone(size, **arguments), tokenizer
     arguments = {**options.select("units", "num_layers", "bidirectional"), **arguments}

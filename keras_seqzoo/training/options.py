@@ -2,7 +2,9 @@
 
 import dataclasses
 import inspect
+import numbers
 import operator
+import os
 import textwrap
 import types
 import typing
@@ -98,12 +100,18 @@ class Options:
 
     def refuse_with_start(self):
         """Raise a `ValueError` if an option is given that `start` decides."""
+        fields = dataclasses.fields(self)
+        self.check_not_given(
+            [field.name for field in fields if field.metadata.get("from_start")], "with `start`"
+        )
+
+    def check_not_given(self, names, why):
+        """Raise a `ValueError` if an option with one of these names is not its default."""
         for field in dataclasses.fields(self):
-            if field.metadata.get("from_start") and getattr(self, field.name) != field.default:
-                raise ValueError(
-                    f"`{field.name}` must not be given with `start`, got "
-                    f"{getattr(self, field.name)!r}."
-                )
+            value = getattr(self, field.name)
+            defaults = (field.default, field.metadata.get("cli_default", field.default))
+            if field.name in names and value not in defaults:
+                raise ValueError(f"`{field.name}` must not be given {why}, got {value!r}.")
 
 
 def split_optional(annotation):
@@ -119,7 +127,8 @@ def check_option(field, value):
 
     Args:
         field: a `dataclasses.Field`.
-        value: the value. A tuple of values may be given as a list, or as its only value.
+        value: the value. A tuple of values may be given as any sequence, or as its only value. A
+            string may be given as a path.
 
     Raises:
         ValueError: if the value has the wrong type or is out of range.
@@ -129,12 +138,15 @@ def check_option(field, value):
         return None
     if typing.get_origin(kind) is not tuple:
         return _check_value(field, value, kind)
-    values = value if isinstance(value, (list, tuple)) else (value,)
+    single = value is None or isinstance(value, str | numbers.Number)
+    values = (value,) if single else tuple(value)
     return tuple(_check_value(field, item, typing.get_args(kind)[0]) for item in values)
 
 
 def _check_value(field, value, kind):
     name, limits = field.name, field.metadata
+    if kind is str and isinstance(value, os.PathLike):
+        value = os.fspath(value)
     if typing.get_origin(kind) is typing.Literal:
         check_choice(name, value, typing.get_args(kind))
     elif kind is int:

@@ -185,7 +185,7 @@ class RunState:
         self.lock.remove()
 
     def _holds_other_files(self):
-        """Return whether the folder holds more than litter and the lock of a run not begun."""
+        """Return whether the folder holds more than litter and the lock of a new run."""
         own = self.folder, self.lock.path
         return self.directory.is_dir() and any(
             path not in own and path.name not in LITTER for path in self.directory.rglob("*")

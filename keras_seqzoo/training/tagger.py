@@ -195,7 +195,8 @@ def _load_for_labels(labels, options):
     )
     model = RecurrentTagger(backbone, preprocessor, crf=options.crf)
     if labels == source.labels:
-        whole = RecurrentTagger.from_preset(options.start)
+        policy = {} if options.dtype is None else {"dtype": options.dtype}
+        whole = RecurrentTagger.from_preset(options.start, **policy)
         if whole.crf == options.crf:
             model.set_weights(whole.get_weights())
     return model

@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.options import refuse_given
-from keras_seqzoo.cli.presets import load_recurrent_language_model
+from keras_seqzoo.cli.presets import check_task, load_recurrent_language_model
 from keras_seqzoo.cli.train.options import TextFile, option_names, train_command, train_preset
 from keras_seqzoo.data import read_lines, read_paragraphs
+from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import (
     LanguageModelOptions,
     LanguageModelTraining,
@@ -56,6 +57,7 @@ def train_lm(
     --length tokens. With --sentences, a batch is --batch-size sentences.
     """
     if start is not None:
+        check_task("--start", start, RecurrentLanguageModel, "a recurrent language model")
         refuse_given(ctx, option_names(LanguageModelOptions), "cannot be used with --start.")
     if model.softmax != "full":
         refuse_given(ctx, ("untied",), "can only be used with --softmax full.")

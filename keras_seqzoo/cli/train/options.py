@@ -186,7 +186,7 @@ def _make_parameter(name, field):
         kind = str
     info = typer.Option(
         flags,
-        help=re.sub("`(\\w+)`", lambda found: flag(found[1]), _help(metadata, kind)),
+        help=re.sub("`(\\w+)`", lambda found: flag(found[1]), _help(field)),
         min=metadata.get("minimum"),
         max=metadata["below"] - 1 if kind is int and "below" in metadata else None,
         metavar=metadata.get("metavar", {int: "N", float: "X"}.get(kind)),
@@ -196,9 +196,14 @@ def _make_parameter(name, field):
     return _keyword(name, Annotated[kind | None if optional else kind, info], default)
 
 
-def _help(metadata, kind):
-    text = metadata.get("cli_help", metadata["help"])
-    return f"{text} May be given several times." if typing.get_origin(kind) is list else text
+def _help(field):
+    text = field.metadata.get("cli_help", field.metadata["help"])
+    kind, _ = split_optional(field.type)
+    if typing.get_origin(kind) is not tuple:
+        return text
+    choices = typing.get_args(typing.get_args(kind)[0])
+    listed = f" One of {', '.join(choices)}." if choices else ""
+    return f"{text}{listed} May be given several times."
 
 
 def _make_check(field):

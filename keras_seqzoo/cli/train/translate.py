@@ -46,9 +46,9 @@ def train_translate(
     """Train a translation model on parallel text.
 
     DIR becomes the preset. After each epoch the validation set is translated and its loss is
-    computed, and the weights with the best chrF (or --measure) are kept; those of the last epoch
-    are the preset DIR/training/last. Ctrl-C stops after the current step; the same command
-    resumes. The defaults are those of the pretrained models, which have --measure bleu.
+    computed, and the weights with the best chrF (or --measure) are kept. The weights of the last
+    epoch are the preset DIR/training/last. Ctrl-C stops after the current step; the same command
+    resumes. The pretrained models have the same defaults, but --measure bleu.
     """
     train_preset(
         ctx,

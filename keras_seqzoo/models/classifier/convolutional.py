@@ -14,19 +14,19 @@ from keras_seqzoo.models.common.encoder import Encoder
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ConvolutionalEncoder(Encoder):
-    """Embeds tokens and looks at windows of them.
+    """Convolutional encoder: an embedding, then convolutions of several widths.
 
         x_t = E[f_t],        memory = ParallelConvolution(x_1 .. x_n),        state = mean(memory).
 
-    It is the body of `ConvolutionalTextClassifier`, and reads the source of a translation model as
-    `RecurrentEncoder` does.
+    `ConvolutionalTextClassifier` is built on it. A translation model may use it in place of a
+    `RecurrentEncoder`.
 
     Args:
         embedding: a `keras.layers.Embedding` of the vocabulary.
         filters: int, features of each width.
-        widths: list of ints, how many tokens each convolution sees.
+        widths: list of ints, the number of tokens in the window of each convolution.
         activation: see `ParallelConvolution`.
-        dropout: float, on the embedded tokens.
+        dropout: float, dropout rate of the embedded tokens.
 
     Call arguments:
         token_ids: int32 tensor `(batch, source_length)`.
@@ -63,7 +63,7 @@ class ConvolutionalEncoder(Encoder):
         return memory, [[self.mean(memory, mask=mask)]]
 
     def get_build_config(self):
-        """Leave it to the first call to build the parts, when loading too."""
+        """Return `None`: the first call builds the parts, also of a loaded model."""
         return None
 
     def get_config(self):
@@ -78,24 +78,22 @@ class ConvolutionalEncoder(Encoder):
 
     @classmethod
     def from_config(cls, config):
-        """Make the encoder from its configuration."""
+        """Create the encoder from its configuration."""
         embedding = keras.saving.deserialize_keras_object(config["embedding"])
         return cls(**{**config, "embedding": embedding})
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ConvolutionalBackbone(SequenceBackbone):
-    """Reads tokens with convolutions of several widths beside each other.
-
-    `ConvolutionalEncoder` holds the equations.
+    """Convolutional backbone; see `ConvolutionalEncoder` for its equations.
 
     Args:
         vocabulary_size: int, number of tokens.
         embedding_dim: int, size of the embeddings.
         filters: int, features of each width.
-        widths: list of ints, how many tokens each convolution sees.
+        widths: list of ints, the number of tokens in the window of each convolution.
         activation: see `keras_seqzoo.layers.ParallelConvolution`.
-        dropout: float, on the embedded tokens.
+        dropout: float, dropout rate of the embedded tokens.
         dtype: dtype policy of all layers.
 
     Call arguments:

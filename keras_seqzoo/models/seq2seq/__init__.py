@@ -1,1 +1,1 @@
-"""Encoder-decoders: translation models and what is done with them."""
+"""Encoder-decoders, translation models and their outputs."""
