@@ -189,7 +189,9 @@ def _make_parameter(name, field):
         help=re.sub("`(\\w+)`", lambda found: flag(found[1]), _help(field)),
         min=metadata.get("minimum"),
         max=metadata["below"] - 1 if kind is int and "below" in metadata else None,
-        metavar=metadata.get("metavar", {int: "N", float: "X"}.get(kind)),
+        metavar=metadata.get(
+            "metavar", {int: "N", float: "X", list[int]: "N", list[str]: "NAME"}.get(kind)
+        ),
         callback=_make_check(field) if kind in (int, float) else None,
         rich_help_panel=metadata.get("panel"),
     )
