@@ -285,17 +285,18 @@ class TextTranslation:
             return []
         source_ids = self._encode_sources(sources, truncate=True)
         target_ids = self.preprocessor.encode_target(tf.constant(targets), UNCUT).to_list()
+        score = self._score_function(alignments)
 
         def follow_rows(rows):
             lengths = tf.constant([len(target_ids[row]) for row in rows], tf.int64)
-            scores, weights = self._score_function(alignments)(
+            scores, weights = score(
                 *self._pad(source_ids, rows), self._pad(target_ids, rows)[0], lengths
             )
             weights = [None] * len(rows) if weights is None else weights.numpy()
-            for row, score, own in zip(rows, scores.numpy(), weights, strict=True):
+            for row, total, own in zip(rows, scores.numpy(), weights, strict=True):
                 source, target = source_ids[row], target_ids[row][1:]
                 own = None if own is None else own[: len(target), : len(source)]
-                yield source, target, float(score), own
+                yield source, target, float(total), own
 
         return run_by_length(follow_rows, [len(source) for source in source_ids], batch_size)
 
