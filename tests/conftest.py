@@ -13,6 +13,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
 import gc  # noqa: E402
+import importlib  # noqa: E402
 import pathlib  # noqa: E402
 import secrets  # noqa: E402
 import time  # noqa: E402
@@ -20,15 +21,20 @@ import time  # noqa: E402
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
-from tests.seeds import seed_all  # noqa: E402
+from tests.properties import FIXED  # noqa: E402
 
 # The first example of a test may trace a function, and machines differ: time decides nothing.
 untimed = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
-hypothesis.settings.register_profile("fixed", derandomize=True, **untimed)
+hypothesis.settings.register_profile("fixed", derandomize=True, max_examples=FIXED, **untimed)
 hypothesis.settings.register_profile("random", derandomize=False, print_blob=True, **untimed)
 hypothesis.settings.load_profile("fixed")
 
 OUT_OF_TIME = "there was no time left for it"
+
+
+def seeds():
+    """Import the seeds, and TensorFlow with them: where tests run, not where xdist shares them."""
+    return importlib.import_module("tests.seeds")
 
 
 @pytest.hookimpl(tryfirst=True)  # before hypothesis reads the seed, and xdist hands it on
@@ -40,7 +46,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
-    seed_all()
+    seeds().seed_all()
     if time.time() > float(os.environ.get("SEQZOO_TESTS_UNTIL", "inf")):
         pytest.skip(OUT_OF_TIME)
 
@@ -63,9 +69,9 @@ def pytest_fixture_setup(fixturedef):
     """Let what is shared by tests be the same, whichever of them asks for it first."""
     if fixturedef.scope == "function":
         return (yield)
-    seed_all()
+    seeds().seed_all()
     result = yield
-    seed_all()
+    seeds().seed_all()
     return result
 
 

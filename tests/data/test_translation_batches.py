@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.data import (
@@ -15,6 +15,7 @@ from keras_seqzoo.data import (
     tokenize_pairs,
     translation_batches,
 )
+from tests.properties import examples
 
 
 def make_pairs(lengths):
@@ -67,7 +68,7 @@ def test_batch_has_the_seq2seq_format():
     assert (labels.dtype, weight.dtype) == (np.int32, np.float32)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     lengths=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30),
     batch_size=st.integers(1, 7),

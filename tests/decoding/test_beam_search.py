@@ -5,15 +5,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import BeamSearch, DecodingStrategy
 from keras_seqzoo.decoding.beam_history import largest
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
-FEW = settings(max_examples=40)
+FEW = examples(40)
 NARROW = [(1, 0.0, 1), (1, 1.0, 1), (2, 0.6, 2), (3, 0.0, 3), (3, 1.5, 1), (4, 1.0, 2)]
 
 
@@ -134,7 +135,7 @@ def test_xla_and_graph_equal_eager(options, forbidden):
 
     eager = run()
     graph = search(model, [0, 1, 2], 5, *options)
-    static = tf.function(run, jit_compile=True)()
+    static = tf.function(run, jit_compile=True, autograph=False)()
     dynamic = search(model, [0, 1, 2], 5, *options, jit_compile=True)
     for other in (graph, static, dynamic):
         for one, expected in zip(other, eager, strict=True):
@@ -142,7 +143,7 @@ def test_xla_and_graph_equal_eager(options, forbidden):
 
 
 def test_static_shapes():
-    @tf.function
+    @tf.function(autograph=False)
     def run(start_tokens):
         step, start = reference.step_function(tf.zeros([reference.CODES, 4]))
         rows = tf.shape(start_tokens)[0]
@@ -253,7 +254,8 @@ def test_state_of_any_nest():
     table = tf.math.log([[0.2, 0.5, 0.3]])
 
     @tf.function(
-        input_signature=[tf.TensorSpec([None, None], tf.float16), tf.TensorSpec([None], tf.string)]
+        input_signature=[tf.TensorSpec([None, None], tf.float16), tf.TensorSpec([None], tf.string)],
+        autograph=False,
     )
     def run(memory, names):
         batch = tf.shape(memory)[0]
@@ -289,7 +291,11 @@ def test_state_that_no_step_changes_is_not_gathered():
             state = {"memory": memory, "total": tf.zeros([2, 1])}
             return BeamSearch(2)(changing if changed else step, state, [1, 1], 0, 3)
 
-        graph = tf.function(run).get_concrete_function(tf.zeros([2, 3])).graph.as_graph_def()
+        graph = (
+            tf.function(run, autograph=False)
+            .get_concrete_function(tf.zeros([2, 3]))
+            .graph.as_graph_def()
+        )
         nodes = [node for f in graph.library.function for node in f.node_def]
         return sum(node.op == "GatherV2" for node in nodes)
 
@@ -313,7 +319,7 @@ def test_state_that_an_eager_step_changes_only_sometimes():
     assert found.tokens.numpy()[0, 0].tolist() == [2, 1, 1, 1, 1]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(1, 3000), st.integers(1, 12), st.integers(0, 99), st.booleans())
 def test_largest_by_chunks_are_those_of_top_k(size, count, seed, ties):
     values = np.random.default_rng(seed).normal(size=(3, size)).astype(np.float32)

@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import (
@@ -20,8 +20,9 @@ from keras_seqzoo.decoding import (
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
-FEW = settings(max_examples=20)
+FEW = examples(20)
 
 
 class Constrained:

@@ -5,15 +5,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import BeamSearch, DiverseBeamSearch
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
-FEW = settings(max_examples=25)
+FEW = examples(25)
 
 
 def grouped(model, start, max_length, width, groups, diversity, alpha, n_best):

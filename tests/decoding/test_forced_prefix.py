@@ -28,7 +28,7 @@ STRATEGIES = [Greedy(), BeamSearch(width=3, n_best=2)]
 def test_given_tokens_stand_first_and_the_rest_is_free(strategy, jit_compile):
     step, state = model()
 
-    @tf.function(jit_compile=jit_compile)
+    @tf.function(jit_compile=jit_compile, autograph=False)
     def search(prefix, mask):
         return strategy(*force_prefix(step, state, prefix, mask), [2, 2, 2], END, max_length=5)
 

@@ -4,15 +4,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import Greedy
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.integers(0, 5), st.sampled_from([0.0, 0.5]))
 def test_equals_plain_python(seed, vocabulary, max_length, forbidden):
     model = reference.Model(vocabulary, seed % vocabulary, seed, forbidden)

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import BeamSearch, Greedy, LexicallyConstrainedBeamSearch
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
-FEW = settings(max_examples=40)
+FEW = examples(40)
 END = 3
 PHRASES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), max_size=3)
 
@@ -203,7 +204,7 @@ def test_without_rows_or_phrases(count):
 def test_an_open_batch_with_known_phrases():
     table = tf.constant(model_of(2).table)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)], autograph=False)
     def run(starts):
         step, start = reference.step_function(table)
         search = LexicallyConstrainedBeamSearch(3)
@@ -220,7 +221,7 @@ def test_rows_that_cannot_have_their_phrases_have_no_hypothesis():
     step, start = reference.step_function(tf.constant(model_of(2).table))
     phrases = tf.constant([[[2]], [[9]], [[-1]]])  # 9 is not in the vocabulary
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def run(lengths):
         search = LexicallyConstrainedBeamSearch(3, max_source_ratio=1.0)
         starts = tf.zeros([3], tf.int32)

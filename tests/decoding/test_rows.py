@@ -13,6 +13,7 @@ from keras_seqzoo.decoding import (
     NoRepeatedNGrams,
 )
 from tests.decoding import reference
+from tests.tiers import slow
 
 BATCH, MOST, END = 12, 7, 0
 LIMITS = np.array([5, 1, 7, 0, 2, 2, 3, 1, 6, 2, 1, 4], np.int32)  # tokens of each row at most
@@ -94,7 +95,7 @@ def assert_same(one, other):
         np.testing.assert_allclose(own.numpy(), expected.numpy(), rtol=1e-6 * own.dtype.is_floating)
 
 
-@pytest.mark.parametrize("prefix", [False, True])
+@pytest.mark.parametrize("prefix", [False, slow(True)])
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_nothing_changes(name, prefix):
     if name == "phrases" and prefix:

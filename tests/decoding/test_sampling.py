@@ -5,13 +5,14 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import ForbiddenTokens, Sampling
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
 TABLE = [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]
 END = 2
@@ -33,6 +34,7 @@ def draw(strategy, rows=40, jit_compile=False):
     run = tf.function(
         lambda: strategy(reference.chain(TABLE), (), tf.zeros([rows], tf.int32), END, 2),
         jit_compile=jit_compile,
+        autograph=False,
     )
     found = run()
     return [
@@ -92,7 +94,7 @@ def test_restrictions(options, allowed):
     assert chi_squared(draw(Sampling(50, seed=5, **options)), expected) < LIMIT
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(models(), st.integers(0, 5), st.sampled_from([1, 3]))
 def test_scores_are_log_probabilities_of_the_model(model, max_length, samples):
     found = reference.run(Sampling, model, [1, 2], max_length, samples=samples, temperature=2.0)
@@ -115,7 +117,8 @@ def test_seeds():
     assert samples(1) == samples(1) != samples(2)
     strategy = Sampling(20)
     run = tf.function(
-        lambda: strategy(reference.chain(TABLE), (), tf.zeros([40], tf.int32), END, 2).tokens
+        lambda: strategy(reference.chain(TABLE), (), tf.zeros([40], tf.int32), END, 2).tokens,
+        autograph=False,
     )
     assert (run() != run()).numpy().any()
 

@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import (
@@ -19,8 +19,9 @@ from keras_seqzoo.decoding import (
 )
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
+from tests.properties import examples
 
-FEW = settings(max_examples=25)
+FEW = examples(25)
 PRIOR = LengthPrior(np.log([[0.1, 0.2, 0.3, 0.2, 0.2], [0.1, 0.1, 0.1, 0.6, 0.1]]))
 SOURCE = 1
 # The score, and its formula.
@@ -67,7 +68,7 @@ def test_wide_beam_and_exhaustive_search_equal_enumeration(form):
 def test_covering_beam_equals_enumeration_of_thousands_of_models(form):
     score, rank = FORMS[form]
 
-    @settings(max_examples=400)
+    @examples(400)
     @given(models(vocabulary=6), st.integers(1, 6))
     def check(model, max_length):
         width = 5**5  # all that can live with six tokens, one of them the end, before the sixth
@@ -145,7 +146,7 @@ def test_coverage_penalty_is_that_of_the_alignments(jit_compile):
         state = {"time": tf.zeros([2], tf.int32), "weights": tf.zeros([2, 3])}
         return strategy(step, state, [0, 1], 3, 4, 0, lambda state: state["weights"], sources)
 
-    search = tf.function(search, jit_compile=jit_compile)
+    search = tf.function(search, jit_compile=jit_compile, autograph=False)
     for seed in range(5):
         made = random_attention(seed, steps=4, positions=3)
         found, plain = search(0.7, *made), search(0.0, *made)

@@ -52,7 +52,7 @@ def test_eager_values(make):
 def traced(strategy, table, **options):
     """A search of which nothing is known before it runs."""
 
-    @tf.function
+    @tf.function(autograph=False)
     def run(table, starts, options):
         return search(strategy, step_of(table), tf.unstack(starts), **options).tokens
 
@@ -72,7 +72,7 @@ def test_values_in_graph(make):
 
 def test_no_check_in_graph_by_default():
     def names(strategy):
-        run = tf.function(lambda table: search(strategy, step_of(table)).tokens)
+        run = tf.function(lambda table: search(strategy, step_of(table)).tokens, autograph=False)
         graph = run.get_concrete_function(tf.constant(TABLE)).graph.as_graph_def()
         functions = [node.op for function in graph.library.function for node in function.node_def]
         return {node.op for node in graph.node} | set(functions)
@@ -100,12 +100,15 @@ def test_shapes(step, message, graph, constraints):
         return search(Greedy(constraints=constraints), step).tokens
 
     with pytest.raises(ValueError, match=message):
-        tf.function(run)() if graph else run()
+        tf.function(run, autograph=False)() if graph else run()
 
 
 def test_unknown_number_of_rows_in_graph():
     def run(strategy):
-        @tf.function(input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32)])
+        @tf.function(
+            input_signature=[tf.TensorSpec([None, 3]), tf.TensorSpec([None], tf.int32)],
+            autograph=False,
+        )
         def found(rows, starts):
             step = lambda tokens, state: (rows, state)  # noqa: E731
             return strategy(step, (), starts, 0, 3).tokens
@@ -134,7 +137,7 @@ def test_prefix_outside_of_the_vocabulary(graph):
     def run(prefix, mask=None):
         return search(Greedy(), step_of(TABLE), prefix=prefix, prefix_mask=mask).tokens
 
-    run = tf.function(run) if graph else run
+    run = tf.function(run, autograph=False) if graph else run
     for prefix, wrong in (([[1], [3]], 3), ([[-1], [1]], -1)):
         with pytest.raises(ValueError, match=f"`prefix` .* 3 tokens, got {wrong}"):
             run(prefix)

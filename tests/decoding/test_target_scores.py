@@ -49,7 +49,7 @@ def test_scores_and_weights_of_each_step(jit_compile):
     def run():
         return score_targets(step, start, STARTS, TARGETS, LENGTHS, alignment=read)
 
-    run = run if jit_compile is None else tf.function(run, jit_compile=jit_compile)
+    run = run if jit_compile is None else tf.function(run, jit_compile=jit_compile, autograph=False)
     check(*run(), table, weights)
 
 
@@ -62,7 +62,9 @@ def test_unknown_shapes():
         return score_targets(step, start, starts, targets, lengths, alignment=read)
 
     shapes = [None], [None, None], [None]
-    traced = tf.function(run, input_signature=[tf.TensorSpec(shape, tf.int32) for shape in shapes])
+    traced = tf.function(
+        run, input_signature=[tf.TensorSpec(shape, tf.int32) for shape in shapes], autograph=False
+    )
     check(*traced(*(tf.constant(x, tf.int32) for x in (STARTS, TARGETS, LENGTHS))), table, weights)
 
 
@@ -83,7 +85,7 @@ def test_weights_are_those_of_the_search(strategy, jit_compile):
     for seed in range(4):
         _, _, step, start = model(seed, rows=2)
 
-        @tf.function(jit_compile=jit_compile)
+        @tf.function(jit_compile=jit_compile, autograph=False)
         def run(step=step, start=start):
             found = strategy(step, start, STARTS, 3, LENGTH, 0, alignment=read)
             given = [

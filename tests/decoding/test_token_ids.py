@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.decoding import (
@@ -19,8 +19,9 @@ from keras_seqzoo.decoding import (
 from keras_seqzoo.decoding.token_ids import check_end_tokens
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
-FEW = settings(max_examples=30)
+FEW = examples(30)
 STRATEGIES = [
     BeamSearch(3, n_best=2),
     DiverseBeamSearch(4, groups=2),
@@ -98,7 +99,9 @@ def test_hypotheses_end_with_one_of_the_end_tokens(strategy):
 def test_xla(strategy):
     model = reference.Model(5, (0, 4), seed=3)
     expected = run(strategy, model)
-    compiled = tf.function(lambda: tuple(run(strategy, model)[:4]), jit_compile=True)()
+    compiled = tf.function(
+        lambda: tuple(run(strategy, model)[:4]), jit_compile=True, autograph=False
+    )()
     for part, other in zip(compiled, expected[:4], strict=True):
         np.testing.assert_allclose(part, other, rtol=1e-5)
 
@@ -144,7 +147,7 @@ def test_saved_model(tmp_path):
     model = reference.Model(5, (0, 4), seed=3)
 
     class Search(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)], autograph=False)
         def __call__(self, starts):
             step, start = reference.step_function(tf.constant(model.table))
             strategy = BeamSearch(3, n_best=2)

@@ -2,7 +2,7 @@ import functools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -16,6 +16,7 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.properties import examples
 
 SEQUENCE = np.random.default_rng(1).normal(size=(4, 5, 3)).astype("float32")
 MASK = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
@@ -29,7 +30,7 @@ def numpy_pooling(k, steps):
     return pooled
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     sequence=arrays("float32", (4, 5, 3), elements=st.integers(-2, 2)),
     mask=arrays(bool, (4, 5)),

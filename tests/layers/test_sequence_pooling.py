@@ -3,7 +3,7 @@ import functools
 import keras
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra.numpy import arrays
 
 from keras_seqzoo.layers import LSTM, Bidirectional
@@ -17,6 +17,7 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.properties import examples
 
 SEQUENCE = np.random.default_rng(1).normal(size=(4, 5, 4)).astype("float32")
 MASK = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
@@ -39,7 +40,7 @@ def numpy_pooling(mode, sequence, mask):
 def test_numbers_under_any_mask(mode):
     layer = SequencePooling(mode)
 
-    @settings(max_examples=15)
+    @examples(15)
     @given(mask=arrays(bool, (4, 5)))
     def check(mask):
         assert_close(layer(SEQUENCE, mask=mask), numpy_pooling(mode, SEQUENCE, mask))

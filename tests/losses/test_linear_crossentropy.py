@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
 from tests.layer_checks import to_numpy
+from tests.properties import examples
 from tests.seeds import random_generator
 
 RANDOM = random_generator(0)
@@ -90,7 +91,7 @@ def reference(features, kernel, bias, problem):
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-10), ("float32", 1e-5)])
-@settings(max_examples=12)
+@examples(12)
 @given(problem=problems(), chunk_size=st.integers(1, 9))
 def test_equals_the_loss_of_full_logits(dtype, tolerance, problem, chunk_size):
     inputs = [problem.pop(name) for name in ("features", "kernel", "bias")]
@@ -146,6 +147,7 @@ def test_graph_and_xla_equal_eager(dtype, compiled):
             tf.TensorSpec([None], tf.int32),
             tf.TensorSpec([None], tf.float32),
         ],
+        autograph=False,
     )
     tolerance = {"float32": 1e-5, "float64": 1e-10}.get(dtype, 2e-2)
     actual = open_length(x, w, b, labels, weight)
@@ -191,7 +193,7 @@ def test_nothing_of_weight_zero_is_read(compiled, chunk_size):
     features = np.where(WEIGHT[..., None] == 0, np.nan, FEATURES)
     labels = np.where(WEIGHT == 0, 10**6, LABELS)
 
-    @tf.function(jit_compile=compiled)
+    @tf.function(jit_compile=compiled, autograph=False)
     def run(features, labels):
         return with_gradients(
             lambda *args: linear_crossentropy(
@@ -228,7 +230,7 @@ def test_second_derivatives_are_rejected(compiled):
         return outer.gradient(gradient, kernel)
 
     with pytest.raises(NotImplementedError, match="linear_crossentropy"):
-        (tf.function(second) if compiled else second)(tf.constant(KERNEL))
+        (tf.function(second, autograph=False) if compiled else second)(tf.constant(KERNEL))
 
 
 def test_loss_alone_has_no_gradient():

@@ -2,12 +2,13 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from keras_seqzoo.losses import SequenceCrossentropy
 from tests.layer_checks import assert_close, check_padding_changes_nothing
+from tests.properties import examples
 
 IDS = np.array([[3, 1, 0], [4, 4, 2]], "int32")
 LOGITS = 3.0 * np.random.default_rng(0).normal(size=(2, 3, 5)).astype("float32")
@@ -28,7 +29,7 @@ def test_numbers_and_gradients(smoothing):
     logits = tf.constant(LOGITS)
     for compiled in (False, True):
 
-        @tf.function(jit_compile=compiled)
+        @tf.function(jit_compile=compiled, autograph=False)
         def run():
             with tf.GradientTape() as tape:
                 tape.watch(logits)
@@ -43,7 +44,7 @@ def test_numbers_and_gradients(smoothing):
     assert_close(SequenceCrossentropy(smoothing, reduction=None)(IDS, LOGITS), losses)
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(mask=arrays(bool, (2, 3)), smoothing=st.sampled_from([0.0, 0.2]))
 def test_padding_changes_nothing(mask, smoothing):
     loss = SequenceCrossentropy(smoothing)

@@ -2,11 +2,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from keras_seqzoo.tokenizers import CharacterTokenizer
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
 TEXTS = ["to be,\nor not", "to  be"]
 
@@ -27,7 +28,7 @@ def test_ids():
     assert tokenizer.detokenize([[2, 5, 1, 6, 3, 0], [0]]) == ["a[UNK]b", ""]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.lists(st.text(), min_size=1, max_size=5))
 @example(["\u0065\u0301 \U0001f468\u200d\U0001f469 \u0000\r\n\t"])
 def test_round_trip_of_any_text(texts):

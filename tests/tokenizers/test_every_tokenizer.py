@@ -13,7 +13,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tensorflow.core.protobuf import saved_model_pb2
 
@@ -24,6 +24,7 @@ from keras_seqzoo.tokenizers import (
     WordPieceTokenizer,
     WordTokenizer,
 )
+from tests.properties import examples
 
 LINES = ["The cat sat on the mat.", "Le chat était là.", "A dog\tran  home.", "Zwölf Äpfel!"] * 5
 TRICKY = [
@@ -115,7 +116,7 @@ def test_normal_form_of_tricky_texts(kind):
 
 
 @every
-@settings(max_examples=60)
+@examples(60)
 @given(texts=st.lists(st.text(max_size=20), min_size=1, max_size=8))
 def test_normal_form_of_any_texts(kind, texts):
     texts = [text for text in texts if all(unicodedata.category(c) != "Cn" for c in text)]

@@ -2,10 +2,11 @@ import collections
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.tokenizers.merges import learn_merges
+from tests.properties import examples
 
 
 def plain_merges(words, number, score, minimum_count):
@@ -42,7 +43,7 @@ def plain_merges(words, number, score, minimum_count):
 words = st.dictionaries(st.text("abc", min_size=1, max_size=7), st.integers(1, 9), max_size=8)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(words, st.integers(0, 12), st.sampled_from(["frequency", "likelihood"]), st.integers(1, 5))
 def test_equals_counting_anew_for_each_merge(words, number, score, minimum_count):
     expected = plain_merges(words, number, score, minimum_count)

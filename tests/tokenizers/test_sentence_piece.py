@@ -7,10 +7,11 @@ import keras_hub
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
+from tests.properties import examples
 
 LINES = ["The cat sat on the mat.", "Le chat était là.", "A dog\tran  home.\n", "Zwölf Äpfel!"] * 5
 SIZE = 290
@@ -66,7 +67,7 @@ def test_vocabulary(tokenizer):
 
 
 @both
-@settings(max_examples=200)
+@examples(200)
 @given(texts=st.lists(st.text(), min_size=1, max_size=20))
 def test_round_trip_of_any_text(tokenizer, texts):
     ids = tokenizer(texts)
@@ -75,14 +76,14 @@ def test_round_trip_of_any_text(tokenizer, texts):
 
 
 @both
-@settings(max_examples=100)
+@examples(100)
 @given(text=st.text(alphabet="\u2581\x1001 [BOS]a\n\t", max_size=30))
 def test_round_trip_of_escapes(tokenizer, text):
     assert tokenizer.detokenize(tokenizer(text)) == text
 
 
 @both
-@settings(max_examples=100)
+@examples(100)
 @given(ids=st.lists(st.lists(st.integers(0, SIZE - 1)), min_size=1, max_size=5))
 def test_any_ids_give_text(tokenizer, ids):
     texts = tokenizer.detokenize(ids)

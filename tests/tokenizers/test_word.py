@@ -4,11 +4,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.tokenizers import WordTokenizer
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.properties import examples
 
 LINES = ["the cat sat on the mat", "the dog", "a cat"]
 
@@ -32,7 +33,7 @@ def test_ids():
     assert tokenizer([["the"], ["cat a"]]).to_list() == [[[5]], [[6, 7]]]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_round_trip_of_any_text(texts):
     tokenizer = WordTokenizer.train([*texts, "word"])

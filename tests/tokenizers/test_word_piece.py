@@ -1,10 +1,11 @@
 import collections
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.tokenizers import WordPieceTokenizer
+from tests.properties import examples
 
 LINES = ["hug pug pun bun hugs"] * 3 + ["hug hug bun"]
 
@@ -31,7 +32,7 @@ def longest_match(word, pieces):
 pieces = st.text("ab#", min_size=1, max_size=4)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.sets(pieces), st.sets(pieces), st.lists(st.text("ab#", max_size=8)))
 def test_takes_the_longest_match_from_the_left(begins, insides, words):
     begins = {piece for piece in begins if not piece.startswith("##")}

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -19,6 +19,7 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.properties import examples
 
 LAYERS = {
     "dot": functools.partial(LuongAttention, "dot"),
@@ -105,7 +106,7 @@ def test_memory_without_valid_steps(factory):
 def test_padding_changes_nothing(factory):
     layer = factory()
 
-    @settings(max_examples=10)
+    @examples(10)
     @given(mask=arrays(bool, (3, 4)), one=st.booleans())
     def check(mask, one):
         query = QUERY if one else QUERIES
@@ -196,7 +197,7 @@ def test_queries_that_share_a_row_of_the_memory(factory, open_shapes):
 
     if open_shapes:
         signature = [tf.TensorSpec([None, 6]), tf.TensorSpec([None, None, 6])]
-        call = tf.function(call, input_signature=signature)
+        call = tf.function(call, input_signature=signature, autograph=False)
     expected = tf.reshape(context, (6, 6)), tf.reshape(weights, (6, 4))
     assert_close(call(flat, MEMORY), expected)
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -18,6 +18,7 @@ from keras_seqzoo.layers import (
 )
 from keras_seqzoo.layers.attention import input_feeding
 from tests.layer_checks import assert_close, assert_equal
+from tests.properties import examples
 
 CELLS = {
     "elman": Elman,
@@ -98,7 +99,7 @@ def cases(draw):
 @every_cell
 @pytest.mark.parametrize("score", ["dot", "general"])
 def test_equals_differentiation_of_the_steps(cell, score):
-    @settings(max_examples=3)
+    @examples(3)
     @example(case=((4, 3, 2), MASK, MEMORY_MASK, 0))
     @given(case=cases())
     def check(case):
@@ -143,7 +144,9 @@ def test_graph_with_unknown_shapes():
         )
 
     signature = tf.nest.map_structure(open_spec, cases[0])
-    run = tf.function(lambda data: differentiate(layer, data), input_signature=[signature])
+    run = tf.function(
+        lambda data: differentiate(layer, data), input_signature=[signature], autograph=False
+    )
     for data in cases:
         layer.set_weights(weights)
         assert_equal(run(data), differentiate(layer, data), 1e-5)

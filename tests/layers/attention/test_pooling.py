@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra.numpy import arrays
 
 from keras_seqzoo.layers import AttentionPooling
@@ -15,6 +15,7 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.properties import examples
 
 SEQUENCE = np.random.default_rng(1).normal(size=(4, 5, 3)).astype("float32")
 MASK = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
@@ -30,7 +31,7 @@ def numpy_weights(layer, steps):
     return scores / scores.sum()
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(mask=arrays(bool, (4, 5)))
 def test_numbers_under_any_mask(mask):
     layer = AttentionPooling(6)

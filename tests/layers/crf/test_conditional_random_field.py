@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.layers.crf.conditional_random_field import ConditionalRandomField
@@ -21,6 +21,7 @@ from tests.layer_checks import (
     check_xla_equals_eager,
     dtype_policy,
 )
+from tests.properties import examples
 
 LABELS = ["O", "B-x", "I-x"]
 generator = np.random.default_rng(3)
@@ -56,7 +57,7 @@ masks = st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=5, ma
 
 
 @pytest.mark.parametrize("allowed", [None, iob2_transitions(LABELS)])
-@settings(max_examples=12)
+@examples(12)
 @given(mask=masks, seed=st.integers(0, 9))
 def test_equal_to_enumeration(allowed, mask, seed):
     layer, mask = make(allowed, seed), np.array(mask)
@@ -143,7 +144,9 @@ def test_xla_and_graph_equal_eager():
 
     expected = run(tf.constant(SCORES), labels)
     for compiled in (False, True):
-        found = tf.function(run, jit_compile=compiled)(tf.constant(SCORES), tf.constant(labels))
+        found = tf.function(run, jit_compile=compiled, autograph=False)(
+            tf.constant(SCORES), tf.constant(labels)
+        )
         assert_close(found, expected)
 
 
@@ -169,7 +172,7 @@ def test_no_steps_at_all():
 def test_no_steps_in_graph(steps):
     layer = make()
 
-    @tf.function(input_signature=[tf.TensorSpec((None, None, 3))])
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 3))], autograph=False)
     def run(scores):
         with tf.GradientTape() as tape:
             tape.watch(scores)

@@ -79,9 +79,9 @@ def test_xla(make):
         (layer.__call__, (HIDDEN,)),
         (layer.label_log_probabilities, (HIDDEN, LABELS)),
     ):
-        compiled = tf.function(function, jit_compile=True)
+        compiled = tf.function(function, jit_compile=True, autograph=False)
         assert_close(compiled(*inputs), function(*inputs), atol=1e-5)
-    losses = tf.function(layer.training_losses, jit_compile=True)(HIDDEN, LABELS)
+    losses = tf.function(layer.training_losses, jit_compile=True, autograph=False)(HIDDEN, LABELS)
     assert np.isfinite(losses).all()
     if make in [MAKERS[name] for name in EXACT]:
         assert_close(losses, layer.training_losses(HIDDEN, LABELS), atol=1e-5)
@@ -101,7 +101,7 @@ def test_learning(name):
     layer.build((None, D))
     optimizer = keras.optimizers.Adam(0.05)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(hidden, labels):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(layer.training_losses(hidden, labels))

@@ -5,7 +5,7 @@ import functools
 import keras
 import numpy as np
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra.numpy import arrays
 
 from tests.layer_checks import (
@@ -18,6 +18,7 @@ from tests.layer_checks import (
     check_xla_equals_eager,
 )
 from tests.layers.reference import numeric_gradients, unroll
+from tests.properties import examples
 from tests.seeds import random_generator
 
 RANDOM = random_generator(3)
@@ -47,7 +48,7 @@ def check_numbers(make, step, states, backwards):
     one.set_weights(sequences.get_weights())
     initial = random_states(states)
 
-    @settings(max_examples=8)
+    @examples(8)
     @given(mask=arrays(bool, (4, 5)))
     def check(mask):
         weights = sequences.get_weights()

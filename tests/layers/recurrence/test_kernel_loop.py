@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -17,6 +17,7 @@ from keras_seqzoo.layers.recurrence.kernels import (
     ResetBeforeGRUKernel,
 )
 from tests.layer_checks import assert_equal, leaves
+from tests.properties import examples
 
 # name: the kernel, its equations, gates, states and the shapes of its weights over U
 KERNELS = {}
@@ -167,7 +168,7 @@ def as_tensors(case, dtype="float64"):
 @pytest.mark.hypothesis
 @every_kernel
 def test_equals_differentiation_of_the_equations(name):
-    @settings(max_examples=6)
+    @examples(6)
     @example(case=two_recurrences(name), sequences=False, training=False)
     @example(case=two_recurrences(name), sequences=True, training=True)
     @given(case=cases(name), sequences=st.booleans(), training=st.booleans())

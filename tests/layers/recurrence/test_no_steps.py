@@ -19,6 +19,7 @@ from keras_seqzoo.layers import (
     SequencePooling,
     Stack,
 )
+from tests.tiers import slow
 
 BATCH, FEATURES, UNITS = 2, 3, 4
 EMPTY = np.zeros((BATCH, 0, FEATURES), "float32")
@@ -74,12 +75,13 @@ def cases():
     """Each layer in a graph; eager, and under XLA, what differs there."""
     for name in LAYERS:
         yield name, name == "noisy", True, "graph, open"
-        yield name, name != "noisy", False, "graph, open"
+        yield slow(name, name != "noisy", False, "graph, open")
         yield name, name == "elman", False, "eager"
+    yield "lstm", False, True, "xla, open"
+    yield slow("differentiated", False, True, "xla, open")
+    yield slow("stack", True, False, "xla, open")
     for name in ("lstm", "differentiated"):
-        yield name, True, False, "xla"
-        yield name, False, True, "xla, open"
-    yield "stack", True, False, "xla, open"
+        yield slow(name, True, False, "xla")
 
 
 @pytest.mark.parametrize(("name", "sequences", "masked", "mode"), list(cases()))
@@ -120,7 +122,12 @@ DECODERS = {
 
 @pytest.mark.parametrize(
     ("name", "mode"),
-    [(name, mode) for name in DECODERS for mode in MODES if "fed" in name or "xla" not in mode],
+    [
+        (name, mode) if name == "fed" or mode == "graph, open" else slow(name, mode)
+        for name in DECODERS
+        for mode in MODES
+        if "fed" in name or "xla" not in mode
+    ],
 )
 def test_attention_decoders(name, mode):
     options = DECODERS[name]

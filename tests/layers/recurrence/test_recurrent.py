@@ -20,6 +20,7 @@ from tests.layer_checks import (
     leaves,
     weighted_sum,
 )
+from tests.tiers import slow
 
 SEQUENCE = np.random.default_rng(5).normal(size=(3, 5, 2)).astype("float32")
 MASK = np.array([[0, 1, 1, 1, 0], [0, 0, 0, 0, 0], [1, 0, 0, 1, 0]], bool)
@@ -82,7 +83,9 @@ def test_xla_without_mask_and_with_open_shapes():
     layer = GRU(3, return_sequences=True)
     check_xla_equals_eager(layer, SEQUENCE)
 
-    @tf.function(jit_compile=True, input_signature=[tf.TensorSpec((None, None, 2))])
+    @tf.function(
+        jit_compile=True, input_signature=[tf.TensorSpec((None, None, 2))], autograph=False
+    )
     def gradient(sequence):
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(layer(sequence) ** 2)
@@ -174,7 +177,7 @@ def test_encoder_state_starts_a_decoder_in_a_functional_model():
     assert_close(model([SEQUENCE, SEQUENCE]), expected)
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("policy", ["float32", slow("mixed_bfloat16")])
 def test_fit_under_xla(policy):
     with dtype_policy(policy):
         model = keras.Sequential(
@@ -202,7 +205,7 @@ def test_fit_under_xla(policy):
     ],
     ids=["elman", "lstm", "gru", "gru_reset_before"],
 )
-@pytest.mark.parametrize("in_graph", [False, True])
+@pytest.mark.parametrize("in_graph", [slow(False), True])
 def test_gradients_in_training_equal_those_of_keras(make, make_keras, in_graph):
     make_keras = make_keras or functools.partial(keras.layers.GRU, reset_after=False)
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], bool)
@@ -221,7 +224,7 @@ def test_gradients_in_training_equal_those_of_keras(make, make_keras, in_graph):
             loss = sum(weighted_sum(result) for result in results)
         return tape.gradient(loss, [*layer.trainable_variables, sequence])
 
-    run = tf.function(gradients) if in_graph else gradients
+    run = tf.function(gradients, autograph=False) if in_graph else gradients
     sequence = tf.constant(SEQUENCE)
     assert_close(run(ours, sequence), run(theirs, sequence), atol=1e-5, rtol=1e-5)
 
@@ -322,7 +325,7 @@ def test_gradient_through_a_gather(axis):
         return tape.gradient(loss, layer.trainable_variables)
 
     expected = gradients(reference)
-    for run in (gradients, tf.function(gradients)):
+    for run in (gradients, tf.function(gradients, autograph=False)):
         for one, other in zip(run(layer), expected, strict=True):
             assert_close(one, other)
 

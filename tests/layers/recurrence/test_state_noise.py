@@ -24,6 +24,7 @@ from tests.layer_checks import (
 )
 from tests.layers import reference
 from tests.seeds import random_generator
+from tests.tiers import slow
 
 UNITS = 3
 RANDOM = random_generator(11)
@@ -318,7 +319,7 @@ def test_composed_layers(name):
     check_serialisation(layer, SEQUENCE, mask=MASK)
     check_keras_saving(composed()[name], SEQUENCE, mask=MASK)
 
-    @tf.function
+    @tf.function(autograph=False)
     def gradients(sequence):
         with tf.GradientTape() as tape:
             outputs = leaves(layer(sequence, mask=MASK, training=True))
@@ -381,15 +382,17 @@ def test_errors():
             LSTM(UNITS, implementation=implementation)
 
 
-@pytest.mark.parametrize("name", ["elman", "lstm", "gru", "gru reset before", "gru relu"])
-@pytest.mark.parametrize("noise", [{}, NOISE], ids=["plain", "noisy"])
+@pytest.mark.parametrize("name", ["elman", "lstm", "gru", "gru reset before", slow("gru relu")])
+@pytest.mark.parametrize(
+    "noise", [pytest.param({}, id="plain", marks=pytest.mark.slow), pytest.param(NOISE, id="noisy")]
+)
 def test_implementations_agree(name, noise):
     results = []
     for implementation in ("loop", "auto"):
         layer = randomised(MAKERS[name](implementation=implementation, **noise, **BOTH))
         assert layer.get_config()["implementation"] == implementation
 
-        @tf.function
+        @tf.function(autograph=False)
         def run(sequence, layer=layer):
             with tf.GradientTape() as tape:
                 tape.watch(sequence)

@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.data import (
@@ -26,6 +26,7 @@ from tests.layer_checks import (
     weighted_sum,
 )
 from tests.layers.reference import sigmoid
+from tests.properties import examples
 
 UNITS, FEATURES = 3, 2
 MOST_CHILDREN = {"child-sum": 100, "binary": 2, "recursive": 2}
@@ -150,7 +151,7 @@ def test_outputs_and_gradients_equal_the_recursion(cell):
     nodes_layer.set_weights(roots_layer.get_weights())
     values = [weight.numpy() for weight in roots_layer.weights]
 
-    @settings(max_examples=8)
+    @examples(8)
     @given(seed=st.integers(0, 2**31))
     def check(seed):
         rng = np.random.default_rng(seed)
@@ -235,7 +236,7 @@ def test_graph_equals_eager_with_one_trace_for_all_batches(cell, return_roots):
         return output, *map(tf.convert_to_tensor, tape.gradient(loss, [words, *variables]))
 
     words = tf.TensorSpec((None, None, FEATURES))
-    traced = tf.function(run, input_signature=[words, tree_signature()])
+    traced = tf.function(run, input_signature=[words, tree_signature()], autograph=False)
     rng = np.random.default_rng(5)
     for trees in (random_trees(rng, cell), random_trees(rng, cell)[:3], [dependency_tree([])] * 2):
         words = tf.constant(random_words(rng, trees), tf.float32)

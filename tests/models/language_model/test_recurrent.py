@@ -78,7 +78,7 @@ def test_steps_scores_and_logits_agree(options):
     inputs = tf.concat([tf.fill([2, 1], 2), ids[:, :-1]], axis=1)
     logits = model({"token_ids": inputs, "padding_mask": tf.sequence_mask(lengths)})
     state, token = model.start(2), tf.fill([2], 2)
-    step = tf.function(model.step, jit_compile=True)
+    step = tf.function(model.step, jit_compile=True, autograph=False)
     for t in range(5):
         found, state = step(token, state)
         valid = np.array([True, t < 3])

@@ -67,7 +67,7 @@ class Translator(EncoderDecoder, keras.Model):
 
 
 def search(model, width=3):
-    @tf.function
+    @tf.function(autograph=False)
     def run(source, mask):
         start = tf.fill(tf.shape(source)[:1], 2)
         strategy = BeamSearch(width, n_best=2)

@@ -30,6 +30,7 @@ from tests.models.small import (
     tokenizer,
 )
 from tests.seeds import made_once
+from tests.tiers import slow
 
 WORDS = ["ape", "bow", "cow", "dew", "elm", "fig", "gem", "hat"]
 
@@ -94,9 +95,9 @@ def test_samplers_of_keras_hub_and_our_strategies_give_the_same():
     "strategy",
     [
         BeamSearch(3, coverage_penalty=0.2),
-        BeamSearch(3, LengthPrior.from_lengths([3, 9], [2, 5])),
-        Greedy(max_source_ratio=0.5),
-        Greedy([MinimumLength(source_ratio=1.0)]),
+        slow(BeamSearch(3, LengthPrior.from_lengths([3, 9], [2, 5]))),
+        slow(Greedy(max_source_ratio=0.5)),
+        slow(Greedy([MinimumLength(source_ratio=1.0)])),
         Greedy([NoRepeatedNGrams(1)]),
     ],
 )
@@ -109,7 +110,7 @@ def test_generate_equals_translate(strategy):
     assert subject.generate(SENTENCES) == [best.text for best, *_ in translated]
 
 
-@pytest.mark.parametrize("sampler", [Greedy(), BeamSearch(2), "greedy", "beam"])
+@pytest.mark.parametrize("sampler", [Greedy(), slow(BeamSearch(2)), "greedy", slow("beam")])
 def test_generate_goes_on_from_prompts(sampler):
     learnt, _ = copier()
     learnt.compile(sampler=sampler)
@@ -233,6 +234,7 @@ def test_a_model_that_translated_can_be_exported(tmp_path):
     module.start = tf.function(
         lambda ids: module.model.start(ids, ids > 0)["memory"],
         input_signature=[tf.TensorSpec([None, None], tf.int32)],
+        autograph=False,
     )
     tf.saved_model.save(module, str(tmp_path))
     ids = inputs()["encoder_token_ids"]

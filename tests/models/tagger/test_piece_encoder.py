@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -19,6 +19,8 @@ from tests.layer_checks import (
     weighted_sum,
 )
 from tests.layers.reference import lstm_step
+from tests.properties import examples
+from tests.tiers import slow
 
 # The pieces of words; 0 is padding. One word has no pieces, one occurs twice.
 PIECES = np.array(
@@ -32,7 +34,7 @@ def make(kind, **options):
     return PieceEncoder(6, embedding_dim=3, units=4, kind=kind, **options)
 
 
-@pytest.mark.parametrize("jit", [None, False, True])
+@pytest.mark.parametrize("jit", [slow(None), False, slow(True)])
 @pytest.mark.parametrize("shape", [(2, 3, 0), (2, 0, 3)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_pieces_or_no_words(kind, shape, jit):
@@ -48,7 +50,7 @@ def test_no_pieces_or_no_words(kind, shape, jit):
 
     if jit is not None:
         signature = [tf.TensorSpec((None, None, None), "int32")]
-        trained = tf.function(trained, signature, jit_compile=jit)
+        trained = tf.function(trained, signature, jit_compile=jit, autograph=False)
     words, gradients = trained(tf.zeros(shape, "int32"))
     assert words.shape == (*shape[:2], 4) and not np.any(words)
     assert not any(np.any(tf.convert_to_tensor(gradient)) for gradient in gradients)
@@ -102,7 +104,7 @@ def test_padding_changes_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@examples(15)
 @given(st.data())
 def test_words_that_come_again_are_as_they_are_alone(kind, data):
     shape = data.draw(st.tuples(*[st.integers(0, 5)] * 3))
@@ -127,7 +129,7 @@ def test_words_that_come_again_are_read_once(kind, monkeypatch):
     monkeypatch.setattr(encoder.embedding, "call", counted)
     again = tf.constant(np.tile(PIECES, (1, 20, 1)))  # 120 words, 5 of them different
     encoder(again)
-    tf.function(encoder, jit_compile=True)(again)
+    tf.function(encoder, jit_compile=True, autograph=False)(again)
     assert counts == [6, 120]  # padded to 6 words
 
 
@@ -142,8 +144,8 @@ def test_gradients_of_words_that_come_again_are_summed(kind):
             loss = weighted_sum(encoder(pieces, training=True))
         return [tf.convert_to_tensor(g) for g in tape.gradient(loss, encoder.trainable_weights)]
 
-    once = tf.function(gradients)(pieces)
-    each = tf.function(gradients, jit_compile=True)(pieces)
+    once = tf.function(gradients, autograph=False)(pieces)
+    each = tf.function(gradients, jit_compile=True, autograph=False)(pieces)
     assert_close(once, each, atol=1e-5)
 
 

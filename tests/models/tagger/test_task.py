@@ -13,6 +13,7 @@ from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordT
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import dtype_policy
 from tests.seeds import made_once
+from tests.tiers import slow
 
 SENTENCES = [
     "the dog barks",
@@ -64,9 +65,9 @@ def ready():
     ("pieces", "options"),
     [
         ("none", {}),
-        pytest.param("subwords", {"num_layers": 2, "dropout": 0.1}, marks=pytest.mark.slow),
-        pytest.param("characters", {"crf": False}, marks=pytest.mark.slow),
-        ("characters", {"piece_encoder": "convolution", "cell": "gru", "unknown_rate": 0.1}),
+        slow("subwords", {"num_layers": 2, "dropout": 0.1}),
+        slow("characters", {"crf": False}),
+        slow("characters", {"piece_encoder": "convolution", "cell": "gru", "unknown_rate": 0.1}),
     ],
 )
 def test_kinds(pieces, options, tmp_path):

@@ -1,10 +1,11 @@
 import collections
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.models.word_vectors import Collocations
+from tests.properties import examples
 
 TEXT = ["the new york times", "in new york", "new york times", "times are new", ""] * 4
 
@@ -38,7 +39,7 @@ def plain_join(text, pairs):
 texts = st.lists(st.text("abc \t", max_size=20), max_size=8)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(texts, st.integers(1, 3), st.floats(0, 3))
 def test_equals_the_definition(texts, minimum_count, threshold):
     collocations = Collocations.learn(texts, minimum_count, threshold)

@@ -4,13 +4,14 @@ import gensim
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from tensorboard.plugins.projector import ProjectorConfig, projector_plugin
 
 from keras_seqzoo.models.word_vectors import WordVectors, save_projector
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS, read_vectors, write_vectors
+from tests.properties import examples
 
 WORDS = ["the", "été", "New_York", "😀", "1.5", "\u200b-\u200d"]
 words = st.lists(
@@ -26,7 +27,7 @@ def matrix_of(number, seed=0, size=7):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(max_examples=60)
+@examples(60)
 @given(words, st.data())
 def test_round_trip(tmp_path_factory, format, words, data):
     size = data.draw(st.integers(1, 5))

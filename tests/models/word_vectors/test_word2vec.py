@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.models.word_vectors import RowAdagrad, Word2Vec
 from keras_seqzoo.models.word_vectors.windows import neighbours
 from tests.layer_checks import dtype_policy
+from tests.tiers import slow
 
 WORDS = ["a", "b", "c", "d", "e", "f"]
 COUNTS = [10, 8, 5, 3, 2, 1]
@@ -122,8 +123,18 @@ def test_row_adagrad():
 TEXT = ["king rules land", "queen rules land", "dog eats bone", "cat eats bone"] * 60
 
 
-@pytest.mark.parametrize("objective", ["negative-sampling", "hierarchical", "full"])
-@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+KINDS = [
+    ("skip-gram", "negative-sampling"),
+    ("cbow", "hierarchical"),
+    slow("skip-gram", "hierarchical"),
+    slow("skip-gram", "full"),
+    slow("cbow", "negative-sampling"),
+    slow("cbow", "full"),
+]
+every_kind = pytest.mark.parametrize(("architecture", "objective"), KINDS)
+
+
+@every_kind
 def test_words_that_stand_alike_become_alike(architecture, objective, tmp_path):
     keras.utils.set_random_seed(1)
     model = Word2Vec.for_text(
@@ -153,8 +164,7 @@ def test_words_that_are_not_known_are_left_out():
     assert words[1:4].tolist() == [0, 1, 1] and sentences[1:5].tolist() == [0, 0, 2, -1]
 
 
-@pytest.mark.parametrize("objective", ["negative-sampling", "hierarchical", "full"])
-@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+@every_kind
 def test_mixed_precision(architecture, objective):
     kind = {"architecture": architecture, "objective": objective}
     arguments = {"dimensions": 8, "subsample": 0, **kind}

@@ -3,10 +3,11 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.models.language_model.log_linear.brown_clusters import BrownClusters
+from tests.properties import examples
 
 
 def information(ids, assigned):
@@ -38,7 +39,7 @@ def losses(ids, assigned):
     }
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=60), st.integers(1, 4))
 def test_each_merge_loses_least(ids, classes):
     """Greedy merging with the losses computed again each time reaches the same information."""

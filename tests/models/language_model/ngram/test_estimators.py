@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.models.language_model.ngram.backoff import estimate_tables, log_probability
@@ -17,6 +17,7 @@ from keras_seqzoo.models.language_model.ngram.estimators import (
 )
 from tests.models.language_model.ngram import reference
 from tests.models.language_model.ngram.reference import BEGIN, END
+from tests.properties import examples
 
 VOCABULARY = 6
 SENTENCES = st.lists(st.lists(st.integers(2, VOCABULARY - 1), max_size=6), min_size=1, max_size=12)
@@ -29,7 +30,7 @@ KINDS = {
     "kneser_ney": (KneserNey(), True, None),
     "kneser_ney, backoff": (KneserNey(interpolates=False), False, None),
 }
-FEW = settings(max_examples=40)
+FEW = examples(40)
 
 
 def flat(sentences):

@@ -29,7 +29,7 @@ def test_a_step_and_a_score_and_a_call_agree(order):
     called = lm(tf.concat([begin, ids[:, :-1]], axis=1)).numpy()
     state = lm.start(2)
     assert state.shape == (2, order - 1)
-    step = tf.function(lm.step)
+    step = tf.function(lm.step, autograph=False)
     token = begin[:, 0]
     for t in range(5):
         found, state = step(token, state)
@@ -124,7 +124,9 @@ def test_export():
 def test_compiled_scores():
     lm = model()
     ids, lengths = tf.constant([[5, 6, 3]]), tf.constant([3])
-    compiled = tf.function(lm.token_log_probabilities, jit_compile=True)(ids, lengths)
+    compiled = tf.function(lm.token_log_probabilities, jit_compile=True, autograph=False)(
+        ids, lengths
+    )
     np.testing.assert_allclose(compiled, lm.token_log_probabilities(ids, lengths), rtol=1e-6)
 
 
