@@ -4,6 +4,7 @@ It speaks what the client asks of TensorFlow Serving, over gRPC and REST, plain 
 the real server does with SavedModels is the matter of `model_server`.
 """
 
+import base64
 import contextlib
 import functools
 import http.server
@@ -47,7 +48,10 @@ class Seen(NamedTuple):
     version: object
 
 
-class FakeServer:
+class FakeServer(
+    prediction_service_pb2_grpc.PredictionServiceServicer,
+    model_service_pb2_grpc.ModelServiceServicer,
+):
     """A server with one model, "toy".
 
     Args:
@@ -180,7 +184,7 @@ class FakeServer:
             return found if isinstance(found, Fault) else json_format.MessageToDict(found)
         assert verb == "predict"
         request = json.loads(body)
-        inputs = {name: np.array(value) for name, value in request["inputs"].items()}
+        inputs = {name: array_of(value) for name, value in request["inputs"].items()}
         signature = request["signature_name"]
         found = self.predict(model, "/".join(version) or None, signature, inputs, dict(headers))
         if isinstance(found, Fault):
@@ -188,6 +192,19 @@ class FakeServer:
         outputs = {name: array.astype(object).tolist() for name, array in found.items()}
         outputs = json.loads(json.dumps(outputs, default=bytes.decode))
         return {"outputs": outputs if len(outputs) > 1 else next(iter(outputs.values()))}
+
+
+def array_of(value):
+    """Convert lists of JSON to the array that they stand for."""
+    array = np.array(value, object)
+    items = array.ravel().tolist()
+    if not all(isinstance(item, (str, dict)) for item in items):
+        return np.array(value)
+    array = array.ravel()
+    array[:] = [
+        item.encode() if isinstance(item, str) else base64.b64decode(item["b64"]) for item in items
+    ]
+    return array.reshape(np.shape(value) if items else array.shape)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
