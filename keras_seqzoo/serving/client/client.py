@@ -85,7 +85,9 @@ class Client:
     ):
         check_choice("protocol", protocol, PROTOCOLS)
         self._address = _check_address(address, model, version, protocol)
-        self._deadline = None if deadline is None else check_number("deadline", deadline, 0.0)
+        if deadline is not None and check_number("deadline", deadline) <= 0:
+            raise ValueError(f"`deadline` must be above 0, got {deadline!r}.")
+        self._deadline = deadline
         self._retries = check_integer("retries", retries, minimum=0)
         self._batch_size = check_integer("batch_size", batch_size, minimum=1)
         self._concurrency = check_integer("concurrency", concurrency, minimum=1)
