@@ -12,6 +12,7 @@ from tests.serving.model_server.errors import invalid
 from tests.serving.model_server.loading import type_name
 
 ROW, COLUMN = "instances", "inputs"
+MOST_DIMENSIONS = 64  # of an array
 SHOWN = 256  # bytes of a value in an error
 INTEGERS = (tf.int8, tf.int16, tf.int32, tf.int64, tf.uint8, tf.uint32, tf.uint64)
 
@@ -137,6 +138,8 @@ def _dense(value, dtype):
     while isinstance(first, list):
         shape.append(len(first))
         first = first[0] if first else None
+    if len(shape) > MOST_DIMENSIONS:
+        raise invalid("tensor parsing error: too many dimensions")
     flat = []
     _fill(value, 0, shape, dtype, flat)
     array = np.empty(len(flat), dtype.as_numpy_dtype)
