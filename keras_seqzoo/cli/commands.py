@@ -21,6 +21,7 @@ FILES = {
 }
 # Arguments of the package whose option has another name.
 OPTIONS = {
+    "address": "server",
     "boundaries": "max_length",
     "directory": "out",
     "num_layers": "layers",

@@ -16,18 +16,21 @@ from keras_seqzoo.cli.search import (
     TopP,
     make_sampling,
 )
+from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.decoding import BeamSearch, ForbiddenTokens
 
 EXAMPLES = """\b
 Examples:
   seqzoo generate --preset lstm_bpe_imdb --samples 3 --top-p 0.9 "The film"
   seqzoo generate --preset model.arpa --beam 5 "The film"
+  seqzoo generate --server localhost:8500 --model lm "The film"
 """
 
 
+@server_command("texts", "paragraphs")
 def generate(
     context: typer.Context,
-    preset: LanguageModelPreset,
+    preset: LanguageModelPreset = None,
     texts: Texts = None,
     samples: Annotated[int, count_option("Number of continuations of each text.")] = 1,
     temperature: Temperature = None,
@@ -48,12 +51,18 @@ def generate(
             "--paragraphs", help="Keep line breaks, and print a blank line after each text."
         ),
     ] = False,
+    served=None,
 ):
     """Generate text with a language model.
 
     Each text is continued, and printed on one line with its continuation; an empty text starts a
     new one. Unknown words are never generated.
     """
+    if served is not None:
+        with served:
+            for _, lines in served.chunks(texts):
+                _write(served.client.generate(lines), paragraphs)
+        return
     if beam is not None:
         refuse_given(context, SAMPLING_OPTIONS, "cannot be used with --beam.")
         if samples > beam:
@@ -65,5 +74,9 @@ def generate(
     else:
         strategy = BeamSearch(beam, n_best=samples, constraints=constraints)
     for _, lines in input_chunks(texts):
-        for found in model.generate(lines, strategy=strategy, max_length=max_length):
-            write_lines(f"{text}\n" if paragraphs else as_column(text) for text in found)
+        _write(model.generate(lines, strategy=strategy, max_length=max_length), paragraphs)
+
+
+def _write(generated, paragraphs):
+    for found in generated:
+        write_lines(f"{text}\n" if paragraphs else as_column(text) for text in found)

@@ -18,18 +18,31 @@ DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
 ARPA_ENDINGS = (".arpa", ".arpa.gz")
 NAME_HELP = "Name of a preset (see `seqzoo list`) or its folder"
 
+SEVERAL_HELP = (
+    "Give it several times for an ensemble of translation models, which averages their "
+    "probabilities."
+)
+
 Preset = Annotated[str, typer.Option(metavar="NAME", help=f"{NAME_HELP}.")]
 Presets = Annotated[
     list[str],
     typer.Option(
         "--preset",
         metavar="NAME",
-        help=f"{NAME_HELP}. Give it several times for an ensemble of translation models, which "
-        "averages their probabilities.",
+        help=f"{NAME_HELP}. {SEVERAL_HELP}",
     ),
 ]
+OptionalPresets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help=f"{NAME_HELP}. {SEVERAL_HELP}",
+    ),
+]
+OptionalPreset = Annotated[str | None, typer.Option(metavar="NAME", help=f"{NAME_HELP}.")]
 LanguageModelPreset = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--preset", metavar="NAME", help=f"{NAME_HELP}, or an ARPA file (.arpa or .arpa.gz)."
     ),

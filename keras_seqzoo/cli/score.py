@@ -7,11 +7,12 @@ import typer
 from keras_seqzoo.cli.lines import check_lengths, input_chunks, read_pairs, write_lines
 from keras_seqzoo.cli.options import BatchSize, SourceFile, TargetFile, refuse_given
 from keras_seqzoo.cli.presets import (
-    Presets,
+    OptionalPresets,
     is_language_model,
     load_language_model,
     load_translation_models,
 )
+from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
 from keras_seqzoo.models.language_model.base import compute_bits_per_character, compute_perplexity
 
@@ -19,12 +20,14 @@ EXAMPLES = """\b
 Examples:
   seqzoo score --preset gru_attention_multi30k_en_fr --source some.en --target some.fr
   seqzoo score --preset model.arpa < some.txt
+  seqzoo score --server localhost:8500 --model lm < some.txt
 """
 
 
+@server_command("batch_size")
 def score(
     context: typer.Context,
-    preset: Presets,
+    preset: OptionalPresets = None,
     source: SourceFile = None,
     target: TargetFile = None,
     batch_size: BatchSize = 64,
@@ -35,14 +38,19 @@ def score(
             help="Carry the state of a recurrent language model from line to line.",
         ),
     ] = False,
+    served=None,
 ):
     """Print log probabilities of translations or texts.
 
     With a translation model, each pair of lines of --source and --target gives one line of output:
     the natural logarithm of P(target | source) and the number of target tokens, counting the end,
     separated by a tab. With a language model (a preset or an ARPA file), each line of standard
-    input gives the same. The perplexity of all tokens goes to standard error.
+    input gives the same. The perplexity of all tokens goes to standard error. On a server there
+    are language models only.
     """
+    if served is not None:
+        _score_served(served)
+        return
     if any(map(is_language_model, preset)):
         refuse_given(context, ("source", "target"), "cannot be used with a language model.")
         if len(preset) > 1:
@@ -62,6 +70,18 @@ def score(
     typer.echo(f"perplexity {compute_perplexity(total, tokens):.4g} of {tokens} tokens", err=True)
 
 
+def _score_served(served):
+    total, tokens, characters = 0.0, 0, 0
+    with served:
+        for _, lines in served.chunks(None):
+            scores = served.client.score(lines)
+            _write(scores)
+            total += sum(log_probability for log_probability, _ in scores)
+            tokens += sum(count for _, count in scores)
+            characters += sum(len(line) + 1 for line in lines)
+    _report(total, tokens, characters)
+
+
 def _score_text(preset, batch_size, running_text):
     model = load_language_model(preset)
     chunks = (lines for _, lines in input_chunks(None))
@@ -77,12 +97,16 @@ def _score_text(preset, batch_size, running_text):
         tokens += sum(count for _, count in scores)
         unknown += model.count_unknown(lines)
         characters += sum(len(line) + 1 for line in lines)
+    note = f"{unknown} of them are unknown words, each with the probability of [UNK]; "
+    _report(total, tokens, characters, note)
+
+
+def _report(total, tokens, characters, note=""):
     if not tokens:
         raise ValueError("standard input must have at least one line.")
     typer.echo(
         f"perplexity {compute_perplexity(total, tokens):.6g} of {tokens} tokens, counting the ends "
-        f"of lines; {unknown} of them are unknown words, each with the probability of [UNK]; "
-        f"{compute_bits_per_character(total, characters):.4g} bits per character",
+        f"of lines; {note}{compute_bits_per_character(total, characters):.4g} bits per character",
         err=True,
     )
 

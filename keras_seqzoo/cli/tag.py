@@ -6,7 +6,8 @@ import typer
 
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
 from keras_seqzoo.cli.options import BatchSize, Texts, refuse_given
-from keras_seqzoo.cli.presets import Preset, load_tagger
+from keras_seqzoo.cli.presets import OptionalPreset, load_tagger
+from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.data import read_conllu
 from keras_seqzoo.data.conllu import COLUMNS
 
@@ -15,12 +16,14 @@ Examples:
   seqzoo tag --preset bilstm_crf_ewt_upos "Two dogs run."
   seqzoo tag --preset bilstm_crf_wnut17_ner --format columns < some.txt
   seqzoo tag --preset bilstm_crf_ewt_upos --conllu some.conllu > tagged.conllu
+  seqzoo tag --server localhost:8500 --model tagger "Two dogs run."
 """
 
 
+@server_command("texts", "format", "column", "conllu", "batch_size")
 def tag(
     context: typer.Context,
-    preset: Preset,
+    preset: OptionalPreset = None,
     texts: Texts = None,
     format: Annotated[
         Literal["slash", "columns", "conllu"],
@@ -40,6 +43,7 @@ def tag(
         typer.Option(help="Column of CoNLL-U to write the tags to."),
     ] = "upos",
     batch_size: BatchSize = 64,
+    served=None,
 ):
     """Tag the words of sentences.
 
@@ -49,8 +53,16 @@ def tag(
         if texts:
             raise ValueError("TEXT cannot be used with --conllu.")
         refuse_given(context, ("format",), "cannot be used with --conllu.")
+        if served is not None:
+            raise ValueError("--conllu cannot be used with --server, which splits texts itself.")
     elif format != "conllu":
         refuse_given(context, ("column",), "can only be used with --conllu or --format conllu.")
+    if served is not None:
+        with served:
+            for _, lines in served.chunks(texts):
+                for text, found in zip(lines, served.client.tag(lines), strict=True):
+                    write_lines(_rows(text, found.words, found.tags, format, column))
+        return
     model = load_tagger(preset)
     if conllu is not None:
         sentences = read_conllu(conllu)

@@ -1,5 +1,6 @@
 """`seqzoo translate`."""
 
+import math
 from typing import Annotated, Literal
 
 import typer
@@ -14,6 +15,7 @@ from keras_seqzoo.cli.presets import (
     load_translation_models,
 )
 from keras_seqzoo.cli.progress import ProgressLine
+from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.decoding import minimum_bayes_risk
@@ -32,10 +34,15 @@ Examples:
   seqzoo translate --beam 12 --phrase "un clebs" "A dog sleeps."
   seqzoo translate --preset seed-1 --preset seed-2 < english.txt
   seqzoo translate --attention-plot attention.png "A man sleeps."
+  seqzoo translate --server localhost:8500 --model en_fr < english.txt
 """
 OUTPUT = {"rich_help_panel": "Output"}
+# What means something for a server too, where the search is the one of the export.
+SERVED = ("texts", "n_best", "scores", "batch_size", "truncate", "progress", "phrase", "phrases")
+SERVED += ("minimum_bayes_risk",)
 
 
+@server_command(*SERVED)
 def translate(
     context: typer.Context,
     texts: Texts = None,
@@ -118,6 +125,7 @@ def translate(
     end_threshold: search.EndThresholdFactor = None,
     no_repeat_ngram: search.NoRepeatNGram = None,
     repetition_penalty: search.RepetitionFactor = None,
+    served=None,
 ):
     """Translate sentences.
 
@@ -127,8 +135,11 @@ def translate(
     it is log P. With --minimum-bayes-risk it is the mean chrF or BLEU against all candidates.
     """
     search.check_search_options(context)
+    required = _RequiredPhrases(phrase, phrases) if phrase or phrases else None
+    if served is not None:
+        _ask_server(served, texts, required, context.params)
+        return
     strategy = search.make_search(context.params)
-    required = _RequiredPhrases(phrase, phrases) if strategy.takes_phrases else None
     table = None if lexicon is None else Lexicon.load(lexicon)
     chunks = input_chunks(texts)
     if attention_plot is not None:
@@ -146,11 +157,8 @@ def translate(
     limit = max_length or model.preprocessor.decoder_sequence_length
     if min_length is not None and min_length >= limit:
         raise ValueError(f"--min-length must be below --max-length ({limit}), got {min_length}.")
-    count = samples or n_best
     line = ProgressLine("translated", enabled=progress)
-    total = 0
     for first, lines in chunks:
-        total += len(lines)
         line.done = first - 1
         check_lengths(model, lines, first, truncate)
         results = model.translate(
@@ -160,29 +168,45 @@ def translate(
             batch_size=batch_size,
             alignments=word_alignment or replace_unknown or attention_plot is not None,
             on_batch=line.advance,
-            required_phrases=None if required is None else required.select(first, len(lines)),
+            required_phrases=None if required is None else required.select(first, lines),
         )
         line.clear()
-        # Diverse beam search returns equally many of each group.
-        results = [translations[:count] for translations in results]
         if replace_unknown:
             results = [
                 [replace_unknown_words(one, table, source) for one in found]
                 for found, source in zip(results, lines, strict=True)
             ]
-        if minimum_bayes_risk:
-            results = [_select_consensus(found, minimum_bayes_risk) for found in results]
-        write_lines(
-            row
-            for number, found in enumerate(results, first)
-            for row in _rows(
-                number, found, count > 1 and not minimum_bayes_risk, scores, word_alignment
-            )
-        )
+        _write(first, lines, results, context.params)
         if attention_plot is not None:
             plot_alignment(next(best for best, *_ in results if best.source_tokens), attention_plot)
     if required is not None:
-        required.check_length(total)
+        required.check_length()
+
+
+def _ask_server(served, texts, required, options):
+    """Translate by a server, as `translate` does by a model."""
+    n_best = options["n_best"]
+    line = ProgressLine("translated", enabled=options["progress"])
+    with served:
+        client = served.client
+        if n_best > 1 and (signature := client.metadata().get("n_best")):
+            limit = signature.outputs["translations"].shape[1]
+            if n_best > limit:
+                raise ValueError(
+                    f"--n-best must be at most that of the export ({limit}), got {n_best}."
+                )
+        ask = client.translate if n_best == 1 else client.n_best
+        for first, lines in served.chunks(texts):
+            line.done = first - 1
+            phrases = None if required is None else required.select(first, lines)
+            results = ask(lines, required_phrases=phrases, on_batch=line.advance)
+            line.clear()
+            for number, (best, *_) in enumerate(results, first):
+                if required is not None and best.score == -math.inf:
+                    raise ValueError(f"line {number} has no translation with the required phrases.")
+            _write(first, lines, results, options)
+    if required is not None:
+        required.check_length()
 
 
 class _RequiredPhrases:
@@ -192,19 +216,20 @@ class _RequiredPhrases:
         self._common = common or []
         self._path = path
         self._lines = None if path is None else read_lines(path)
+        self._count = 0
 
-    def select(self, first, count):
-        """Return the phrases of each of `count` lines from number `first`, counted from 1."""
+    def select(self, first, texts):
+        """Return the phrases of each of the lines of input from number `first`, from 1."""
+        self._count = first - 1 + len(texts)
         if self._lines is None:
-            return [self._common] * count
-        self._check(len(self._lines) >= first - 1 + count, "line of input")
-        lines = self._lines[first - 1 : first - 1 + count]
-        return [[*self._common, *line.split("\t")] for line in lines]
+            return [self._common] * len(texts)
+        self._check(len(self._lines) >= self._count, "line of input")
+        return [[*self._common, *line.split("\t")] for line in self._lines[first - 1 : self._count]]
 
-    def check_length(self, count):
+    def check_length(self):
         """Raise `ValueError` if the file has more lines than the input."""
         if self._lines is not None:
-            self._check(len(self._lines) == count, f"of the {count} lines of input")
+            self._check(len(self._lines) == self._count, f"of the {self._count} lines of input")
 
     def _check(self, valid, lines):
         if not valid:
@@ -222,13 +247,24 @@ def _read_one_sentence(chunks):
     return chunks
 
 
+def _write(first, lines, results, options):
+    """Write the translations of lines, of which `first` is the number of the first."""
+    utility, count = options["minimum_bayes_risk"], options["samples"] or options["n_best"]
+    ranked = count > 1 and not utility
+    rows = []
+    for number, (line, found) in enumerate(zip(lines, results, strict=True), first):
+        found = found[:count]  # diverse beam search returns equally many of each group
+        if utility and line.strip():  # a blank line has one, which is empty
+            found = [_select_consensus(found, utility)]
+        rows += _rows(number, found, ranked, options["scores"], options["word_alignment"])
+    write_lines(rows)
+
+
 def _select_consensus(translations, utility):
-    """Return a list of the translation that is most similar to the others."""
-    if not translations[0].source_tokens:  # a blank line has one, which is empty
-        return translations
+    """Return the translation that is most similar to the others, with that as its score."""
     texts = [translation.text for translation in translations]
     (expected, index), *_ = minimum_bayes_risk(texts, utility)
-    return [translations[index]._replace(score=expected)]
+    return translations[index]._replace(score=expected)
 
 
 def _rows(number, translations, ranked, scores, alignment):

@@ -458,4 +458,5 @@ def test_help_has_sections(seqzoo):
         "Beam search:",
         "Sampling:",
         "Length and repetition:",
+        "Server:",
     ]

@@ -1,0 +1,1 @@
+"""Commands that ask a model on a server instead of loading one."""

@@ -1,0 +1,378 @@
+"""The client of a model on a server."""
+
+import re
+import threading
+import time
+import warnings
+
+from keras_seqzoo.checks import check_choice, check_integer, check_number, list_of_texts
+from keras_seqzoo.data.length_buckets import length_sorted_batches
+from keras_seqzoo.serving.client import results
+from keras_seqzoo.serving.client.arrays import encode_text, input_array, string_array
+from keras_seqzoo.serving.client.descriptions import read_signatures, read_versions
+from keras_seqzoo.serving.client.errors import ModelAddress, ServingError
+from keras_seqzoo.serving.client.grpc_transport import GrpcTransport
+from keras_seqzoo.serving.client.parallel import run_in_parallel
+from keras_seqzoo.serving.client.retries import call_with_retries
+from keras_seqzoo.serving.client.tls import TLS
+
+PROTOCOLS = ("grpc", "rest")
+ADDRESS = re.compile(r"(\[[\w:.%]+\]|[^\s:/\[\]@?#]+):\d{1,5}", re.ASCII)
+PATH = re.compile(r"(/[^\s/?#]+)*")  # of REST behind a proxy
+POLL = 0.2  # seconds between two questions whether a model is ready
+NOT_YET = ("UNAVAILABLE", "NOT_FOUND", "DEADLINE_EXCEEDED")
+
+
+class Client:
+    """Client of a model that `keras_seqzoo.serving` exported, on a TensorFlow Serving server.
+
+    Texts are sent in batches of similar length, several batches at a time; the results come in
+    the order of the texts. A request that finds no server is sent again after a pause, until
+    `retries` or `deadline` are used up. No other error is: what a model answers once it answers
+    again.
+
+    Methods of a family return what its models return, without what is not served. A text that is
+    longer than the limit of the export is cut, with one warning for the call.
+
+    A client may be used by several threads. It is a context manager that closes its connections.
+
+    Args:
+        address: string, `"HOST:PORT"`: 8500 is the usual port of gRPC, 8501 of REST. For REST
+            behind a proxy a path may follow.
+        model: string, the name of the model on the server.
+        protocol: `"grpc"`, or `"rest"`, for which the extra `serving` must be installed.
+        version: int, the version to ask, a string, its label, or `None` for the latest.
+        deadline: float, the seconds for a request with all its attempts; `None` for no limit.
+        retries: int, how often a request that finds no server is sent again.
+        batch_size: int, the largest number of texts in a request.
+        concurrency: int, the largest number of requests of a call at a time.
+        tls: a `TLS`, `True` for `TLS()`, or `None` for a connection that is not encrypted.
+        headers: dict from names to strings, sent with every request; metadata in gRPC.
+        on_truncated: function called in place of the warning, with the list of the indices of the
+            texts that were cut.
+
+    Raises:
+        ValueError: if an argument is invalid.
+        ImportError: if httpx is needed and missing.
+        OSError: if a file of `tls` cannot be read.
+
+    Every method raises `ServingError` for an answer that is an error or does not fit the method,
+    and if there is no answer; and `ValueError` for arguments that cannot be sent, or if the client
+    is closed.
+
+    Example:
+    ```python
+    with keras_seqzoo.serving.Client("localhost:8500", "en_fr") as client:
+        [[translation]] = client.translate(["Two dogs run."])
+        print(translation.text, translation.score)
+    ```
+    """
+
+    def __init__(
+        self,
+        address,
+        model,
+        *,
+        protocol="grpc",
+        version=None,
+        deadline=60.0,
+        retries=5,
+        batch_size=32,
+        concurrency=4,
+        tls=None,
+        headers=None,
+        on_truncated=None,
+    ):
+        check_choice("protocol", protocol, PROTOCOLS)
+        self._address = _check_address(address, model, version, protocol)
+        if deadline is not None and check_number("deadline", deadline) <= 0:
+            raise ValueError(f"`deadline` must be above 0, got {deadline!r}.")
+        self._deadline = deadline
+        self._retries = check_integer("retries", retries, minimum=0)
+        self._batch_size = check_integer("batch_size", batch_size, minimum=1)
+        self._concurrency = check_integer("concurrency", concurrency, minimum=1)
+        self._on_truncated = on_truncated
+        self._closed = threading.Event()
+        tls = TLS() if tls is True else tls or None
+        if not isinstance(tls, TLS | None):
+            raise ValueError(f"`tls` must be a TLS, True or None, got {tls!r}.")
+        self._transport = _transport(protocol)(self._address, tls, _check_headers(headers))
+
+    def __enter__(self):
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_):
+        """Close the client."""
+        self.close()
+
+    def close(self):
+        """Close the connections. Requests over gRPC that are under way end with an error."""
+        self._closed.set()
+        self._transport.close()
+
+    # === Requests ===
+
+    def predict(self, inputs, signature="serving_default"):
+        """Run a signature as one request.
+
+        Args:
+            inputs: dict from the names of the inputs to arrays, tensors or lists. Strings may be
+                `str` or bytes; bytes go as they are. Of lists, ints become int32 and floats
+                float32; an empty list is one of strings.
+            signature: string.
+
+        Returns:
+            A dict from the names of the outputs to NumPy arrays. Strings are `str` in object
+            arrays; bytes that are not UTF-8 are read as U+FFFD.
+        """
+        arrays = {name: input_array(name, value) for name, value in inputs.items()}
+        return self._predict(arrays, signature)
+
+    def metadata(self):
+        """Return the signatures of the model: a dict from names to `SignatureInfo`s."""
+        return read_signatures(self._retry(self._transport.signatures))
+
+    def status(self):
+        """Return the state of the model's versions: a list of `VersionStatus`, newest first."""
+        return read_versions(self._retry(self._transport.status))
+
+    def wait_until_ready(self, timeout=60.0):
+        """Wait until the model answers, also if the server is not there yet.
+
+        Args:
+            timeout: float, seconds.
+
+        Raises:
+            ServingError: with status `"DEADLINE_EXCEEDED"` if it takes longer; with another one if
+                the server refuses to tell.
+        """
+        end = time.monotonic() + check_number("timeout", timeout, 0.0)
+        while True:
+            left = end - time.monotonic()
+            try:
+                ready, cause = self._is_ready(max(left, POLL))
+            except ServingError as error:
+                if error.status not in NOT_YET:
+                    raise
+                ready, cause = False, error.cause
+            if ready:
+                return
+            if left <= POLL or self._closed.wait(POLL):
+                cause = f"not ready after {timeout:g} s: {cause}"
+                raise self._address.error(None, "DEADLINE_EXCEEDED", cause)
+
+    # === Families ===
+
+    def translate(self, texts, required_phrases=None, on_batch=None):
+        """Translate texts by `serving_default` of a translation model.
+
+        Args:
+            texts: list of strings. Bytes are taken as UTF-8.
+            required_phrases: a list with, for each text, a list of strings that its translation
+                must have, if the model was exported with a `LexicallyConstrainedBeamSearch`.
+            on_batch: function called with the number of texts after each batch.
+
+        Returns:
+            A list with, for each text, a list of one `Translation`. Tokens and alignment are not
+            served, and here neither is `log_probability`, which is NaN.
+        """
+        return self._answers(results.TRANSLATION, texts, required_phrases, on_batch)
+
+    def n_best(self, texts, required_phrases=None, on_batch=None):
+        """Translate texts by `n_best` of a translation model, with several translations each.
+
+        Args:
+            texts: see `translate`.
+            required_phrases: see `translate`.
+            on_batch: see `translate`.
+
+        Returns:
+            A list with, for each text, a list of `Translation`s without tokens and alignment, best
+            first: as many as were chosen at export, or fewer if the search found fewer.
+        """
+        return self._answers(results.N_BEST, texts, required_phrases, on_batch)
+
+    def classify(self, texts):
+        """Classify texts by a text classifier.
+
+        Args:
+            texts: list of strings.
+
+        Returns:
+            A list of `Classification`s with the most probable label and all probabilities, also of
+            a model of texts with any number of labels.
+        """
+        return self._answers(results.CLASSIFICATION, texts)
+
+    def tag(self, texts):
+        """Tag the words of texts by a tagger.
+
+        Args:
+            texts: list of strings, which the model splits into words.
+
+        Returns:
+            A list of `TaggedText`s.
+        """
+        return self._answers(results.TAGS, texts)
+
+    def score(self, texts):
+        """Compute the log probability of texts by `score` of a language model.
+
+        Args:
+            texts: list of strings.
+
+        Returns:
+            A list of `Score`s. Of a text that was cut it is that of its beginning, without an end.
+        """
+        return self._answers(results.SCORE, texts)
+
+    def generate(self, prompts):
+        """Continue texts by a language model.
+
+        Args:
+            prompts: list of strings, which may be empty.
+
+        Returns:
+            A list with a list of strings for each prompt, best first, each including the prompt:
+            as many as were chosen at export.
+        """
+        return self._answers(results.GENERATED, prompts, name="prompts")
+
+    def similar(self, words):
+        """Find words with similar vectors by `similar` of word vectors.
+
+        Args:
+            words: list of strings.
+
+        Returns:
+            A list with, for each word, a list of pairs of a word and its cosine, nearest first. It
+            is empty for a word without a vector.
+        """
+        return self._answers(results.SIMILAR, words, name="words")
+
+    # === Inside ===
+
+    def _answers(self, answer, texts, required_phrases=None, on_batch=None, name="texts"):
+        """Return the results of texts, in order; an `Answer` tells how to ask and read."""
+        texts = [encode_text(text, name) for text in list_of_texts(texts, name)]
+        phrases = _join_phrases(required_phrases, len(texts))
+        found, cut = [None] * len(texts), []
+
+        def ask(rows):
+            inputs = {"text": string_array([texts[row] for row in rows])}
+            if phrases is not None:
+                inputs["required_phrases"] = string_array([phrases[row] for row in rows])
+            outputs = self._predict(inputs, answer.signature)
+            return self._columns(answer, outputs, len(rows))
+
+        batches = list(length_sorted_batches(texts, self._batch_size))
+        columns = run_in_parallel(ask, batches, self._concurrency)
+        for rows, (*values, truncated) in zip(batches, columns, strict=True):
+            for row, *own in zip(rows.tolist(), *values, strict=True):
+                found[row] = answer.read(texts[row].decode("utf-8", errors="replace"), *own)
+            cut += rows[truncated.astype(bool)].tolist()
+            if on_batch is not None:
+                on_batch(len(rows))
+        self._report_truncated(sorted(cut), len(texts))
+        return found
+
+    def _columns(self, answer, outputs, rows):
+        """Return the outputs that an `Answer` reads, and `truncated`."""
+        names = (*answer.outputs, "truncated")
+        missing = [name for name in names if name not in outputs]
+        if missing:
+            cause = (
+                f"the model has no output {', '.join(missing)} but {', '.join(sorted(outputs))}: "
+                "it is of another family or was exported by another version of this package"
+            )
+            raise self._address.error(answer.signature, "UNIMPLEMENTED", cause)
+        sizes = {outputs[name].shape[:1] for name in names}
+        if sizes != {(rows,)}:
+            cause = f"{rows} rows were sent, and outputs have the sizes {sorted(sizes)}"
+            raise self._address.error(answer.signature, "INTERNAL", cause)
+        return [outputs[name] for name in names]
+
+    def _report_truncated(self, cut, total):
+        if not cut:
+            return
+        if self._on_truncated is not None:
+            self._on_truncated(cut)
+            return
+        warnings.warn(
+            f"{len(cut)} of {total} texts were longer than the limit of model "
+            f"{self._address.model} on {self._address.server}; they were cut",
+            stacklevel=4,
+        )
+
+    def _predict(self, arrays, signature):
+        return self._retry(lambda timeout: self._transport.predict(arrays, signature, timeout))
+
+    def _is_ready(self, timeout):
+        """Return whether the version is available, and a string with the states of all."""
+        versions = read_versions(self._transport.status(timeout))
+        asked = self._address.version
+        ready = any(
+            version.state == "AVAILABLE"
+            and (not isinstance(asked, int) or version.version == asked)
+            for version in versions
+        )
+        states = [f"version {number} {state} {error}".strip() for number, state, error in versions]
+        return ready, "; ".join(states) or "it has no version"
+
+    def _retry(self, attempt):
+        if self._closed.is_set():
+            raise ValueError("the client must be open, got a closed one.")
+        return call_with_retries(attempt, self._deadline, self._retries, self._closed)
+
+
+def _transport(protocol):
+    if protocol == "grpc":
+        return GrpcTransport
+    from keras_seqzoo.serving.client.rest_transport import RestTransport
+
+    return RestTransport
+
+
+def _check_address(address, model, version, protocol):
+    text = address if isinstance(address, str) else ""
+    found = ADDRESS.match(text)
+    path = text[found.end() :] if found else text
+    if not found or not (PATH.fullmatch(path) if protocol == "rest" else path == ""):
+        form = "HOST:PORT" if protocol == "grpc" else "HOST:PORT, or HOST:PORT/PATH"
+        raise ValueError(f"`address` must be {form}, without a scheme, got {address!r}.")
+    if not isinstance(model, str) or not model:
+        raise ValueError(f"`model` must be the name of a model, got {model!r}.")
+    if version is not None and (not isinstance(version, str) or not version):
+        version = check_integer("version", version, minimum=0)
+    return ModelAddress(address, model, version)
+
+
+def _check_headers(headers):
+    headers = {} if headers is None else dict(headers)
+    for name, value in headers.items():
+        parts = name, value
+        if not all(
+            isinstance(part, str) and part.isascii() and part.isprintable() for part in parts
+        ):
+            raise ValueError(f"`headers` must be printable ASCII, got {name!r}: {value!r}.")
+    return headers
+
+
+def _join_phrases(phrases, count):
+    """Return the phrases of each text as the server takes them, separated by tabs."""
+    if phrases is None:
+        return None
+    phrases = list(phrases)
+    if len(phrases) != count:
+        raise ValueError(
+            f"`required_phrases` must be one list for each of the {count} `texts`, got "
+            f"{len(phrases)}."
+        )
+    for own in phrases:
+        strings = isinstance(own, (list, tuple)) and all(isinstance(one, str) for one in own)
+        if not strings or any("\t" in one for one in own):
+            raise ValueError(
+                f"`required_phrases` must be lists of strings without tabs, got {own!r}."
+            )
+    return ["\t".join(own) for own in phrases]

@@ -1,0 +1,38 @@
+"""Requests that are sent again."""
+
+import random
+import time
+
+from keras_seqzoo.serving.client.errors import ServingError
+
+FIRST_DELAY = 0.2  # seconds
+LAST_DELAY = 5.0
+
+
+def call_with_retries(attempt, deadline, retries, closed):
+    """Call a function again as long as the server is not available.
+
+    The n-th delay is drawn from d / 2 to d with d = `FIRST_DELAY` 2^n, at most `LAST_DELAY`.
+
+    Args:
+        attempt: function of the seconds left, or `None` for no limit.
+        deadline: float, the seconds for all attempts and delays, or `None`.
+        retries: int, the largest number of further attempts.
+        closed: `threading.Event` that ends a delay.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        ServingError: the last error, if it has another status than `"UNAVAILABLE"`, the attempts
+            are used up, or no time is left.
+    """
+    end = None if deadline is None else time.monotonic() + deadline
+    for number in range(retries + 1):
+        try:
+            return attempt(None if end is None else max(0.0, end - time.monotonic()))
+        except ServingError as error:
+            delay = min(LAST_DELAY, FIRST_DELAY * 2**number) * random.uniform(0.5, 1.0)
+            late = end is not None and time.monotonic() + delay >= end
+            if error.status != "UNAVAILABLE" or number == retries or late or closed.wait(delay):
+                raise

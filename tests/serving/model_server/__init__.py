@@ -1,0 +1,26 @@
+"""A test double of TensorFlow Serving's model server: it is not that server.
+
+The binary of TensorFlow Serving cannot be had where these tests run. This package speaks its
+protocols, the protos of `tensorflow-serving-api` on gRPC and its REST API, over TensorFlow's own
+runtime, with neither Keras nor this repository's package importable, so that what is served and
+what asks can be tested against what the server does. Codes and messages are those of the server.
+
+    python -m tests.serving.model_server --model en_fr=exported/en_fr
+
+prints a line of JSON, `{"grpc": port, "rest": port}`, when every model is loaded, serves until
+SIGTERM, then finishes what it has begun. It does:
+
+- gRPC: Predict, GetModelMetadata, GetModelStatus, health checking. Deadlines stop what runs.
+- REST: predict in rows and columns, metadata, status.
+- Warm-up requests before a version is available; through the batching, as there.
+- Batching of `--batching-parameters-file`: merge, pad, split, and what is refused.
+- The version policy "latest": a new number is loaded beside the old one, which is dropped when its
+  requests are done. A version that cannot be loaded is tried again a few times.
+
+It does not: classify, regress, MultiInference, SessionRun and streams, reloading the configuration,
+models.config, other version policies, labels (every label is unknown), in-graph and per-model
+batching, splitting of large batches, allowed batch sizes, TLS, compression, chunked requests,
+metrics, quotas, remote file systems. It ends where the first version of a model cannot be loaded.
+Loading runs through TensorFlow's Python loader, requests through the C++ session. Its speed is that
+of Python around the session: latencies have its overhead, and only ratios carry over.
+"""
