@@ -126,7 +126,7 @@ def translate(
     The score is that of --length-form plus the coverage penalty. Of samples and of greedy search
     it is log P. With --minimum-bayes-risk it is the mean chrF or BLEU against all candidates.
     """
-    search.check_search_options(context)
+    search.check_search_options(context, context.params)
     strategy = search.make_search(context.params)
     required = _RequiredPhrases(phrase, phrases) if strategy.takes_phrases else None
     table = None if lexicon is None else Lexicon.load(lexicon)

@@ -1,13 +1,5 @@
 """Export for TensorFlow Serving: text in, text out, with no Python behind it."""
 
-from keras_seqzoo.serving.export_classifier import export_text_classifier
-from keras_seqzoo.serving.export_language_model import export_language_model
-from keras_seqzoo.serving.export_tagger import export_tagger
-from keras_seqzoo.serving.export_translation import export_translation_model
+from keras_seqzoo.serving.exporting import export
 
-__all__ = [
-    "export_language_model",
-    "export_tagger",
-    "export_text_classifier",
-    "export_translation_model",
-]
+__all__ = ["export"]
