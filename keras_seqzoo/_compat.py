@@ -5,8 +5,11 @@ from Keras' own use the private members that they inherit in place. Checked with
 keras 3.15, keras-hub 0.32 and tensorflow-text 2.21.
 """
 
+import os
+
 import tensorflow as tf
 from keras_hub.src.utils import preset_utils
+from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_text.python.ops.sentencepiece_tokenizer import gen_sentencepiece_tokenizer
 
 
@@ -72,3 +75,15 @@ def is_compiled_by_xla():
     If it goes: return `False` where XLA can compile all that it guards, `True` otherwise.
     """
     return tf.__internal__.get_enclosing_xla_context() is not None
+
+
+def read_saved_model(path):
+    """Read the graphs of a SavedModel: `saved_model_pb2` of tensorflow 2.21.
+
+    If it goes: check the graphs of the concrete functions before they are saved.
+
+    Args:
+        path: string, the folder of the SavedModel.
+    """
+    with open(os.path.join(path, "saved_model.pb"), "rb") as file:
+        return saved_model_pb2.SavedModel.FromString(file.read())

@@ -26,6 +26,7 @@ OPTIONS = {
     "directory": "out",
     "num_layers": "layers",
     "required_phrases": "phrases",
+    "signatures": "signature",
     "streams": "batch_size",
 }
 # Arguments of the package that have no option in a command.

@@ -4,86 +4,201 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.options import count_option, refuse_given
+from keras_seqzoo.cli import search
+from keras_seqzoo.cli.options import count_option, flag, refuse_given
 from keras_seqzoo.cli.presets import (
-    Preset,
+    ARPA_ENDINGS,
+    Presets,
+    check_attention,
     is_language_model,
     is_task,
+    is_word_vectors,
     load_language_model,
     load_tagger,
     load_text_classifier,
-    load_translation_model,
+    load_translation_models,
 )
-from keras_seqzoo.cli.search import (
-    Beam,
-    LengthPenalty,
-    MaxLength,
-    MaxSourceRatio,
-    make_beam_search,
-)
-from keras_seqzoo.decoding import ForbiddenTokens, Sampling
+from keras_seqzoo.decoding import ForbiddenTokens
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
-from keras_seqzoo.serving import (
-    export_language_model,
-    export_tagger,
-    export_text_classifier,
-    export_translation_model,
-)
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.serving import export as export_model
+from keras_seqzoo.zoo.names import preset_path
 
 EXAMPLES = """\b
-Example:
+Examples:
   seqzoo export --preset gru_attention_multi30k_en_fr --out served/en_fr
+  seqzoo export --preset seed-1 --preset seed-2 --beam 8 --n-best 3 --out served/en_fr
+  seqzoo export --preset lstm_bpe_imdb --samples 3 --top-p 0.9 --out served/lm
+  seqzoo export --preset bilstm_imdb_sentiment --warmup 1 --warmup 32 --keep 3 --out served/films
 """
 
-SEARCH_OPTIONS = ("beam", "length_penalty", "max_source_ratio")
+# Options of a search with a source.
+SOURCE_OPTIONS = ("min_source_ratio", "max_source_ratio", "coverage_penalty", "required_phrases")
+SEARCH_OPTIONS = (
+    *("beam", "length_form", "length_penalty", "samples", "stop", "groups", "diversity"),
+    *search.SAMPLING_OPTIONS,
+    *("min_length", "end_threshold", "no_repeat_ngram", "repetition_penalty"),
+    *SOURCE_OPTIONS,
+)
+CARD = "README.md"
 
 
 def export(
     context: typer.Context,
-    preset: Preset,
+    preset: Presets,
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the model, to which a version is added.")
     ],
-    beam: Beam = 5,
-    length_penalty: LengthPenalty = 1.0,
+    beam: search.Beam = 5,
+    length_form: search.LengthForm = "power",
+    length_penalty: search.FormPenalty = None,
+    samples: Annotated[
+        int | None,
+        count_option(
+            "Sample N texts instead of a beam search. A language model samples 1 by default, "
+            "unless an option of beam search is given."
+        ),
+    ] = None,
     n_best: Annotated[
         int | None,
         count_option(
-            "Number of translations in the signature n_best, by default --beam; or number of "
-            "samples of a language model, by default 1."
+            "Number of translations in the signature n_best or of sentences of a language model, "
+            "by default --beam; or of similar words, by default 10."
         ),
     ] = None,
-    max_length: MaxLength = None,
-    max_source_ratio: MaxSourceRatio = MAX_SOURCE_RATIO,
+    max_length: search.MaxLength = None,
+    max_input_length: Annotated[
+        int | None,
+        count_option(
+            "Number of tokens to which an input is cut; by default the limit of the preset, or "
+            "1024.",
+            max=1_000_000,
+        ),
+    ] = None,
+    signature: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Signature to export; may be given several times. By default all.",
+        ),
+    ] = None,
+    warmup: Annotated[
+        list[int] | None,
+        count_option(
+            "Batch size of warm-up requests; may be given several times. By default 1.",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        count_option("Keep the N newest versions and remove the others. By default all are kept."),
+    ] = None,
+    card: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Model card, a Markdown file; by default that of the preset, if it has one.",
+        ),
+    ] = None,
+    coverage_penalty: search.CoveragePenalty = 0.0,
+    stop: search.Stop = "exact",
+    groups: search.Groups = None,
+    diversity: search.Diversity = None,
+    required_phrases: Annotated[
+        bool,
+        typer.Option(
+            "--required-phrases",
+            help="Let each request name words that its translations must contain. The beam should "
+            "be wider than the number of their tokens.",
+            **search.BEAM,
+        ),
+    ] = False,
+    temperature: search.Temperature = None,
+    top_k: search.TopK = None,
+    top_p: search.TopP = None,
+    min_p: search.MinP = None,
+    seed: search.Seed = None,
+    min_length: search.MinLength = None,
+    min_source_ratio: search.MinSourceRatio = None,
+    max_source_ratio: search.MaxSourceRatio = MAX_SOURCE_RATIO,
+    end_threshold: search.EndThresholdFactor = None,
+    no_repeat_ngram: search.NoRepeatNGram = None,
+    repetition_penalty: search.RepetitionFactor = None,
 ):
     """Export a SavedModel for TensorFlow Serving.
 
     Its inputs and outputs are text, and it needs no Python. The path is printed: DIR/1, or the next
     free number.
 
-    A translation model returns translations, a language model samples continuations of the text, a
-    classifier returns labels and probabilities, and a tagger returns words and tags.
+    A translation model returns translations, a language model continuations of the text and the
+    probability of texts, a classifier labels and probabilities, a tagger words and tags, and word
+    vectors the vectors of words and similar words.
     """
-    for task, load, write in (
-        (TextClassification, load_text_classifier, export_text_classifier),
-        (RecurrentTagger, load_tagger, export_tagger),
-    ):
-        if is_task(preset, task):
-            names = (*SEARCH_OPTIONS, "n_best", "max_length")
-            refuse_given(context, names, "can only be used with a translation or language model.")
-            typer.echo(write(load(preset), out))
-            return
-    if is_language_model(preset):
-        refuse_given(context, SEARCH_OPTIONS, "can only be used with a translation model.")
-        model = load_language_model(preset)
-        constraints = [ForbiddenTokens([model.tokenizer.unk_token_id])]
-        strategy = Sampling(n_best or 1, constraints=constraints)
-        typer.echo(export_language_model(model, out, strategy, max_length or 64))
-        return
-    strategy = make_beam_search(
-        beam, length_penalty, n_best or 1, max_source_ratio=max_source_ratio
+    model, strategy = _load(context, preset)
+    typer.echo(
+        export_model(
+            model,
+            out,
+            strategy=strategy,
+            n_best=n_best,
+            max_length=max_length,
+            max_input_length=max_input_length,
+            signatures=signature or None,
+            warmup=warmup or (1,),
+            keep=keep,
+            card=_find_card(preset) if card is None else card,
+        )
     )
-    model = load_translation_model(preset)
-    typer.echo(export_translation_model(model, out, strategy, n_best, max_length))
+
+
+def _load(context, presets):
+    """Return the model of the presets, and its strategy, or `None` if it has none."""
+    first = presets[0]
+    for fits, load in (
+        (lambda name: is_task(name, TextClassification), load_text_classifier),
+        (lambda name: is_task(name, RecurrentTagger), load_tagger),
+        (is_word_vectors, WordVectors.from_preset),
+    ):
+        if fits(first):
+            _check_single(presets)
+            refuse_given(
+                context, SEARCH_OPTIONS, "can only be used with a translation or language model."
+            )
+            return load(first), None
+    options = {**context.params, "n_best": context.params["n_best"] or 1}
+    if is_language_model(first):
+        _check_single(presets)
+        refuse_given(context, SOURCE_OPTIONS, "can only be used with a translation model.")
+        options["max_source_ratio"] = None
+        if options["samples"] is None and not _asks_for_beam(context):
+            options["samples"] = 1
+        search.check_search_options(context, options)
+        model = load_language_model(first)
+        unknown = ForbiddenTokens([model.tokenizer.unk_token_id])
+        return model, search.make_search(options, [unknown])
+    search.check_search_options(context, options)
+    strategy = search.make_search(options)
+    model = load_translation_models(presets)
+    if strategy.needs_alignment:
+        check_attention(model, presets, flag("coverage_penalty"))
+    return model, strategy
+
+
+def _check_single(presets):
+    if len(presets) > 1:
+        raise ValueError("--preset can only be given several times for translation models.")
+
+
+def _asks_for_beam(context):
+    """Return whether an option of beam search was given."""
+    names = [name for name in search.BEAM_OPTIONS if name in context.params]
+    return any(context.get_parameter_source(name).name != "DEFAULT" for name in names)
+
+
+def _find_card(presets):
+    """Return the model card of a preset, `None` if it has none or there are several presets."""
+    if len(presets) > 1 or "://" in presets[0] or presets[0].endswith(ARPA_ENDINGS):
+        return None
+    path = preset_path(presets[0]) / CARD
+    return path if path.is_file() else None

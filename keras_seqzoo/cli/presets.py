@@ -1,5 +1,6 @@
 """Presets: the options that name them, and loading the models."""
 
+import json
 from typing import Annotated
 
 import typer
@@ -12,7 +13,8 @@ from keras_seqzoo.models import (
     RecurrentTagger,
 )
 from keras_seqzoo.models.classifier.base import TextClassification
-from keras_seqzoo.zoo.names import preset_address, task_class
+from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.zoo.names import CONFIG_FILE, preset_address, preset_path, task_class
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
 ARPA_ENDINGS = (".arpa", ".arpa.gz")
@@ -117,6 +119,14 @@ def load_text_classifier(preset):
 def load_tagger(preset):
     """Load a tagger."""
     return load_task(preset, RecurrentTagger, "a tagger")
+
+
+def is_word_vectors(preset):
+    """Return whether a preset holds word vectors."""
+    if "://" in preset or preset.endswith(ARPA_ENDINGS):
+        return False
+    config = json.loads((preset_path(preset) / CONFIG_FILE).read_text(encoding="utf-8"))
+    return config.get("class_name") == WordVectors.__name__
 
 
 def is_language_model(preset):

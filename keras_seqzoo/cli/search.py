@@ -161,9 +161,10 @@ Seed = Annotated[
 ]
 
 LENGTH_FORMS = {"power": PowerLengthPenalty, "wu": WuLengthPenalty, "reward": WordReward}
+PHRASE_OPTIONS = ("phrase", "phrases", "required_phrases")
 BEAM_OPTIONS = (
     *("beam", "n_best", "length_form", "length_penalty", "coverage_penalty", "stop"),
-    *("groups", "diversity", "phrase", "phrases"),
+    *("groups", "diversity", *PHRASE_OPTIONS),
 )
 SAMPLING_OPTIONS = ("temperature", "top_k", "top_p", "min_p", "seed")
 # Options that can only be used with another one.
@@ -171,9 +172,13 @@ PARTNERS = {"diversity": "groups", "lexicon": "replace_unknown"}
 PARTNERS |= dict.fromkeys(SAMPLING_OPTIONS, "samples")
 
 
-def check_search_options(context):
-    """Raise `ValueError` if options of `seqzoo translate` exclude or lack each other."""
-    options = context.params
+def check_search_options(context, options):
+    """Raise `ValueError` if options of a search exclude or lack each other.
+
+    Args:
+        context: the context of the command.
+        options: dict from the parameters of the command to their values, see `make_search`.
+    """
     given = [name for name in options if context.get_parameter_source(name).name != "DEFAULT"]
     for name in given:
         partner = PARTNERS.get(name)
@@ -183,25 +188,28 @@ def check_search_options(context):
         others = [flag(name) for name in given if name in BEAM_OPTIONS]
         if others:
             raise ValueError(f"--samples cannot be used with {', '.join(others)}.")
-    if options["groups"] is not None and (options["phrase"] or options["phrases"]):
-        raise ValueError("--groups cannot be used with --phrase or --phrases.")
-    if options["minimum_bayes_risk"] and max(options["samples"] or 1, options["n_best"]) == 1:
+    if options["groups"] is not None and _has_phrases(options):
+        asked = [flag(name) for name in PHRASE_OPTIONS if name in options]
+        raise ValueError(f"--groups cannot be used with {' or '.join(asked)}.")
+    risk = options.get("minimum_bayes_risk")
+    if risk and max(options["samples"] or 1, options["n_best"]) == 1:
         raise ValueError(
             "--minimum-bayes-risk can only be used with --samples or --n-best above 1."
         )
     lowest, highest = options["min_source_ratio"], options["max_source_ratio"]
-    if lowest is not None and lowest > highest:
+    if lowest is not None and highest is not None and lowest > highest:
         raise ValueError(
             f"--min-source-ratio must be at most --max-source-ratio ({highest:g}), got {lowest:g}."
         )
 
 
-def make_search(options):
-    """Create the strategy of `seqzoo translate`.
+def make_search(options, constraints=()):
+    """Create the strategy of `seqzoo translate` or `seqzoo export`.
 
     Args:
         options: dict from the parameters of the command to their values, which
             `check_search_options` has accepted.
+        constraints: list of `Constraint`s before those of the options.
 
     Returns:
         A `DecodingStrategy` that returns at least `n_best` hypotheses.
@@ -210,7 +218,7 @@ def make_search(options):
         ValueError: if an option is out of its range.
     """
     kwargs = {
-        "constraints": _make_constraints(options),
+        "constraints": [*constraints, *_make_constraints(options)],
         "max_source_ratio": options["max_source_ratio"],
     }
     if options["samples"] is not None:
@@ -218,7 +226,7 @@ def make_search(options):
     beam, n_best, groups = (options[name] for name in ("beam", "n_best", "groups"))
     score = make_score(options["length_form"], options["length_penalty"])
     kwargs |= {name: options[name] for name in ("coverage_penalty", "stop")}
-    if options["phrase"] or options["phrases"]:
+    if _has_phrases(options):
         _check_n_best(n_best, beam)
         if options["length_form"] != "power" or options["length_penalty"] is not None:
             kwargs["length_penalty"] = score
@@ -265,6 +273,10 @@ def make_score(form, coefficient):
             param_hint="'--length-penalty'",
         )
     return LENGTH_FORMS[form](coefficient)
+
+
+def _has_phrases(options):
+    return any(options.get(name) for name in PHRASE_OPTIONS)
 
 
 def _check_n_best(n_best, beam):

@@ -134,7 +134,7 @@ def translate(
     The score is that of --length-form plus the coverage penalty. Of samples and of greedy search
     it is log P. With --minimum-bayes-risk it is the mean chrF or BLEU against all candidates.
     """
-    search.check_search_options(context)
+    search.check_search_options(context, context.params)
     required = _RequiredPhrases(phrase, phrases) if phrase or phrases else None
     if served is not None:
         _ask_server(served, texts, required, context.params)

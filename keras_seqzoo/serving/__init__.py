@@ -9,10 +9,7 @@ from keras_seqzoo.serving.client import (
     TensorInfo,
     VersionStatus,
 )
-from keras_seqzoo.serving.export_classifier import export_text_classifier
-from keras_seqzoo.serving.export_language_model import export_language_model
-from keras_seqzoo.serving.export_tagger import export_tagger
-from keras_seqzoo.serving.export_translation import export_translation_model
+from keras_seqzoo.serving.exporting import export
 
 __all__ = [
     "TLS",
@@ -22,8 +19,5 @@ __all__ = [
     "TaggedText",
     "TensorInfo",
     "VersionStatus",
-    "export_language_model",
-    "export_tagger",
-    "export_text_classifier",
-    "export_translation_model",
+    "export",
 ]

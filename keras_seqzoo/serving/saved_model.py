@@ -1,55 +1,56 @@
-"""Checks and numbered SavedModels for TensorFlow Serving, shared by all exports."""
+"""Numbered versions of a SavedModel on disk, as TensorFlow Serving watches them."""
 
+import contextlib
 import errno
 import os
-import tempfile
+import re
+import secrets
+import shutil
+import warnings
+from pathlib import Path
 
-import tensorflow as tf
-
+from keras_seqzoo.data.file_lock import FileLock
 from keras_seqzoo.data.output_files import FULL, writing_into
-from keras_seqzoo.decoding import DecodingStrategy
 
-TEXT = tf.TensorSpec([None], tf.string, name="text")
+# Folders of versions that are being written or removed, and the locks of their processes.
+PREFIX = ".export-"
+LOCK = ".lock"
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # not the drive C:/
+COPIES = {
+    "gs": "gcloud storage cp --recursive",
+    "s3": "aws s3 cp --recursive",
+    "hdfs": "hdfs dfs -put",
+}
 
 
-def check_model(model, base_class, kind):
-    """Raise an error unless a model is of a class and, if it takes one, has a preprocessor.
+def check_local(directory):
+    """Return the path of a folder as a string; raise `ValueError` for an address such as `gs://…`.
 
-    Args:
-        model: the argument `model` of an export.
-        base_class: class that the model must have.
-        kind: string, the kind of model in the message.
-
-    Raises:
-        TypeError: if the model is of another class.
-        ValueError: if its `preprocessor` is `None`.
+    A store has no rename of folders, so that a server could see a part of a version.
     """
-    if not isinstance(model, base_class):
-        raise TypeError(f"`model` must be {kind}, got {type(model).__name__}.")
-    if getattr(model, "preprocessor", model) is None:
-        raise ValueError("`model` must have a preprocessor, to take text, got None.")
+    directory = os.fspath(directory)
+    address = ADDRESS.match(directory)
+    if address:
+        command = COPIES.get(address[1].lower(), "the copy command of the store, as in cp -r")
+        raise ValueError(
+            f"`directory` must be a local folder, got {directory!r}. Export to one, then copy the "
+            f"version: {command} exported/1 {directory.rstrip('/')}/1"
+        )
+    return directory
 
 
-def check_strategy(strategy, default):
-    """Return the strategy, or the default for `None`; raise `TypeError` for any other object."""
-    strategy = default if strategy is None else strategy
-    if not isinstance(strategy, DecodingStrategy):
-        raise TypeError(f"`strategy` must be a DecodingStrategy, got {type(strategy).__name__}.")
-    return strategy
+def write_version(directory, write, keep=None):
+    """Write the next version of a model.
 
-
-def write_saved_model(directory, functions, tokenizers):
-    """Write functions as the next version of a model, with the weights that they use.
-
-    TensorFlow Serving watches the folder and serves the highest number. So a version is written
-    under another name and then renamed: it appears whole or not at all. Earlier versions are never
-    touched. Neither the optimizer nor Keras layers are saved.
+    TensorFlow Serving serves the highest number in the folder. So a version is written under
+    another name, flushed to the disk and then renamed: it appears whole or not at all. What killed
+    exports have left is removed.
 
     Args:
         directory: string or path, the model's folder; it is created if it does not exist.
-        functions: dict from names of signatures to tuples of a function and the `tf.TensorSpec`s of
-            its arguments.
-        tokenizers: list of the tokenizers whose tables the functions use.
+        write: function that is called with the path of a folder, a string, and creates it.
+        keep: int, the number of versions to keep, or `None` for all. Older ones are removed after
+            the new one has appeared.
 
     Returns:
         string. The path of the new version, `directory/1` in an empty folder.
@@ -57,20 +58,16 @@ def write_saved_model(directory, functions, tokenizers):
     Raises:
         OSError: if the folder cannot be created or written to, or the disk is full.
     """
-    functions = {
-        name: tf.function(function, autograph=False).get_concrete_function(*specs)
-        for name, (function, *specs) in functions.items()
-    }
     directory = os.fspath(directory)
     try:
-        with (
-            writing_into(directory),
-            # Its permissions are private; the version inside gets the usual ones.
-            tempfile.TemporaryDirectory(prefix=".export-", dir=directory) as temporary,
-        ):
-            written = os.path.join(temporary, "version")
-            _save(functions, tokenizers, written)
-            return _publish(written, directory)
+        with writing_into(directory) as folder:
+            _sweep(folder)
+            with _workspace(folder) as workspace:
+                written = workspace / "version"
+                write(str(written))
+                _flush(written)
+                version = _publish(written, directory)
+                _flush_one(folder)
     except OSError as error:
         if error.errno in FULL:
             raise  # it names the folder already
@@ -79,24 +76,15 @@ def write_saved_model(directory, functions, tokenizers):
             f"`directory` must be a folder that can be written to, got {directory!r}: "
             f"{error.strerror}",
         ) from error
-
-
-def _save(functions, tokenizers, path):
-    used = (variable for function in functions.values() for variable in function.graph.variables)
-    module = tf.Module()
-    module.weights = list({variable.ref(): variable for variable in used}.values())
-    module.tokenizers = tokenizers
-    try:
-        tf.saved_model.save(module, path, signatures=functions)
-    except tf.errors.OpError as error:  # what TensorFlow's file system raises
-        raise OSError(errno.EIO, error.message) from error
+    if keep is not None:
+        _remove_oldest(Path(directory), keep)
+    return version
 
 
 def _publish(written, directory):
     """Rename a written version to the next free number."""
     while True:
-        names = [name for name in os.listdir(directory) if name.isascii() and name.isdigit()]
-        version = os.path.join(directory, str(max(map(int, names), default=0) + 1))
+        version = os.path.join(directory, str(max(map(int, _versions(directory)), default=0) + 1))
         try:
             os.rename(written, version)
         except OSError as error:
@@ -105,3 +93,65 @@ def _publish(written, directory):
                 raise
         else:
             return version
+
+
+def _versions(directory):
+    return [name for name in os.listdir(directory) if name.isascii() and name.isdigit()]
+
+
+def _remove_oldest(folder, keep):
+    """Remove versions but the `keep` highest: rename each, so that a server sees no part of it."""
+    for name in sorted(_versions(folder), key=int)[:-keep]:
+        try:
+            with _workspace(folder) as workspace:
+                os.rename(folder / name, workspace / name)
+        except OSError as error:
+            warnings.warn(
+                f"the old version {folder / name} could not be removed: {error.strerror}",
+                stacklevel=2,
+            )
+
+
+@contextlib.contextmanager
+def _workspace(folder):
+    """Create a folder that is removed at the end, and is locked until then."""
+    name = f"{PREFIX}{secrets.token_hex(8)}"
+    with FileLock(folder / f"{name}{LOCK}") as lock:
+        try:
+            (folder / name).mkdir(mode=0o700)
+            yield folder / name
+        finally:
+            shutil.rmtree(folder / name, ignore_errors=True)
+            lock.remove()
+
+
+def _sweep(folder):
+    """Remove the workspaces of processes that have ended."""
+    names = (name.removesuffix(LOCK) for name in os.listdir(folder) if name.startswith(PREFIX))
+    for name in sorted(set(names)):
+        lock = FileLock(folder / f"{name}{LOCK}")
+        with contextlib.suppress(OSError):  # another process holds it, or owns the files
+            lock.check()
+            with lock:
+                if lock.effective:
+                    shutil.rmtree(folder / name, ignore_errors=True)
+                    lock.remove()
+
+
+def _flush(folder):
+    """Flush all files and folders in a folder, and itself, to the disk."""
+    for path, _, files in os.walk(folder):
+        for name in files:
+            _flush_one(os.path.join(path, name))
+        _flush_one(path)
+
+
+def _flush_one(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:  # file systems that flush no folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

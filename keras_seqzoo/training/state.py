@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_seqzoo.data.file_lock import FileLock
 from keras_seqzoo.data.output_files import LITTER, replacing, reserve, writing_into
 from keras_seqzoo.models.common.low_rank_adaptation import adapted_layers
-from keras_seqzoo.training.lock import RunLock
 from keras_seqzoo.zoo.saving import weights_size
 
 FOLDER = "training"
@@ -37,7 +37,7 @@ class RunState:
         best: float or `None`, the best validation score so far.
         history: list of dicts of metrics, one for each evaluated epoch.
         finished: bool, whether the run is finished; its state then has no weights.
-        lock: a `RunLock`, held within `locked`.
+        lock: a `FileLock`, held within `locked`.
         last: path of the preset with the weights of the last evaluated epoch.
 
     Raises:
@@ -48,7 +48,7 @@ class RunState:
         self.directory = Path(directory)
         self.folder = self.directory / FOLDER
         self.last = self.folder / LAST
-        self.lock = RunLock(self.folder / LOCK)
+        self.lock = FileLock(self.folder / LOCK, "another run trains here")
         self.epoch = 0
         self.step = 0
         self.best = None

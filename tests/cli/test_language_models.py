@@ -79,7 +79,7 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
     assert result.status == 0 and "UNK" not in result.output
     result = seqzoo("generate", "--preset", path, "--beam", 3, "")
     assert result.status == 0 and "UNK" not in result.output
-    result = seqzoo("export", "--preset", path, "--out", tmp_path / "served", "--n-best", 50)
+    result = seqzoo("export", "--preset", path, "--out", tmp_path / "served", "--samples", 50)
     served = tf.saved_model.load(result.output.strip()).signatures["serving_default"]
     assert not any(b"UNK" in text for text in served(tf.constant([""]))["generated"][0].numpy())
 

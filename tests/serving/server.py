@@ -3,7 +3,9 @@
 Neither Keras nor this package can be imported in it. TensorFlow Text's Python package imports
 Keras, so the process loads the library with its ops by itself, as servers do. A line of standard
 input holds a JSON list of requests, `[folder, calls, loader]`, where a loader is "v1" or "v2" and a
-call is a signature and a dict of its inputs; a line of standard output holds the answers.
+call is a signature and a dict of its inputs; a line of standard output holds the answers. With the
+loader "warmup" the calls are the warm-up requests of the folder, and an output is the name of the
+model and of the signature, the numbers of rows of the inputs, and the answer.
 """
 
 import importlib.util
@@ -21,6 +23,7 @@ import tensorflow as tf  # noqa: E402
 from tensorflow.core.framework import op_def_pb2  # noqa: E402
 from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
 from tensorflow.python.client import pywrap_tf_session  # noqa: E402
+from tensorflow_serving.apis import prediction_log_pb2  # noqa: E402
 
 core = op_def_pb2.OpList.FromString(
     pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList())
@@ -56,26 +59,47 @@ def serve_v2(folder, calls):
 
 
 def serve_v1(folder, calls):
+    return run_v1(
+        folder,
+        [
+            (signature, {name: array(name, value) for name, value in given.items()})
+            for signature, given in calls
+        ],
+    )
+
+
+def run_v1(folder, calls):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         meta = tf.compat.v1.saved_model.loader.load(session, ["serve"], folder)
         for signature, given in calls:
             definition = meta.signature_def[signature]
             fetches = {name: info.name for name, info in definition.outputs.items()}
-            inputs = {
-                definition.inputs[name].name: array(name, value) for name, value in given.items()
-            }
+            inputs = {definition.inputs[name].name: value for name, value in given.items()}
             yield plain(session.run(fetches, inputs))
 
 
 def array(name, value):
-    if name == "text":  # hexadecimal, since JSON holds no bytes
+    if name in ("text", "required_phrases"):  # hexadecimal, since JSON holds no bytes
         return np.array([bytes.fromhex(text) for text in value], object)
-    if name == "required_phrases":
-        return np.array(value, object)
-    return np.array(value, "int32")
+    width = [len(value[0]) if value else 0] if name == "token_ids" else []
+    return np.array(value, "int32").reshape([len(value), *width])
 
 
-LOADERS = {"v1": serve_v1, "v2": serve_v2}
+def serve_warmup(folder, calls):
+    """Answer the warm-up requests of the SavedModel itself, through the loader of TensorFlow 1."""
+    path = os.path.join(folder, "assets.extra", "tf_serving_warmup_requests")
+    requests = []
+    for record in tf.compat.v1.io.tf_record_iterator(path):
+        request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+        requests.append((request.model_spec, inputs))
+    calls = [(spec.signature_name, inputs) for spec, inputs in requests]
+    for (spec, inputs), outputs in zip(requests, run_v1(folder, calls), strict=True):
+        rows = {len(value) for value in inputs.values()}
+        yield [spec.name, spec.signature_name, sorted(rows), outputs]
+
+
+LOADERS = {"v1": serve_v1, "v2": serve_v2, "warmup": serve_warmup}
 package = importlib.util.find_spec("tensorflow_text").submodule_search_locations[0]
 tf.load_op_library(f"{package}/python/ops/_sentencepiece_tokenizer.so")
 

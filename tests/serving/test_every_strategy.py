@@ -21,7 +21,7 @@ from keras_seqzoo.decoding import (
     WordReward,
     WuLengthPenalty,
 )
-from keras_seqzoo.serving import export_translation_model
+from keras_seqzoo.serving import export
 from tests.serving.fresh_server import answers_of, hexadecimal
 from tests.serving.test_export import SOURCE, make_model
 
@@ -60,11 +60,11 @@ def exported(tmp_path_factory):
         inputs = {"text": hexadecimal(TEXTS)}
         signature = "serving_default"
         if name == "phrases":
-            inputs["required_phrases"] = [(own + ["", ""])[:2] for own in PHRASES]
+            inputs["required_phrases"] = hexadecimal(["\t".join(own) for own in PHRASES])
         if name == "sampling":
             inputs, signature = {"text": hexadecimal(TEXTS[:1] * ROWS)}, "n_best"
-        path = export_translation_model(
-            model, folder / name, strategy, max_length=LENGTHS.get(name, 6)
+        path = export(
+            model, folder / name, strategy=strategy, max_length=LENGTHS.get(name, 6), warmup=()
         )
         requests.append((path, [(signature, inputs)], "v2"))
     answers = answers_of(requests)

@@ -1,4 +1,3 @@
-import os
 import pathlib
 import types
 
@@ -13,7 +12,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
 )
-from keras_seqzoo.serving import export_translation_model
+from keras_seqzoo.serving import export
 from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
 
@@ -89,17 +88,25 @@ def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     requests, cases = [], {}
     for name, model in models.items():
-        path = export_translation_model(model, folder / name, **options.get(name, {}))
+        path = export(model, folder / name, warmup=(), **options.get(name, {}))
         ids = model.preprocessor.encode_source(tf.constant(SENTENCES)).to_list()
         rows = [ids[1], [], ids[0][:1], ids[2] + [9] * 30 + [3]]
-        padded = tf.ragged.constant(rows, dtype=tf.int32).to_tensor(0).numpy().tolist()
+        lengths = [len(row) for row in rows]
+        # What a server pads with is not read.
+        padded = tf.ragged.constant(rows, dtype=tf.int32).to_tensor(7).numpy().tolist()
+        wrong = [padded[0], [5, 300, *padded[0][2:]], padded[0], [3, 0, -5, *padded[0][3:]]]
         calls = [
             ("serving_default", {"text": hexadecimal(SENTENCES)}),
             ("serving_default", {"text": hexadecimal([])}),
             ("serving_default", {"text": hexadecimal(["", " "])}),
             ("serving_default", {"text": hexadecimal([b"the \xff\xfe owl", b"\xf0\x9f", b"\x80"])}),
             ("n_best", {"text": hexadecimal([SENTENCES[5], "", SENTENCES[0]])}),
-            ("token_ids", {"token_ids": padded}),
+            ("token_ids", {"token_ids": padded, "lengths": lengths}),
+            ("token_ids", {"token_ids": wrong, "lengths": [lengths[0], 2, -5, 3]}),
+            ("token_ids", {"token_ids": wrong, "lengths": [lengths[0], 1, 99, 1]}),
+            ("token_ids", {"token_ids": [[]], "lengths": [0]}),
+            ("token_ids", {"token_ids": [], "lengths": []}),
+            ("n_best", {"text": hexadecimal([])}),
             *(("serving_default", {"text": hexadecimal([text])}) for text in SENTENCES[::7]),
         ]
         requests.append((path, calls, "v1" if name == VERSION_1 else "v2"))
@@ -127,6 +134,9 @@ def test_serves_what_the_model_translates(served, name):
     outputs = case.answer["outputs"][0]
     assert_same(outputs["translation"], [translation.text for translation in expected], name)
     assert outputs["translation"][len(SOURCE) : len(SOURCE) + 2] == ["", ""]
+    lengths = [len(ids) for ids in case.model.preprocessor.encode_source(SENTENCES, 9999).to_list()]
+    assert outputs["truncated"] == [length > 20 for length in lengths]
+    assert outputs["truncated"][-1] and not outputs["truncated"][len(SOURCE)]
     tolerance = 5e-2 if name == "mixed" else 1e-5
     np.testing.assert_allclose(
         outputs["score"], [translation.score for translation in expected], tolerance, tolerance
@@ -136,15 +146,17 @@ def test_serves_what_the_model_translates(served, name):
 @names
 def test_the_batch_changes_nothing(served, name):
     outputs = served[name].answer["outputs"]
-    alone = [output["translation"][0] for output in outputs[6:]]
+    alone = [output["translation"][0] for output in outputs[11:]]
     assert_same(alone, outputs[0]["translation"][::7], name)
 
 
 @names
 def test_odd_batches(served, name):
     _, empty, blank, invalid = served[name].answer["outputs"][:4]
-    assert empty == {"translation": [], "score": []}
-    assert blank == {"translation": ["", ""], "score": [0.0, 0.0]}
+    assert empty == {"translation": [], "score": [], "truncated": []}
+    assert blank == {"translation": ["", ""], "score": [0.0, 0.0], "truncated": [False, False]}
+    for nothing in served[name].answer["outputs"][9:11]:
+        assert not any(nothing.values())
     model, (strategy, max_length, _) = served[name].model, STRATEGIES[name]
     readable = ["the \ufffd\ufffd owl", "\ufffd", "\ufffd"]
     expected = expected_of(model, readable, strategy, max_length=max_length)
@@ -190,6 +202,33 @@ def test_token_ids(served, name):
     assert np.array(outputs["lengths"])[filled].tolist() == found.lengths[:, 0].numpy().tolist()
     np.testing.assert_array_equal(np.array(outputs["token_ids"])[filled], found.tokens[:, 0])
     np.testing.assert_allclose(np.array(outputs["score"])[filled], found.scores[:, 0], rtol=1e-5)
+    assert outputs["truncated"] == [False, False, False, True]
+    assert outputs["error"] == [""] * 4
+
+
+@names
+def test_wrong_token_ids_fail_their_row(served, name):
+    case, outputs = served[name], served[name].answer["outputs"]
+    last = case.model.preprocessor.encoder_tokenizer.vocabulary_size() - 1
+    right, wrong, mixed, nothing = outputs[5:9]
+    width = max(map(len, case.rows))
+    id_error = f"`token_ids` must be from 1 to {last}, got"
+    length_error = f"`lengths` must be from 0 to {width}, the length of `token_ids`, got"
+    assert wrong["error"] == [
+        "",
+        f"{id_error} 300 as number 2.",
+        f"{length_error} -5.",
+        f"{id_error} 0 as number 2.",
+    ]
+    assert wrong["lengths"][1:] == [0] * 3 and wrong["score"][1:] == [0.0] * 3
+    assert not np.any(wrong["token_ids"][1:]) and not any(wrong["truncated"])
+    # A wrong id after the end is not read.
+    assert mixed["error"] == ["", "", f"{length_error} 99.", ""]
+    for found in (wrong, mixed):
+        if name != "mixed":
+            assert found["token_ids"][0] == right["token_ids"][0]
+        assert found["lengths"][0] > 0
+    assert nothing["error"] == [""] and nothing["lengths"] == [0]
 
 
 @names
@@ -213,6 +252,7 @@ def test_signatures_and_size(served, name):
     assert {key: (x.dtype, x.shape.as_list()) for key, x in default.structured_outputs.items()} == {
         "translation": (tf.string, [None]),
         "score": (tf.float32, [None]),
+        "truncated": (tf.bool, [None]),
     }
     n = STRATEGIES[name][2]
     outputs = loaded.signatures["n_best"].structured_outputs
@@ -220,12 +260,15 @@ def test_signatures_and_size(served, name):
         "translations": (tf.string, [None, n]),
         "scores": (tf.float32, [None, n]),
         "log_probabilities": (tf.float32, [None, n]),
+        "truncated": (tf.bool, [None]),
     }
     outputs = loaded.signatures["token_ids"].structured_outputs
     assert {key: (x.dtype, x.shape.as_list()) for key, x in outputs.items()} == {
         "token_ids": (tf.int32, [None, STRATEGIES[name][1] or 12]),
         "lengths": (tf.int32, [None]),
         "score": (tf.float32, [None]),
+        "truncated": (tf.bool, [None]),
+        "error": (tf.string, [None]),
     }
     weights = sum(variable.shape.num_elements() * 4 for variable in model.trainable_variables)
     stored = sum(file.stat().st_size for file in (path / "variables").iterdir())
@@ -233,41 +276,10 @@ def test_signatures_and_size(served, name):
     assert (path / "saved_model.pb").stat().st_size < 2_000_000
 
 
-def test_versions_are_added_and_never_replaced(tmp_path, monkeypatch):
-    model = make_model(attention=None)
-    stubs = []
-
-    def save(module, path, signatures):
-        stubs.append(set(signatures))
-        os.makedirs(path)
-        pathlib.Path(path, "saved_model.pb").write_text(str(len(stubs)))
-        assert sorted(p.name for p in folder.iterdir() if p.name.isdigit()) == expected
-
-    monkeypatch.setattr(tf.saved_model, "save", save)
-    folder, expected = tmp_path / "models" / "owl", []
-    assert export_translation_model(model, folder) == str(folder / "1")
-    (folder / "007").mkdir()
-    (folder / "notes").mkdir()
-    expected = ["007", "1"]
-    assert export_translation_model(model, str(folder)) == str(folder / "8")
-    assert (folder / "1/saved_model.pb").read_text() == "1"
-    assert (folder / "8").stat().st_mode & 0o777 == (folder / "notes").stat().st_mode & 0o777
-
-    def fail(module, path, signatures):
-        os.makedirs(path)
-        pathlib.Path(path, "half").write_text("half")
-        raise tf.errors.ResourceExhaustedError(None, None, "no space left")
-
-    monkeypatch.setattr(tf.saved_model, "save", fail)
-    with pytest.raises(OSError, match="no space left"):
-        export_translation_model(model, folder)
-    assert sorted(os.listdir(folder)) == ["007", "1", "8", "notes"]
-
-
 @pytest.mark.slow
 def test_the_best_of_the_samples_is_served(tmp_path):
     model = make_model()
-    path = export_translation_model(model, tmp_path, Sampling(4, seed=1), max_length=6)
+    path = export(model, tmp_path, strategy=Sampling(4, seed=1), max_length=6)
     signatures = tf.saved_model.load(path).signatures
     text = tf.constant(SENTENCES[:3])
     best = signatures["serving_default"](text=text)
@@ -281,11 +293,11 @@ def test_the_best_of_the_samples_is_served(tmp_path):
 @pytest.mark.parametrize("strategy", [Sampling(4, seed=1), DiverseBeamSearch(6, groups=3)])
 def test_as_many_as_asked_for_are_served(tmp_path, strategy):
     model = make_model()
-    path = export_translation_model(model, tmp_path, strategy, n_best=2, max_length=6)
+    path = export(model, tmp_path, strategy=strategy, n_best=2, max_length=6)
     signatures = tf.saved_model.load(path).signatures
     text = tf.constant(SENTENCES[:3])
     found = signatures["n_best"](text=text)
-    assert {values.shape[1] for values in found.values()} == {2}
+    assert {found[key].shape[1] for key in ("translations", "scores")} == {2}
     best = signatures["serving_default"](text=text)["score"]
     np.testing.assert_allclose(best, found["scores"][:, 0], rtol=1e-5)
 
@@ -296,23 +308,26 @@ def test_errors(tmp_path):
     file.write_text("text")
     for place in (file, file / "below"):
         with pytest.raises(OSError, match="`directory` must be a folder"):
-            export_translation_model(model, place)
+            export(model, place, signatures=["token_ids"])
     folder = tmp_path / "models"
-    with pytest.raises(TypeError, match="`model`"):
-        export_translation_model(keras.Sequential(), folder)
+    kinds = "a translation model, a language model, a text classifier, a tagger, word vectors"
+    with pytest.raises(TypeError, match=f"`model` must be one of {kinds}, got Sequential"):
+        export(keras.Sequential(), folder)
     with pytest.raises(TypeError, match="`strategy`"):
-        export_translation_model(model, folder, "greedy")
+        export(model, folder, strategy="greedy")
     with pytest.raises(ValueError, match="`n_best` must be at most `width`"):
-        export_translation_model(model, folder, BeamSearch(width=2), n_best=3)
+        export(model, folder, strategy=BeamSearch(width=2), n_best=3)
     with pytest.raises(ValueError, match="`n_best` must be 1"):
-        export_translation_model(model, folder, Greedy(), n_best=2)
+        export(model, folder, strategy=Greedy(), n_best=2)
     with pytest.raises(ValueError, match="`n_best` must be at most the 3 samples"):
-        export_translation_model(model, folder, Sampling(3), n_best=4)
+        export(model, folder, strategy=Sampling(3), n_best=4)
+    with pytest.raises(ValueError, match="`max_input_length` must be at most 20, the `encoder_"):
+        export(model, folder, max_input_length=21)
     for n_best in (0, 1.5):
         with pytest.raises(ValueError, match="`n_best`"):
-            export_translation_model(model, folder, n_best=n_best)
+            export(model, folder, n_best=n_best)
     with pytest.raises(ValueError, match="`max_length`"):
-        export_translation_model(model, folder, max_length=0)
+        export(model, folder, max_length=0)
     with pytest.raises(ValueError, match="`preprocessor`|a preprocessor"):
-        export_translation_model(RecurrentSeq2SeqLM(model.backbone), folder)
+        export(RecurrentSeq2SeqLM(model.backbone), folder)
     assert not folder.exists()

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.decoding import BeamSearch, Greedy, Sampling
+from keras_seqzoo.decoding import BeamSearch, Greedy, MinimumLength, Sampling
 from keras_seqzoo.models import (
     FeedForwardLanguageModel,
     InterpolatedLanguageModel,
@@ -13,7 +13,7 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RecurrentLanguageModelPreprocessor,
 )
-from keras_seqzoo.serving import export_language_model
+from keras_seqzoo.serving import export
 from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
 
@@ -49,37 +49,62 @@ def test_all_kinds_are_served(tmp_path):
     requests, expected = [], []
     for name, model in made.items():
         strategy = BeamSearch(2, n_best=2)
-        path = export_language_model(model, tmp_path / name, strategy, max_length=9)
+        path = export(model, tmp_path / name, strategy=strategy, max_length=9)
         calls = [
             ["serving_default", {"text": hexadecimal(PROMPTS)}],
             ["score", {"text": hexadecimal(TEXT)}],
+            ["serving_default", {"text": []}],
+            ["score", {"text": []}],
+            ["score", {"text": hexadecimal([""])}],
         ]
         requests.append([path, calls, "v1" if name == "mixture" else "v2"])
         options = {"strategy": strategy, "max_length": 9}
         expected.append((model.generate(PROMPTS, **options), model.score(TEXT)))
     for answer, (texts, scores) in zip(answers_of(requests), expected, strict=True):
-        generated, scored = answer["outputs"]
+        generated, scored, *nothing, blank = answer["outputs"]
+        assert not any(rows for outputs in nothing for rows in outputs.values())
+        assert blank["tokens"] == [1]
         assert generated["generated"] == texts
         np.testing.assert_allclose(scored["log_probability"], [s for s, _ in scores], rtol=1e-4)
         assert scored["tokens"] == [tokens for _, tokens in scores]
+        assert not any(generated["truncated"] + scored["truncated"])
 
 
 def test_samples_and_long_prompts(tmp_path):
     model = models()["n-gram"]
-    path = export_language_model(model, tmp_path, Sampling(samples=4), max_length=3)
+    path = export(model, tmp_path, strategy=Sampling(samples=4), max_length=3)
     served = tf.saved_model.load(path).signatures["serving_default"]
     found = served(text=tf.constant(["the", "the dog sat on the cat"]))
     assert found["generated"].shape == (2, 4) and found["scores"].shape == (2, 4)
     assert {text.decode() for text in found["generated"][1].numpy()} == {"the dog sat"}
+    assert found["truncated"].numpy().tolist() == [False, True]
     assert served(text=tf.constant([], tf.string))["generated"].shape == (0, 4)
+
+
+def test_long_sentences_are_scored_to_the_limit(tmp_path):
+    model = models()["n-gram"]
+    path = export(model, tmp_path, max_input_length=4)
+    served = tf.saved_model.load(path)
+    texts = ["the dog sat on", "the dog sat on the cat", "the", ""]
+    found = served.signatures["score"](text=tf.constant(texts))
+    assert found["truncated"].numpy().tolist() == [False, True, False, False]
+    assert found["tokens"].numpy().tolist() == [5, 4, 2, 1]
+    expected = [sum(scores.tolist()) for scores in model.token_scores(texts)]
+    expected[1] = sum(model.token_scores(texts)[1][:4].tolist())
+    np.testing.assert_allclose(found["log_probability"], expected, rtol=1e-5)
+    found = served.signatures["serving_default"](text=tf.constant(texts))
+    assert found["truncated"].numpy().tolist() == [False, True, False, False]
+    assert found["generated"][1, 0].numpy().startswith(b"the dog sat on")
 
 
 def test_wrong_arguments(tmp_path):
     model = models()["n-gram"]
-    with pytest.raises(TypeError, match="`model` must be a LanguageModel"):
-        export_language_model(keras.Sequential(), tmp_path)
-    with pytest.raises(TypeError, match="`strategy`"):
-        export_language_model(model, tmp_path, "greedy")
-    with pytest.raises(ValueError, match="`max_length`"):
-        export_language_model(model, tmp_path, Greedy(), max_length=0)
+    with pytest.raises(TypeError, match="`strategy` must be a DecodingStrategy"):
+        export(model, tmp_path, strategy="greedy")
+    with pytest.raises(ValueError, match="`max_length` must be an int of at least 1"):
+        export(model, tmp_path, strategy=Greedy(), max_length=0)
+    with pytest.raises(ValueError, match="`max_length` must be at least the 9 of MinimumLength"):
+        export(model, tmp_path, strategy=Greedy(constraints=[MinimumLength(9)]), max_length=5)
+    with pytest.raises(ValueError, match="`n_best` must be at most `width`"):
+        export(model, tmp_path, strategy=BeamSearch(2), n_best=3)
     assert not list(tmp_path.iterdir())

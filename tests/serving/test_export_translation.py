@@ -3,7 +3,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.serving.export_translation import SPACES, scatter_rows
+from keras_seqzoo.serving.translation import SPACES, scatter_rows, token_errors
 
 
 def test_spaces_are_those_of_python():
@@ -14,9 +14,28 @@ def test_spaces_are_those_of_python():
 
 def test_scatter_rows():
     chosen = tf.constant([False, True, False, True])
-    assert scatter_rows(tf.constant([5, 6]), chosen, 0).numpy().tolist() == [0, 5, 0, 6]
-    texts = scatter_rows(tf.constant([["a", "b"], ["c", "d"]]), chosen, "")
+    filled = tf.constant([False, True, True, True])
+    assert scatter_rows(chosen, filled, tf.constant([5, 6]), 0).numpy().tolist() == [0, 5, 0, 6]
+    values = tf.constant([5, 6])
+    assert scatter_rows(chosen, filled, values, 0, -1).numpy().tolist() == [0, 5, -1, 6]
+    texts = scatter_rows(chosen, filled, tf.constant([["a", "b"], ["c", "d"]]), "")
     assert texts.numpy().tolist() == [[b"", b""], [b"a", b"b"], [b"", b""], [b"c", b"d"]]
-    nothing = scatter_rows(tf.zeros([0]), tf.constant([False, False]), 1.0)
+    none = tf.constant([False, False])
+    nothing = scatter_rows(none, none, tf.zeros([0]), 1.0)
     np.testing.assert_array_equal(nothing, [1.0, 1.0])
-    assert scatter_rows(tf.zeros([0]), tf.zeros([0], tf.bool), 1.0).shape == (0,)
+    empty = tf.zeros([0], tf.bool)
+    assert scatter_rows(empty, empty, tf.zeros([0]), 1.0).shape == (0,)
+
+
+def test_token_errors():
+    ids = tf.constant([[1, 2, 3], [1, 9, 3], [1, 2, 0], [10, 10, 10], [1, 2, 10]])
+    errors = token_errors(ids, tf.constant([3, 2, 2, 4, 3]), vocabulary_size=10).numpy().tolist()
+    assert errors == [
+        b"",
+        b"",
+        b"",
+        b"`lengths` must be from 0 to 3, the length of `token_ids`, got 4.",
+        b"`token_ids` must be from 1 to 9, got 10 as number 3.",
+    ]
+    nothing = token_errors(tf.zeros([1, 0], tf.int32), tf.constant([0]), vocabulary_size=10)
+    assert nothing.numpy().tolist() == [b""]

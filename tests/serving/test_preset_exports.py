@@ -4,7 +4,7 @@ import pytest
 
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.models import RecurrentSeq2SeqLM
-from keras_seqzoo.serving import export_translation_model
+from keras_seqzoo.serving import export
 from tests.serving.fresh_server import answers_of, hexadecimal
 
 NUMBER, BATCH = 1000, 100
@@ -16,7 +16,7 @@ def test_sentences_are_served_as_the_model_translates_them(name, data_directory,
     sentences = load_multi30k("val", directory=data_directory)[0][:NUMBER]
     assert len(sentences) == NUMBER
     model = RecurrentSeq2SeqLM.from_preset(name)
-    path = export_translation_model(model, tmp_path)
+    path = export(model, tmp_path)
     texts = hexadecimal(sentences)
     calls = [
         ["serving_default", {"text": texts[begin : begin + BATCH]}]

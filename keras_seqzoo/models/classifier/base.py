@@ -167,9 +167,10 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
 
         return np.stack(run_by_length(classify_rows, ids.row_lengths().numpy(), batch_size))
 
-    def text_probabilities(self, texts):
-        """Compute the probabilities of labels of strings `(batch,)`, in graph."""
-        return self.probabilities(self.preprocessor.padded(self.preprocessor.token_ids(texts)))
+    def text_probabilities(self, texts, max_length):
+        """Compute the probabilities of texts' labels, in graph; see `TextLabels`."""
+        ids, truncated = self.preprocessor.truncated_ids(texts, max_length)
+        return self.probabilities(self.preprocessor.padded(ids)), truncated
 
     def get_config(self):
         """Return every constructor argument."""

@@ -124,22 +124,28 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
 
     def features(self, texts):
         """Compute the features, float32 `(batch, 6)`, in graph; see the class."""
-        words = _words(texts)
+        return self._features_of(_words(texts))
+
+    def _features_of(self, words):
+        """Compute the features of ragged words `(batch, None)`."""
 
         def count(matches):
             rows = words.with_values(tf.cast(matches, tf.float32))
             return tf.reduce_sum(rows, axis=1)
 
         lexicons = [count(table.lookup(words.values)) for table in self.resources]
-        has_no = tf.minimum(count(tf.equal(words.values, "no")), 1.0)
-        has_mark = tf.cast(tf.strings.regex_full_match(texts, r"(?s).*!.*"), tf.float32)
+        has_no, has_mark = (
+            tf.minimum(count(tf.equal(words.values, word)), 1.0) for word in ("no", "!")
+        )
         length = tf.math.log(tf.maximum(tf.cast(words.row_lengths(), tf.float32), 1.0))
         positive, negative, pronouns = lexicons
         return tf.stack([positive, negative, has_no, pronouns, has_mark, length], axis=1)
 
     def call(self, texts):
         """Compute the logits of the labels."""
-        features = self.features(texts)
+        return self._scores_of(self.features(texts))
+
+    def _scores_of(self, features):
         return self.scores(features if self.hidden is None else self.hidden(features))
 
     def compile(self, optimizer="auto", loss="auto", metrics="auto", **kwargs):
@@ -182,15 +188,17 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         y = self._labels.ids(y) if tf.is_tensor(y) and y.dtype == tf.string else y
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
-    def text_probabilities(self, texts):
-        """Compute the probabilities of labels of strings `(batch,)`, in graph."""
-        return tf.nn.softmax(self(texts))
+    def text_probabilities(self, texts, max_length):
+        """Compute the probabilities of texts' labels, in graph; see `TextLabels`."""
+        words = _words(texts)
+        features = self._features_of(words[:, :max_length])
+        return tf.nn.softmax(self._scores_of(features)), words.row_lengths() > max_length
 
     def predict_probabilities(self, texts, batch_size=1024):
         """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""
         texts = list_of_texts(texts)
         parts = [
-            self.text_probabilities(tf.constant(texts[begin : begin + batch_size])).numpy()
+            tf.nn.softmax(self(tf.constant(texts[begin : begin + batch_size]))).numpy()
             for begin in range(0, len(texts), batch_size)
         ]
         return np.concatenate([np.zeros((0, len(self.label_names)), np.float32), *parts])

@@ -60,11 +60,28 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     def token_ids(self, texts):
         """Convert texts `(batch,)` to truncated int32 ids, ragged `(batch, None)`."""
-        ids = self.tokenizer(check_batch("x", tf.convert_to_tensor(texts, tf.string)))
-        if self.sequence_length is None:
-            return ids
-        lengths = tf.minimum(ids.row_lengths(), self.sequence_length)
-        return truncate(ids, lengths, self.truncation_side)
+        if self.sequence_length is not None:
+            return self.truncated_ids(texts, self.sequence_length)[0]
+        return self._all_ids(texts)
+
+    def truncated_ids(self, texts, max_length):
+        """Convert texts `(batch,)` to ids of at most a length.
+
+        Args:
+            texts: string tensor `(batch,)` or list of strings.
+            max_length: int.
+
+        Returns:
+            A tuple of int32 ids, ragged `(batch, None)`, and bool `(batch,)`, whether a text was
+            truncated.
+        """
+        ids = self._all_ids(texts)
+        lengths = ids.row_lengths()
+        truncated = truncate(ids, tf.minimum(lengths, max_length), self.truncation_side)
+        return truncated, lengths > max_length
+
+    def _all_ids(self, texts):
+        return self.tokenizer(check_batch("x", tf.convert_to_tensor(texts, tf.string)))
 
     def padded(self, ids, length=None):
         """Pad ragged ids to a length, or the longest, and return the dict of inputs."""

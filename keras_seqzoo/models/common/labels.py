@@ -134,8 +134,17 @@ class TextLabels:
         """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `predict_probabilities`.")
 
-    def text_probabilities(self, texts):
-        """Compute the probabilities of labels of strings `(batch,)`, in graph."""
+    def text_probabilities(self, texts, max_length):
+        """Compute the probabilities of texts' labels, in graph.
+
+        Args:
+            texts: strings `(batch,)`.
+            max_length: int, the tokens to which a text is truncated.
+
+        Returns:
+            A tuple of the probabilities, float32 `(batch, labels)`, and bool `(batch,)`, whether a
+            text was truncated.
+        """
         raise NotImplementedError(f"{type(self).__name__} must implement `text_probabilities`.")
 
     def classify(self, texts, batch_size=32):

@@ -88,14 +88,15 @@ class TextTranslation:
         )
 
     def encode_phrases(self, phrases):
-        """Tokenize required phrases: strings `(rows, count)` to ids `(rows, count, length)`.
+        """Tokenize required phrases, in graph: strings `(rows, count)`, dense or ragged.
 
-        Blank strings are no phrases. The ids are padded with -1.
+        Returns ragged int32 ids `(rows, count, None)`; blank phrases have none.
         """
+        if not isinstance(phrases, tf.RaggedTensor):
+            phrases = tf.RaggedTensor.from_tensor(phrases)
         # A space at either end would be searched for as a word.
-        ids = self.preprocessor.tokenizer(tf.strings.strip(tf.reshape(phrases, [-1])))
-        ids = tf.cast(ids, tf.int32).to_tensor(-1)  # (rows · count, length)
-        return tf.reshape(ids, tf.concat([tf.shape(phrases), tf.shape(ids)[1:]], axis=0))
+        ids = self.preprocessor.tokenizer(tf.strings.strip(phrases.values))
+        return phrases.with_values(tf.cast(ids, tf.int32))
 
     def translate(
         self,
@@ -161,7 +162,8 @@ class TextTranslation:
         def translate_rows(rows):
             inputs = [*self._pad(ids, rows), tf.constant(max_length)]
             if required_phrases is not None:
-                inputs.append(self.encode_phrases(required_phrases[[filled[row] for row in rows]]))
+                phrases = required_phrases[[filled[row] for row in rows]]
+                inputs.append(self.encode_phrases(phrases).to_tensor(-1))
             translations = self._read(search(*inputs), [ids[row] for row in rows])
             for row, own in zip(rows, translations, strict=True):
                 if required_phrases is not None and own[0].score == -math.inf:

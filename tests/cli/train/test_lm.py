@@ -178,13 +178,14 @@ def _texts_of(output, lines):
 
 
 def test_export(seqzoo, preset, tmp_path):
-    result = seqzoo("export", "--preset", preset, "--out", tmp_path / "served", "--n-best", 2)
+    result = seqzoo("export", "--preset", preset, "--out", tmp_path / "served", "--samples", 2)
     assert result.status == 0 and result.output == f"{tmp_path / 'served' / '1'}\n"
     served = tf.saved_model.load(str(tmp_path / "served" / "1")).signatures["serving_default"]
     assert served(text=tf.constant(["the"]))["generated"].shape == (1, 2)
-    refused = seqzoo("export", "--preset", preset, "--out", tmp_path / "other", "--beam", 3)
+    options = ("--out", tmp_path / "other", "--required-phrases")
+    refused = seqzoo("export", "--preset", preset, *options)
     assert refused.status == 2
-    assert "--beam can only be used with a translation model" in refused.errors
+    assert "--required-phrases can only be used with a translation model" in refused.errors
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.models import FeatureTextClassifier
-from keras_seqzoo.serving import export_text_classifier
+from keras_seqzoo.serving import export
 from tests.layer_checks import dtype_policy
 from tests.serving.fresh_server import outputs_of
 
@@ -82,7 +82,7 @@ def test_takes_datasets_of_strings():
 
 def test_export(tmp_path):
     model = trained()
-    path = export_text_classifier(model, tmp_path)
+    path = export(model, tmp_path)
     assert outputs_of(path, TEXTS[:4])["label"] == LABELS[:4]
 
 

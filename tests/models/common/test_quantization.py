@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.layers.large_softmax import SampledSoftmax
 from keras_seqzoo.models import FeatureTextClassifier, FeedForwardLanguageModel
 from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.serving import export_language_model
+from keras_seqzoo.serving import export
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import average_presets, save_preset
 from tests.layer_checks import dtype_policy
@@ -213,7 +213,7 @@ def test_exported_models_answer_as_quantized_ones(tmp_path):
     texts = language_model.TEXT
     floats = [score for score, _ in model.score(texts)]
     quantize(model, mode="int8")
-    path = export_language_model(model, tmp_path / "model")
+    path = export(model, tmp_path / "model")
     answer = outputs_of(path, texts, "score")
     expected = [score for score, _ in model.score(texts)]
     np.testing.assert_allclose(answer["log_probability"], expected, rtol=1e-5)

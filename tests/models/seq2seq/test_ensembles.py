@@ -134,7 +134,7 @@ def test_shallow_fusion_with_an_ngram_model(members):
 def test_export(members, tmp_path):
     ensemble = Ensemble(members[:2])
     strategy = BeamSearch(3)
-    path = keras_seqzoo.serving.export_translation_model(ensemble, tmp_path, strategy, max_length=9)
+    path = keras_seqzoo.serving.export(ensemble, tmp_path, strategy=strategy, max_length=9)
     expected = [best.text for best, *_ in ensemble.translate(SENTENCES, strategy, max_length=9)]
     assert outputs_of(path, SENTENCES)["translation"] == expected
 

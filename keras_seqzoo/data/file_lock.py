@@ -1,4 +1,4 @@
-"""A lock that lets one process at a time train in a folder."""
+"""A lock that lets one process at a time work in a folder."""
 
 import contextlib
 import errno
@@ -18,7 +18,7 @@ WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 PATIENCE = 0.5
 
 
-class RunLock:
+class FileLock:
     """Context manager that holds a file lock against other processes.
 
     The operating system releases the lock when the process ends for any reason. The file stays
@@ -27,21 +27,27 @@ class RunLock:
 
     Args:
         path: string or path of the file. Its folder is created if it does not exist.
+        work: string, what a message says that the holder does.
+
+    Attributes:
+        effective: bool, whether the system locks the file, once entered.
 
     Raises:
-        BlockingIOError: on entering, if another process, or another `RunLock` of this process,
+        BlockingIOError: on entering, if another process, or another `FileLock` of this process,
             holds the lock; the message names the process and its machine.
         OSError: on entering, if the file cannot be written. It is then removed.
 
     Example:
         >>> import tempfile
-        >>> with RunLock(Path(tempfile.mkdtemp(), "run.lock")) as lock:
+        >>> with FileLock(Path(tempfile.mkdtemp(), "some.lock")) as lock:
         ...     print(lock.path.read_text().split()[0])
         process
     """
 
-    def __init__(self, path):
+    def __init__(self, path, work="another process works here"):
         self.path = Path(path)
+        self.work = work
+        self.effective = False
         self._descriptor = None
 
     def check(self):
@@ -88,7 +94,7 @@ class RunLock:
             with contextlib.ExitStack() as stack:
                 stack.callback(os.close, descriptor)
                 try:
-                    self._lock(descriptor, exclusive=True)
+                    self.effective = self._lock(descriptor, exclusive=True)
                     if self._is_at_path(descriptor):
                         stack.pop_all()
                         return descriptor
@@ -105,17 +111,20 @@ class RunLock:
             return False
 
     def _lock(self, descriptor, exclusive):
+        """Lock an open file, and return whether the system does so."""
         if fcntl is None:
-            return
+            return False
         kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return True
         except BlockingIOError:
             holder = os.read(descriptor, 1000).decode("utf-8", errors="replace")
             raise BlockingIOError(
-                f"another run trains here: {holder} holds {self.path}. Wait until it has ended, "
+                f"{self.work}: {holder} holds {self.path}. Wait until it has ended, "
                 "or use another folder."
             ) from None
         except OSError as error:
             if error.errno not in WITHOUT_LOCKS:
                 raise
+            return False

@@ -1,0 +1,64 @@
+"""Signatures of text classifiers."""
+
+import tensorflow as tf
+
+from keras_seqzoo.models.common.labels import TextLabels
+from keras_seqzoo.serving.family import (
+    MAX_INPUT_LENGTH,
+    TRUNCATED,
+    FamilySignatures,
+    Signature,
+    text_input,
+)
+
+
+class ClassifierSignatures(FamilySignatures):
+    """Signature of a text classifier: `serving_default`.
+
+    Args:
+        model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier` with a preprocessor, or
+            a `FeatureTextClassifier`.
+        max_input_length: int, the tokens to which a text is cut, at the side where the preprocessor
+            truncates; of a `FeatureTextClassifier` words. The default is also the maximum, the
+            `sequence_length` of the preprocessor; without one it is 1024, and there is no maximum.
+    """
+
+    model_class = TextLabels
+    kind = "a text classifier"
+    options = ("max_input_length",)
+
+    def __init__(self, model, max_input_length=None):
+        super().__init__(model)
+        preprocessor = getattr(model, "preprocessor", None)
+        maximum = None if preprocessor is None else preprocessor.sequence_length
+        self._max_input_length = self.set_limit(
+            "max_input_length",
+            max_input_length,
+            MAX_INPUT_LENGTH if maximum is None else maximum,
+            maximum,
+            "the `sequence_length` of the preprocessor",
+        )
+        self.resources = [*model.resources]
+        self._names = tf.constant(model.label_names)
+
+    def signatures(self):
+        """Return the signature; see the base class."""
+        outputs = {
+            "label": "the most probable label",
+            "probability": "its probability",
+            "labels": "all labels, in the same order for each text",
+            "probabilities": "their probabilities",
+            "truncated": TRUNCATED,
+        }
+        return {"serving_default": Signature(self.classify, text_input("texts"), outputs)}
+
+    def classify(self, text):
+        """Return labels and probabilities of strings `(batch,)`."""
+        probabilities, truncated = self.model.text_probabilities(text, self._max_input_length)
+        return {
+            "label": tf.gather(self._names, tf.argmax(probabilities, axis=1)),
+            "probability": tf.reduce_max(probabilities, axis=1),
+            "labels": tf.broadcast_to(self._names, tf.shape(probabilities)),
+            "probabilities": probabilities,
+            "truncated": truncated,
+        }

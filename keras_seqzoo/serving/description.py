@@ -1,0 +1,65 @@
+"""The description of a version for its clients: `signature.json`."""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+DESCRIPTION_FILE = "signature.json"
+
+
+def describe(family, signatures, functions):
+    """Describe the signatures of a version.
+
+    Args:
+        family: `FamilySignatures`.
+        signatures: dict from names to `Signature`s.
+        functions: dict from the same names to their concrete functions.
+
+    Returns:
+        A dict that JSON can hold: `model`, the kind of the model; `limits`, a dict of numbers; and
+        `signatures`, a dict from names to `inputs` and `outputs`, each a dict from names to
+        `dtype`, `shape` (`null` for unknown sizes) and `meaning`, and to `empty_text`, the row of
+        each output for empty text. Infinite numbers are strings.
+    """
+    return {
+        "model": family.kind.removeprefix("a "),
+        "limits": family.limits,
+        "signatures": {
+            name: _describe_signature(signature, functions[name])
+            for name, signature in signatures.items()
+        },
+    }
+
+
+def _describe_signature(signature, function):
+    outputs = function.structured_outputs
+    empty = function(**{name: _empty(own.spec) for name, own in signature.inputs.items()})
+    return {
+        "inputs": {
+            name: _describe_tensor(own.spec, own.meaning) for name, own in signature.inputs.items()
+        },
+        "outputs": {
+            name: _describe_tensor(outputs[name], meaning)
+            for name, meaning in signature.outputs.items()
+        },
+        "empty_text": {name: _as_json(empty[name][0].numpy()) for name in signature.outputs},
+    }
+
+
+def _describe_tensor(tensor, meaning):
+    return {"dtype": tensor.dtype.name, "shape": tensor.shape.as_list(), "meaning": meaning}
+
+
+def _empty(spec):
+    """Return one row of an input that holds nothing: an empty string, no tokens."""
+    return tf.zeros([1, *(size or 0 for size in spec.shape[1:])], spec.dtype)
+
+
+def _as_json(value):
+    if isinstance(value, np.ndarray):
+        return [_as_json(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    value = value.item()
+    return value if math.isfinite(value) else str(value)

@@ -1,0 +1,212 @@
+"""Export of any model to a SavedModel for TensorFlow Serving."""
+
+import errno
+import json
+import os
+import shutil
+
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.serving.classifier import ClassifierSignatures
+from keras_seqzoo.serving.description import DESCRIPTION_FILE, describe
+from keras_seqzoo.serving.language_model import LanguageModelSignatures
+from keras_seqzoo.serving.saved_model import check_local, write_version
+from keras_seqzoo.serving.server_ops import check_operations
+from keras_seqzoo.serving.tagger import TaggerSignatures
+from keras_seqzoo.serving.translation import TranslationSignatures
+from keras_seqzoo.serving.warmup import MAX_REQUESTS, WARMUP_FILE, write_warmup
+from keras_seqzoo.serving.word_vectors import WordVectorSignatures
+
+FAMILIES = (
+    TranslationSignatures,
+    LanguageModelSignatures,
+    ClassifierSignatures,
+    TaggerSignatures,
+    WordVectorSignatures,
+)
+EXTRA = "assets.extra"
+CARD_FILE = "README.md"
+
+
+def export(
+    model,
+    directory,
+    *,
+    strategy=None,
+    n_best=None,
+    max_length=None,
+    max_input_length=None,
+    signatures=None,
+    warmup=(1,),
+    keep=None,
+    card=None,
+):
+    """Export a model for TensorFlow Serving: text in, text out.
+
+    The next free version of `directory` (1, 2, …) becomes a SavedModel with tokenizers, model and
+    search. It runs without Keras and this package; of TensorFlow Text it needs only ops that
+    TensorFlow Serving has, which is checked. The signatures:
+
+    - translation models: `serving_default` (`text` to `translation` and `score`), `n_best`
+      (`translations`, `scores` and `log_probabilities`) and `token_ids` (ids in and out). With a
+      `LexicallyConstrainedBeamSearch` each also takes `required_phrases`, string `(batch,)`:
+      phrases with tabs between them. A text without a translation that contains all of them gets
+      the empty string with score `-inf`, also if they have more than `max_length` tokens.
+    - language models: `serving_default` (the beginning of a sentence to `generated` and `scores`)
+      and `score` (sentences to `log_probability` and `tokens`);
+    - text classifiers: `serving_default` (`label`, `probability`, `labels`, `probabilities`);
+    - taggers: `serving_default` (`tokens`, `tags`, `probabilities`, `lengths`);
+    - word vectors: `serving_default` (a word to `vectors` and `known`) and `similar` (`words`,
+      `similarities` and `known`).
+
+    Each takes any number of rows, also none, and returns `truncated`, bool `(batch,)`: whether the
+    input of a row was longer than `max_input_length` tokens and was cut. So the time and memory of
+    a request are bounded. Invalid UTF-8 is read as U+FFFD; all strings out are valid UTF-8. Blank
+    texts translate to the empty string with score 0.
+
+    The folder `assets.extra` of the version has `signature.json`, the names, dtypes, shapes and
+    meanings of inputs and outputs, the limits, and what empty text gives;
+    `tf_serving_warmup_requests`, which a server answers to itself before it serves the version; and
+    `README.md`, if a `card` is given.
+
+    Args:
+        model: a `RecurrentSeq2SeqLM`, `Ensemble` or `ShallowFusion`; a `LanguageModel`; a
+            `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `FeatureTextClassifier`; a
+            `RecurrentTagger`; or `WordVectors`.
+        directory: string or path of a local folder, the model's; earlier versions in it stay as
+            they are, but for `keep`.
+        strategy: a `DecodingStrategy` of a translation or language model; by default that of
+            `model.translate`, or one sample.
+        n_best: int, the number of translations of the signature `n_best`, of the sentences of a
+            language model, or of similar words. The default is the maximum of the strategy (the
+            width of a beam, the number of samples), or 10 words.
+        max_length: int, the maximum tokens of a translation, by default the preprocessor's
+            `decoder_sequence_length`; or of a generated sentence, by default 64.
+        max_input_length: int, the tokens to which an input is cut. Of a translation model, where
+            `[EOS]` counts and is kept, and of a classifier the default is the length of the
+            preprocessor, and it cannot be higher. Else it is 1024.
+        signatures: list of the names of signatures to export; by default all.
+        warmup: list of ints, the batch sizes of warm-up requests to each signature; may be empty.
+        keep: int, how many versions to keep: older ones are removed when the new one has appeared.
+            By default all are kept.
+        card: string or path of a Markdown file that describes the model, or `None`.
+
+    Returns:
+        string. The path of the new version.
+
+    Raises:
+        TypeError: if `model` or `strategy` is of another type.
+        ValueError: if `model` has no preprocessor or uses ops that a server does not have; an
+            option has no meaning for the model, or is out of its range; or `directory` is an
+            address such as `gs://…`.
+        OSError: if `directory` cannot be written to, or `card` cannot be read. No partial version
+            is left.
+
+    Example:
+    ```python
+    model = keras_seqzoo.models.RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
+    path = keras_seqzoo.serving.export(model, "served/en_fr")  # "served/en_fr/1"
+
+    import tensorflow_text  # registers the ops; a server has them
+
+    served = tf.saved_model.load(path)
+    translate = served.signatures["serving_default"]
+    translate(text=tf.constant(["Two dogs run through the snow."]))["translation"]
+    ```
+
+    With TensorFlow Serving over REST:
+
+    ```shell
+    docker run -p 8501:8501 -v "$PWD/served:/models" -e MODEL_NAME=en_fr tensorflow/serving
+    url=localhost:8501/v1/models/en_fr:predict
+    curl $url -d '{"instances": ["Two dogs run."]}'
+    # {"predictions": [{"translation": "...", "score": ..., "truncated": false}]}
+    curl $url -d '{"signature_name": "n_best", "instances": ["Two dogs run."]}'
+    ```
+    """
+    directory = check_local(directory)
+    family = _make_family(
+        model,
+        strategy=strategy,
+        n_best=n_best,
+        max_length=max_length,
+        max_input_length=max_input_length,
+    )
+    chosen = _choose(family.signatures(), signatures)
+    batches = [check_integer("warmup", rows, minimum=1) for rows in warmup]
+    if len(chosen) * len(batches) > MAX_REQUESTS:
+        raise ValueError(
+            f"`warmup` must be at most {MAX_REQUESTS // len(chosen)} batch sizes, got "
+            f"{len(batches)}."
+        )
+    keep = None if keep is None else check_integer("keep", keep, minimum=1)
+    if card is not None:
+        with open(card, "rb"):  # an error before the work
+            pass
+    functions = {name: signature.trace() for name, signature in chosen.items()}
+    description = describe(family, chosen, functions)
+    requests = [
+        (name, _only(family.examples(rows), signature.inputs))
+        for rows in batches
+        for name, signature in chosen.items()
+    ]
+    model_name = os.path.basename(os.path.abspath(directory))
+
+    def write(path):
+        try:
+            _save(functions, family.resources, path)
+            check_operations(path)
+            extra = os.path.join(path, EXTRA)
+            os.makedirs(extra)
+            with open(os.path.join(extra, DESCRIPTION_FILE), "w", encoding="utf-8") as file:
+                json.dump(description, file, indent=2, ensure_ascii=False, allow_nan=False)
+            if requests:
+                write_warmup(os.path.join(extra, WARMUP_FILE), model_name, requests)
+            if card is not None:
+                shutil.copyfile(card, os.path.join(extra, CARD_FILE))
+        except tf.errors.OpError as error:  # what TensorFlow's file system raises
+            raise OSError(errno.EIO, error.message) from error
+
+    return write_version(directory, write, keep)
+
+
+def _make_family(model, **options):
+    """Create the signatures of the model's family with the options that are not `None`."""
+    for family in FAMILIES:
+        if isinstance(model, family.model_class):
+            break
+    else:
+        kinds = ", ".join(family.kind for family in FAMILIES)
+        raise TypeError(f"`model` must be one of {kinds}, got {type(model).__name__}.")
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        if name not in family.options:
+            raise ValueError(f"`{name}` must not be given for {family.kind}, got {value!r}.")
+    return family(model, **given)
+
+
+def _choose(signatures, names):
+    if names is None:
+        return signatures
+    names = list(dict.fromkeys(names))
+    known = ", ".join(signatures)
+    for name in names:
+        if name not in signatures:
+            raise ValueError(f"`signatures` must be among {known}, got {name!r}.")
+    if not names:
+        raise ValueError(f"`signatures` must be one or more of {known}, got none.")
+    return {name: signatures[name] for name in names}
+
+
+def _only(examples, inputs):
+    return {name: tf.constant(examples[name], own.spec.dtype) for name, own in inputs.items()}
+
+
+def _save(functions, resources, path):
+    """Save functions with the weights that they use: neither optimizer nor Keras layers."""
+    used = (variable for function in functions.values() for variable in function.graph.variables)
+    module = tf.Module()
+    module.weights = list({variable.ref(): variable for variable in used}.values())
+    module.resources = resources
+    tf.saved_model.save(module, path, signatures=functions)

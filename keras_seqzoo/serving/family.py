@@ -1,0 +1,145 @@
+"""What the signatures of all families share: options, limits, and text that is valid UTF-8."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.decoding import DecodingStrategy
+
+# Tokens of an input, where the model itself has no limit. A language model or tagger of the zoo
+# reads so many in less than a second on two cores.
+MAX_INPUT_LENGTH = 1024
+# What warm-up requests ask for, in turn: a sentence, a word and nothing.
+EXAMPLES = ("The door was open, and nobody had seen who left.", "Yes.", "")
+TRUNCATED = "whether the input was longer than `max_input_length` and was cut"
+
+
+class Input(NamedTuple):
+    """An input of a signature.
+
+    Attributes:
+        spec: `tf.TensorSpec`; unknown sizes are `None`, the first is the batch.
+        meaning: string, one line.
+    """
+
+    spec: tf.TensorSpec
+    meaning: str
+
+
+class Signature(NamedTuple):
+    """A function that is served.
+
+    Attributes:
+        function: function from tensors, by the names of the inputs, to a dict of tensors. Its rows
+            do not influence each other.
+        inputs: dict from names to `Input`s.
+        outputs: dict from the names of the outputs to their meaning, one line each.
+    """
+
+    function: callable
+    inputs: dict
+    outputs: dict
+
+    def trace(self):
+        """Return the concrete function, which reads invalid UTF-8 as U+FFFD."""
+
+        def served(**inputs):
+            return self.function(**{name: _as_valid(value) for name, value in inputs.items()})
+
+        specs = {name: given.spec for name, given in self.inputs.items()}
+        return tf.function(served, autograph=False).get_concrete_function(**specs)
+
+
+class FamilySignatures:
+    """Base class of the signatures of a family of models.
+
+    A subclass sets `model_class`, `kind` (what a message calls such a model) and `options` (the
+    arguments of its constructor after `model`, all of which may be `None`), and implements
+    `signatures`.
+
+    Args:
+        model: a model of the family, with a preprocessor if it takes one.
+
+    Attributes:
+        limits: dict from the options with a number to their values.
+        resources: list of the tokenizers and tables that the functions use.
+
+    Raises:
+        ValueError: if the model has no preprocessor, or an option is out of its range.
+    """
+
+    model_class = object
+    kind = "a model"
+    options = ()
+
+    def __init__(self, model):
+        if getattr(model, "preprocessor", model) is None:
+            raise ValueError("`model` must have a preprocessor, to take text, got None.")
+        self.model = model
+        self.limits = {}
+        self.resources = []
+
+    def signatures(self):
+        """Return a dict from the names of the signatures to `Signature`s."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `signatures`.")
+
+    def examples(self, rows):
+        """Return inputs of a warm-up request, for all signatures.
+
+        Args:
+            rows: int, the batch.
+
+        Returns:
+            A dict from the names of inputs to lists.
+        """
+        return {"text": [EXAMPLES[row % len(EXAMPLES)] for row in range(rows)]}
+
+    def set_limit(self, name, value, default, maximum=None, reason=""):
+        """Check and record a number.
+
+        Args:
+            name: string, the name of the option.
+            value: int, or `None` for the default.
+            default: int.
+            maximum: int or `None`.
+            reason: string, what sets the maximum.
+
+        Raises:
+            ValueError: if the number is below 1 or above the maximum.
+        """
+        value = check_integer(name, default if value is None else value, minimum=1)
+        if maximum is not None and value > maximum:
+            raise ValueError(f"`{name}` must be at most {maximum}, {reason}, got {value}.")
+        self.limits[name] = value
+        return value
+
+
+def text_input(meaning):
+    """Return the inputs of a signature that takes `text`, string `(batch,)`."""
+    return {"text": Input(tf.TensorSpec([None], tf.string, name="text"), meaning)}
+
+
+def cut(rows, length):
+    """Cut ragged rows `(batch, None)` to a length; return them and whether each was longer."""
+    return rows[:, :length], rows.row_lengths() > length
+
+
+def check_strategy(strategy, default):
+    """Return the strategy, or the default for `None`; raise `TypeError` for any other object."""
+    strategy = default if strategy is None else strategy
+    if not isinstance(strategy, DecodingStrategy):
+        raise TypeError(f"`strategy` must be a DecodingStrategy, got {type(strategy).__name__}.")
+    return strategy
+
+
+def check_constraints(strategy, max_length):
+    """Raise `ValueError` if no hypothesis of `max_length` tokens can meet the constraints."""
+    for constraint in strategy.constraints:
+        constraint.check(max_length)
+
+
+def _as_valid(tensor):
+    if tensor.dtype != tf.string:
+        return tensor
+    return tf.strings.unicode_transcode(tensor, "UTF-8", "UTF-8", errors="replace")

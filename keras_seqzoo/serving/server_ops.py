@@ -1,0 +1,57 @@
+"""The ops that TensorFlow Serving has, and those that a SavedModel needs."""
+
+import tensorflow as tf
+
+from keras_seqzoo._compat import read_saved_model
+
+# They call Python, or need an NVIDIA GPU.
+ABSENT = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
+GPU_PREFIX = "Cudnn"
+# Ops of TensorFlow Text 2.12, which servers link (tensorflow/serving, `model_servers/BUILD`).
+TEXT_OPS = {
+    "CaseFoldUTF8",
+    "FastWordpieceTokenizeWithOffsets",
+    "NormalizeUTF8",
+    "NormalizeUTF8WithOffsetsMap",
+    "RegexSplitWithOffsets",
+    "SentencepieceDetokenizeOp",
+    "SentencepieceIdToStringOp",
+    "SentencepieceOp",
+    "SentencepieceStringToIdOp",
+    "SentencepieceTokenizeOp",
+    "SentencepieceTokenizeWithOffsetsOp",
+    "SentencepieceVocabSizeOp",
+    "UnicodeScriptTokenizeWithOffsets",
+    "WhitespaceTokenizeWithOffsets",
+    "WordpieceTokenizeWithOffsets",
+}
+
+
+def has_op(name):
+    """Return whether a server with TensorFlow's own ops and `TEXT_OPS` has an op."""
+    if name in ABSENT or name.startswith(GPU_PREFIX):
+        return False
+    return name in TEXT_OPS or hasattr(tf.raw_ops, name)
+
+
+def operations(path):
+    """Return the set of the types of all ops in a SavedModel, also in its functions.
+
+    Args:
+        path: string, the folder of the SavedModel.
+    """
+    found = set()
+    for graph in (meta.graph_def for meta in read_saved_model(path).meta_graphs):
+        own = {function.signature.name for function in graph.library.function}
+        nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+        found |= {node.op for node in nodes} - own
+    return found
+
+
+def check_operations(path):
+    """Raise `ValueError` with the names of ops in a SavedModel that a server does not have."""
+    missing = sorted(name for name in operations(path) if not has_op(name))
+    if missing:
+        raise ValueError(
+            f"`model` must use ops that TensorFlow Serving has, got {', '.join(missing)}."
+        )

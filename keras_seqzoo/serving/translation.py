@@ -1,0 +1,291 @@
+"""Signatures of translation models, from source to target."""
+
+import math
+from functools import partial
+
+import tensorflow as tf
+
+from keras_seqzoo.models.seq2seq.text_translation import UNCUT, TextTranslation
+from keras_seqzoo.serving.family import (
+    TRUNCATED,
+    FamilySignatures,
+    Input,
+    Signature,
+    check_constraints,
+    check_strategy,
+    text_input,
+)
+from keras_seqzoo.tokenizers.words import SPACES
+
+TOKEN_IDS = {
+    "token_ids": Input(
+        tf.TensorSpec([None, None], tf.int32, name="token_ids"),
+        "source tokens, of which `lengths` are read, the last of them [EOS]",
+    ),
+    "lengths": Input(
+        tf.TensorSpec([None], tf.int32, name="lengths"), "the number of tokens of each row"
+    ),
+}
+PHRASES = Input(
+    tf.TensorSpec([None], tf.string, name="required_phrases"),
+    "phrases that the translation must contain, with tabs between them, or an empty string",
+)
+
+
+class TranslationSignatures(FamilySignatures):
+    """Signatures of a translation model: `serving_default`, `n_best` and `token_ids`.
+
+    Rows of a batch do not influence each other. Sources are padded to the longest of the batch.
+    Rows without a source (blank text, no tokens) are not searched: their translation is empty and
+    their score 0.
+
+    Args:
+        model: a `RecurrentSeq2SeqLM` with a preprocessor, an `Ensemble` or a `ShallowFusion`.
+        strategy: a `DecodingStrategy`; by default that of `model.translate`.
+        n_best: int, n of the signature `n_best`; by default the maximum of the strategy, the width
+            of a beam or the number of samples.
+        max_length: int, the maximum target tokens, including `[EOS]`; by default the preprocessor's
+            `decoder_sequence_length`.
+        max_input_length: int, the tokens to which a source is cut, including `[EOS]`, which is
+            kept. The default is also the maximum, the preprocessor's `encoder_sequence_length`.
+    """
+
+    model_class = TextTranslation
+    kind = "a translation model"
+    options = ("strategy", "n_best", "max_length", "max_input_length")
+
+    def __init__(self, model, strategy=None, n_best=None, max_length=None, max_input_length=None):
+        super().__init__(model)
+        self._preprocessor = preprocessor = model.preprocessor
+        strategy = check_strategy(strategy, model.default_strategy)
+        self._n_best = self.set_limit("n_best", n_best, strategy.max_hypotheses)
+        self._max_length = self.set_limit(
+            "max_length", max_length, preprocessor.decoder_sequence_length
+        )
+        longest = preprocessor.encoder_sequence_length
+        self._max_input_length = self.set_limit(
+            "max_input_length",
+            max_input_length,
+            longest,
+            longest,
+            "the `encoder_sequence_length` of the preprocessor",
+        )
+        check_constraints(strategy, self._max_length)
+        self._takes_phrases = strategy.takes_phrases
+        self._strategy = strategy.with_n_best(1)
+        self._n_best_strategy = strategy.with_n_best(self._n_best)
+        self.resources = [preprocessor.encoder_tokenizer, preprocessor.tokenizer]
+
+    def signatures(self):
+        """Return the signatures; see the base class."""
+        phrases = {"required_phrases": PHRASES} if self._takes_phrases else {}
+        texts = {**text_input("sentences of the source language"), **phrases}
+        translation = {
+            "translation": "the best translation",
+            "score": "its score by the search",
+            "truncated": TRUNCATED,
+        }
+        n_best = {
+            "translations": "translations, best first; empty if fewer were found",
+            "scores": "their scores by the search; -inf for missing ones",
+            "log_probabilities": "the natural logarithms of their probabilities",
+            "truncated": TRUNCATED,
+        }
+        token_ids = {
+            "token_ids": "tokens of the best translation with [EOS], then 0",
+            "lengths": "the number of these tokens",
+            "score": "its score by the search",
+            "truncated": TRUNCATED,
+            "error": "what is wrong with the row, or an empty string",
+        }
+        return {
+            "serving_default": Signature(self.translate, texts, translation),
+            "n_best": Signature(self.translate_n_best, texts, n_best),
+            "token_ids": Signature(self.translate_token_ids, {**TOKEN_IDS, **phrases}, token_ids),
+        }
+
+    def examples(self, rows):
+        """Return inputs of a warm-up request; see the base class."""
+        texts = super().examples(rows)["text"]
+        ids = self._preprocessor.encode_source(tf.constant(texts))
+        return {
+            "text": texts,
+            "token_ids": ids.to_tensor().numpy().tolist(),
+            "lengths": ids.row_lengths().numpy().tolist(),
+            "required_phrases": [""] * rows,
+        }
+
+    def translate(self, text, required_phrases=None):
+        """Return the best translation of each text.
+
+        Args:
+            text: string tensor `(batch,)`.
+            required_phrases: string tensor `(batch,)`, or `None`. A row whose phrases have more
+                tokens than `max_length` is answered as one that has no translation with all of
+                them: the empty string with score `-inf`.
+
+        Returns:
+            A dict of `translation`, string `(batch,)`, `score`, float32 `(batch,)`, and
+            `truncated`, bool `(batch,)`.
+        """
+        hypotheses, place, truncated = self._search_texts(text, self._strategy, required_phrases)
+        return {
+            "translation": place(self._detokenize(hypotheses)[:, 0], ""),
+            "score": place(hypotheses.scores[:, 0], 0.0, -math.inf),
+            "truncated": truncated,
+        }
+
+    def translate_n_best(self, text, required_phrases=None):
+        """Return several translations of each text, best first.
+
+        Args:
+            text: string tensor `(batch,)`.
+            required_phrases: see `translate`.
+
+        Returns:
+            A dict of `translations`, string `(batch, n)`, `scores` and `log_probabilities`, float32
+            `(batch, n)`, and `truncated`, bool `(batch,)`. Missing translations are empty and have
+            the score `-inf`.
+        """
+        hypotheses, place, truncated = self._search_texts(
+            text, self._n_best_strategy, required_phrases
+        )
+        found = {
+            name: place(values[:, : self._n_best], *blanks)
+            for name, values, *blanks in (
+                ("translations", self._detokenize(hypotheses), ""),
+                ("scores", hypotheses.scores, 0.0, -math.inf),
+                ("log_probabilities", hypotheses.log_probabilities, 0.0, -math.inf),
+            )
+        }
+        return {**found, "truncated": truncated}
+
+    def translate_token_ids(self, token_ids, lengths, required_phrases=None):
+        """Return the best translation of each token sequence.
+
+        Args:
+            token_ids: int32 tensor `(batch, length)`, source tokens with `[EOS]`. A sequence that
+                is too long keeps its last token (`[EOS]`).
+            lengths: int32 tensor `(batch,)`, the tokens of each row that are read.
+            required_phrases: see `translate`.
+
+        Returns:
+            A dict of `token_ids`, int32 `(batch, max_length)`, target tokens with `[EOS]`, padded
+            with 0; `lengths`, int32 `(batch,)`, including `[EOS]`; `score`, float32 `(batch,)`;
+            `truncated`, bool `(batch,)`; and `error`, string `(batch,)`, "" for a row whose ids and
+            length are in range. Others have no results.
+        """
+        error = token_errors(
+            token_ids, lengths, self._preprocessor.encoder_tokenizer.vocabulary_size()
+        )
+        lengths = tf.where(tf.equal(error, ""), lengths, 0)
+        ids = tf.RaggedTensor.from_tensor(token_ids, lengths=lengths)
+        hypotheses, place, truncated = self._search(
+            ids, lengths > 0, self._strategy, required_phrases
+        )
+        padding = self._preprocessor.tokenizer.pad_token_id
+        return {
+            "token_ids": place(hypotheses.tokens[:, 0], padding),
+            "lengths": place(hypotheses.lengths[:, 0], 0),
+            "score": place(hypotheses.scores[:, 0], 0.0, -math.inf),
+            "truncated": truncated,
+            "error": error,
+        }
+
+    def _search_texts(self, text, strategy, required_phrases):
+        filled = ~tf.strings.regex_full_match(text, f"[{SPACES}]*")
+        ids = self._preprocessor.encode_source(text, UNCUT)
+        return self._search(ids, filled, strategy, required_phrases)
+
+    def _search(self, ids, filled, strategy, required_phrases):
+        """Search for the rows that are filled, and whose phrases fit.
+
+        Returns:
+            A tuple of their `Hypotheses`; a function that puts values of these back into the batch,
+            see `scatter_rows`; and bool `(batch,)`, whether a source was cut.
+        """
+        limit = self._max_input_length
+        truncated = filled & (ids.row_lengths() > limit)
+        ids = tf.concat([ids[:, : limit - 1], ids[:, limit - 1 :][:, -1:]], axis=1)
+        fitting, phrases = tf.ones_like(filled), None
+        if required_phrases is not None:
+            phrases = tf.strings.split(required_phrases, sep="\t")
+            phrases = self.model.encode_phrases(phrases)  # ragged (batch, count, length)
+            fitting = tf.reduce_sum(phrases.row_lengths(axis=2), axis=1) <= self._max_length
+        chosen = filled & fitting
+        if phrases is not None:
+            phrases = tf.ragged.boolean_mask(phrases, chosen).to_tensor(-1)
+        ids, mask = self._preprocessor.pad(tf.ragged.boolean_mask(ids, chosen))  # (rows, longest)
+        hypotheses = self.model.search(
+            ids, mask, strategy, self._max_length, required_phrases=phrases, shrink=True
+        )
+        return hypotheses, partial(scatter_rows, chosen, filled), truncated
+
+    def _detokenize(self, hypotheses):
+        n_best, length = hypotheses.tokens.shape[1:]
+        ids = tf.RaggedTensor.from_tensor(
+            tf.reshape(hypotheses.tokens, [-1, length]),
+            lengths=tf.reshape(hypotheses.lengths, [-1]),
+        )
+        return tf.reshape(self._preprocessor.tokenizer.detokenize(ids), [-1, n_best])
+
+
+def scatter_rows(chosen, filled, values, blank, lost=None):
+    """Put rows back where a mask selected them, the inverse of `tf.boolean_mask`.
+
+    Args:
+        chosen: boolean tensor `(batch,)` with `count` true entries.
+        filled: boolean tensor `(batch,)`, true where a row is wanted.
+        values: tensor `(count, ...)`.
+        blank: the value of rows that are neither chosen nor filled.
+        lost: the value of rows that are filled but not chosen; by default `blank`.
+
+    Returns:
+        A tensor `(batch, ...)`.
+    """
+    lost = blank if lost is None else lost
+    others = [tf.fill([1, *values.shape[1:]], value) for value in (blank, lost)]
+    values = tf.concat([*others, values], axis=0)
+    order = tf.cumsum(tf.cast(chosen, tf.int32)) + 1
+    return tf.gather(values, tf.where(chosen, order, tf.cast(filled, tf.int32)))
+
+
+def token_errors(token_ids, lengths, vocabulary_size):
+    """Say what is wrong with rows of token ids.
+
+    Args:
+        token_ids: int32 tensor `(batch, length)`.
+        lengths: int32 tensor `(batch,)`.
+        vocabulary_size: int.
+
+    Returns:
+        string tensor `(batch,)`, empty for rows with a length from 0 to that of the tensor, whose
+        ids are from 1 (0 is padding) to the last of the vocabulary.
+    """
+    width = tf.shape(token_ids)[1]
+    used = tf.sequence_mask(lengths, width + 1)
+    padded = tf.pad(token_ids, [[0, 0], [0, 1]])  # with an end, so that a row has an argmax
+    wrong = used & ((padded < 1) | (padded >= vocabulary_size))
+    first = tf.argmax(tf.cast(wrong, tf.int32), axis=1, output_type=tf.int32)
+    found = tf.gather(padded, first, batch_dims=1)
+    number = tf.strings.as_string
+    wrong_id = tf.strings.join(
+        [
+            f"`token_ids` must be from 1 to {vocabulary_size - 1}, got ",
+            number(found),
+            " as number ",
+            number(first + 1),
+            ".",
+        ]
+    )
+    wrong_length = tf.strings.join(
+        [
+            "`lengths` must be from 0 to ",
+            number(width),
+            ", the length of `token_ids`, got ",
+            number(lengths),
+            ".",
+        ]
+    )
+    error = tf.where(tf.reduce_any(wrong, axis=1), wrong_id, "")
+    return tf.where((lengths < 0) | (lengths > width), wrong_length, error)
