@@ -20,6 +20,7 @@ from keras_seqzoo.decoding import (
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.properties import examples
+from tests.tiers import mostly_slow
 
 FEW = examples(25)
 PRIOR = LengthPrior(np.log([[0.1, 0.2, 0.3, 0.2, 0.2], [0.1, 0.1, 0.1, 0.6, 0.1]]))
@@ -83,7 +84,7 @@ def test_covering_beam_equals_enumeration_of_thousands_of_models(form):
 
 
 @pytest.mark.hypothesis
-@every_form
+@pytest.mark.parametrize("form", mostly_slow(list(FORMS), "power 0.7", "wu", "reward", "prior"))
 def test_narrow_beam_equals_one_that_never_stops_early(form):
     score, rank = FORMS[form]
 

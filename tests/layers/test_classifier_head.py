@@ -15,6 +15,7 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.tiers import slow
 
 SEQUENCE = np.random.default_rng(1).normal(size=(4, 5, 6)).astype("float32")
 MASK = np.array([[1, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
@@ -34,7 +35,7 @@ def test_numbers():
     assert len(head.trainable_weights) == 4
 
 
-@pytest.mark.parametrize("pooling", [*POOLINGS, ["last", "max", "mean"]], ids=str)
+@pytest.mark.parametrize("pooling", [*map(slow, POOLINGS), ["last", "max", "mean"]], ids=str)
 def test_general_checks(pooling):
     options = {"pooling": pooling, "k": 2, "hidden_units": 4, "dropout": 0.2}
     head = ClassifierHead(3, **options)

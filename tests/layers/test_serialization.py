@@ -18,6 +18,7 @@ from keras_seqzoo.models import RecurrentDecoder, RecurrentEncoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
 from keras_seqzoo.models.tagger.piece_encoder import PieceEncoder
 from tests.layer_checks import assert_close, dtype_policy
+from tests.tiers import mostly_slow
 
 pytestmark = pytest.mark.usefixtures("garbage_stays")
 
@@ -127,7 +128,7 @@ def check_loading(model, inputs, path):
     return loaded
 
 
-@pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
+@pytest.mark.parametrize("make", mostly_slow(LAYERS, "translation", "characters"))
 def test_quantized_layers_inside_of_others_are_loaded(make, tmp_path):
     keras.utils.set_random_seed(0)
     model, inputs = make()

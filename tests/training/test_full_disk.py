@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.training import RunState, TrainingRun, lock, make_text_classifier
+from keras_seqzoo.data import file_lock
+from keras_seqzoo.training import RunState, TrainingRun, make_text_classifier
 from keras_seqzoo.training import state as states
 from keras_seqzoo.training.run import Measure
 from keras_seqzoo.zoo import save_preset, saving
@@ -78,7 +79,7 @@ class NoRun(TrainingRun):
 
 
 FIRST_WRITES = {
-    "of the lock": (lock.os, "write", lambda *_: full(None, 0)),
+    "of the lock": (file_lock.os, "write", lambda *_: full(None, 0)),
     "of the state": (Path, "write_text", lambda *_, **__: full(None, 0)),
 }
 

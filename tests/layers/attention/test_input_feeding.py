@@ -19,6 +19,7 @@ from keras_seqzoo.layers import (
 from keras_seqzoo.layers.attention import input_feeding
 from tests.layer_checks import assert_close, assert_equal
 from tests.properties import examples
+from tests.tiers import mostly_slow, slow
 
 CELLS = {
     "elman": Elman,
@@ -97,7 +98,7 @@ def cases(draw):
 
 @pytest.mark.hypothesis
 @every_cell
-@pytest.mark.parametrize("score", ["dot", "general"])
+@pytest.mark.parametrize("score", [slow("dot"), "general"])
 def test_equals_differentiation_of_the_steps(cell, score):
     @examples(3)
     @example(case=((4, 3, 2), MASK, MEMORY_MASK, 0))
@@ -117,8 +118,8 @@ def test_equals_differentiation_of_the_steps(cell, score):
 
 
 # The loops alone, and all around them.
-@pytest.mark.parametrize("jit_compile", [pytest.param(None, marks=pytest.mark.slow), True])
-@every_cell
+@pytest.mark.parametrize("jit_compile", [slow(None), True])
+@pytest.mark.parametrize("cell", mostly_slow(list(CELLS), "lstm", "gru reset before"))
 def test_compiled_equals_not_compiled(cell, jit_compile):
     layer = decoder(cell, dtype="float32")
     data = make_data(layer, (4, 3, 2), MASK, MEMORY_MASK, 0)

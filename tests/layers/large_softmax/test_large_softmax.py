@@ -87,6 +87,7 @@ def test_xla(make):
         assert_close(losses, layer.training_losses(HIDDEN, LABELS), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_learning(name):
     """Each layer learns the distribution of its labels."""

@@ -7,6 +7,7 @@ import pytest
 from keras_seqzoo.layers.recurrence.gru import GRU, GRUCell
 from tests.layers.recurrence import recurrent_checks as checks
 from tests.layers.reference import gru_reset_after_step, gru_reset_before_step
+from tests.tiers import slow
 
 STEPS = {True: gru_reset_after_step, False: gru_reset_before_step}
 both_forms = pytest.mark.parametrize("reset_after", [True, False])
@@ -35,7 +36,7 @@ def test_interchange_with_keras(reset_after):
     checks.check_in_keras_rnn(maker(reset_after), GRUCell(checks.UNITS, reset_after=reset_after))
 
 
-@both_forms
+@pytest.mark.parametrize("reset_after", [slow(True), False])
 def test_general_checks(reset_after):
     checks.check_all(maker(reset_after), states=1)
     checks.check_weight_options(maker(reset_after))

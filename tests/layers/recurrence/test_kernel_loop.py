@@ -18,6 +18,7 @@ from keras_seqzoo.layers.recurrence.kernels import (
 )
 from tests.layer_checks import assert_equal, leaves
 from tests.properties import examples
+from tests.tiers import mostly_slow, slow
 
 # name: the kernel, its equations, gates, states and the shapes of its weights over U
 KERNELS = {}
@@ -220,10 +221,8 @@ def test_graphs_with_unknown_shapes(name):
         assert_equal(run(case), differentiate(unrolled, as_tensors(case)), 1e-10)
 
 
-@every_kernel
-@pytest.mark.parametrize(
-    "where", [pytest.param("loops alone", marks=pytest.mark.slow), "all around them"]
-)
+@pytest.mark.parametrize("name", mostly_slow(list(KERNELS), "lstm", "gru reset before"))
+@pytest.mark.parametrize("where", [slow("loops alone"), "all around them"])
 def test_compiled_equals_not_compiled(name, where):
     around = True if where == "all around them" else None
     compiled = traced(two_recurrences(name), jit_compile=around, training=True, compiled=True)

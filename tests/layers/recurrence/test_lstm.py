@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.layers.recurrence.lstm import LSTM, LSTMCell
 from tests.layers.recurrence import recurrent_checks as checks
 from tests.layers.reference import lstm_step, lstm_without_forget_gate_step
+from tests.tiers import slow
 
 STEPS = {True: lstm_step, False: lstm_without_forget_gate_step}
 both_forms = pytest.mark.parametrize("forget_gate", [True, False])
@@ -35,7 +36,7 @@ def test_interchange_with_keras():
     checks.check_in_keras_rnn(maker(True), LSTMCell(checks.UNITS))
 
 
-@both_forms
+@pytest.mark.parametrize("forget_gate", [True, slow(False)])
 def test_general_checks(forget_gate):
     checks.check_all(maker(forget_gate), states=2)
     checks.check_weight_options(maker(forget_gate))

@@ -27,6 +27,7 @@ from tests.layer_checks import (
 )
 from tests.layers.reference import sigmoid
 from tests.properties import examples
+from tests.tiers import slow
 
 UNITS, FEATURES = 3, 2
 MOST_CHILDREN = {"child-sum": 100, "binary": 2, "recursive": 2}
@@ -222,7 +223,7 @@ def test_a_tree_gets_the_same_alone_and_in_any_batch(cell):
             np.testing.assert_array_equal(alone, 0.0)
 
 
-@pytest.mark.parametrize("return_roots", [True, False])
+@pytest.mark.parametrize("return_roots", [slow(True), False])
 @every_cell
 def test_graph_equals_eager_with_one_trace_for_all_batches(cell, return_roots):
     layer = make_layer(cell, return_roots=return_roots)

@@ -10,6 +10,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
+from tests.tiers import slow
 
 # The same words in another order: only what sees two words can tell these apart.
 TEXTS = [
@@ -28,7 +29,9 @@ def make(length=9, **options):
     return ConvolutionalTextClassifier(backbone, preprocessor=preprocessor, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"pooling": "mean"}, {"pooling": "k-max", "k": 2}])
+@pytest.mark.parametrize(
+    "options", [{}, slow({"pooling": "mean"}), slow({"pooling": "k-max", "k": 2})]
+)
 def test_learns_phrases(options, tmp_path):
     keras.utils.set_random_seed(0)
     model = make(**options)

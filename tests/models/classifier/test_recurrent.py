@@ -16,6 +16,7 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import dtype_policy
 from tests.seeds import made_once
+from tests.tiers import slow
 
 # The label is the first word's, however long the text.
 GOOD = ["good film", "good but long long long film", "good the film the film was long and long"]
@@ -96,7 +97,7 @@ def test_many_labels():
     np.testing.assert_allclose(model.predict_probabilities([""])[0], [0.3, 0.9], rtol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", [*POOLINGS, ["last", "max", "mean"]], ids=str)
+@pytest.mark.parametrize("pooling", [*map(slow, POOLINGS), ["last", "max", "mean"]], ids=str)
 def test_presets(pooling, tmp_path):
     model = make(pooling=pooling, hidden_units=5, dropout=0.1, k=2)
     model.set_prior([0.3, 0.7])

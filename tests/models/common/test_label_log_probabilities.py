@@ -9,6 +9,7 @@ from keras_seqzoo.layers.large_softmax import (
     SampledSoftmax,
 )
 from keras_seqzoo.models.common.next_token_training import label_log_probabilities
+from tests.tiers import slow
 
 LAYERS = {
     "full": VocabularyProjection,
@@ -18,7 +19,7 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("count", [0, 1, 5, 10, 12, 23])
+@pytest.mark.parametrize("count", [0, slow(1), 5, slow(10), 12, slow(23)])
 @pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
 def test_chunks_change_nothing(make, count):
     """Whatever the number of tokens is, known when the graph is made or not, compiled or not."""

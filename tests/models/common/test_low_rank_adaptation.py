@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.models import ConvolutionalBackbone, RecurrentBackbone, RecurrentTaggerBackbone
 from tests.models import small
 from tests.models.language_model import test_recurrent as language_model
+from tests.tiers import mostly_slow
 
 TEXT = language_model.TEXT
 IDS = np.array([[2, 5, 6, 7], [2, 8, 5, 6]], "int32")
@@ -40,7 +41,9 @@ def outputs(backbone, inputs):
     return [np.array(part) for part in keras.tree.flatten(backbone(inputs))]
 
 
-@pytest.mark.parametrize(("make", "inputs", "names"), BACKBONES.values(), ids=BACKBONES)
+@pytest.mark.parametrize(
+    ("make", "inputs", "names"), mostly_slow(BACKBONES, "tagger", "encoder-decoder")
+)
 def test_backbones(make, inputs, names, tmp_path):
     keras.utils.set_random_seed(0)
     backbone = make()

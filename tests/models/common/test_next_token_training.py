@@ -9,6 +9,7 @@ from keras_seqzoo.models.common import next_token_training
 from keras_seqzoo.models.common.next_token_training import NextTokenTraining
 from tests.layer_checks import dtype_policy
 from tests.models.small import SENTENCES, model
+from tests.tiers import slow
 
 IDS = np.random.default_rng(0).integers(1, 9, size=(7, 6)).astype("int32")
 INPUTS, LABELS = IDS[:, :-1], IDS[:, 1:]
@@ -92,7 +93,11 @@ def assert_same_training(options=None, tolerance=1e-5, **arguments):
 @pytest.mark.parametrize(
     ("output", "units"),
     # With 3 units a tied layer has a projection to the embedding's 4.
-    [*((output, 4) for output in OUTPUT_LAYERS), ("tied", 3), ("tied, no bias", 3)],
+    [
+        *(("tied", 4), slow("tied", 3), ("tied, no bias", 3)),
+        *(slow(output, 4) for output in OUTPUT_LAYERS if output not in ("tied", "dense")),
+        ("dense", 4),
+    ],
 )
 def test_same_losses_and_weights_as_with_logits(calls, output, units):
     assert_same_training({"output": output, "units": units})
@@ -103,11 +108,11 @@ def test_same_losses_and_weights_as_with_logits(calls, output, units):
     "compiled",
     [
         {"jit_compile": True},
-        {"jit_compile": False},
-        {"run_eagerly": True},
-        {"steps_per_execution": 3, "jit_compile": False},
-        pytest.param({"steps_per_execution": 2, "jit_compile": True}, marks=pytest.mark.slow),
-        {"weighted_metrics": [], "metrics": []},
+        slow({"jit_compile": False}),
+        slow({"run_eagerly": True}),
+        slow({"steps_per_execution": 3, "jit_compile": False}),
+        slow({"steps_per_execution": 2, "jit_compile": True}),
+        slow({"weighted_metrics": [], "metrics": []}),
     ],
 )
 def test_ways_to_compile(calls, compiled):
@@ -121,8 +126,8 @@ def test_masks_and_regularizers_count(calls):
     assert calls
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-@pytest.mark.parametrize("output", ["tied", "dense", "dense, float32"])
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", slow("mixed_float16")])
+@pytest.mark.parametrize("output", ["tied", slow("dense"), slow("dense, float32")])
 def test_mixed_precision(calls, policy, output):
     with dtype_policy(policy):
         options = {"output": output, "units": 3}
@@ -151,11 +156,11 @@ class OwnLoss(SequenceCrossentropy):
     "arguments",
     [
         {"weighted_metrics": lambda: [keras.metrics.SparseCategoricalAccuracy()]},
-        {"loss": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True)},
-        {"loss": lambda: SequenceCrossentropy(reduction="sum")},
+        slow({"loss": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True)}),
+        slow({"loss": lambda: SequenceCrossentropy(reduction="sum")}),
         {"loss": lambda: OwnLoss(0.1)},
-        {"loss_weights": lambda: [2.0]},
-        {"options": lambda: {"output": "tanh"}},
+        slow({"loss_weights": lambda: [2.0]}),
+        slow({"options": lambda: {"output": "tanh"}}),
         {"options": lambda: {"output": "regularized"}},
     ],
 )

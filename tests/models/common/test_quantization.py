@@ -17,6 +17,7 @@ from tests.models.classifier import test_recurrent as classifier
 from tests.models.language_model import test_recurrent as language_model
 from tests.models.tagger import test_task as tagger
 from tests.serving.fresh_server import outputs_of
+from tests.tiers import mostly_slow
 
 pytestmark = pytest.mark.usefixtures("garbage_stays")
 
@@ -66,7 +67,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize(("make", "outputs"), MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize(("make", "outputs"), mostly_slow(MODELS, "tied", "attention", "features"))
 def test_files_and_presets_hold_what_is_quantized(make, outputs, tmp_path):
     keras.utils.set_random_seed(0)
     model = make()

@@ -20,6 +20,7 @@ from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.models.word_vectors import Word2Vec
 from keras_seqzoo.tokenizers import WordTokenizer
 from tests.models import small
+from tests.tiers import slow
 
 TEXTS = ["the cat sat", "the dog sat"]
 WORDS = WordTokenizer.train(TEXTS)
@@ -84,12 +85,12 @@ def count_traces(model, data, monkeypatch):
     return len(traces)
 
 
-@pytest.mark.parametrize("make", [*MODELS, crf_tagger])
+@pytest.mark.parametrize("make", [translator, crf_tagger, *map(slow, MODELS[1:])])
 def test_first_fit_traces_training_step_once(make, monkeypatch):
     assert count_traces(*make(), monkeypatch) == 1
 
 
-@pytest.mark.parametrize("make", [features, crf_tagger])
+@pytest.mark.parametrize("make", [features, slow(crf_tagger)])
 def test_first_fit_in_a_strategy_traces_training_step_once(make, monkeypatch):
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         model, data = make()

@@ -25,6 +25,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from tests.models import small
+from tests.tiers import slow
 
 TEXTS = ["the cat sat", "the dog", "dog sat"]
 LABELS = ["bad", "good", "good"]
@@ -94,7 +95,10 @@ def tagger():
     return model, (TEXTS, TAGS), tagged_batches(sentences, 2, [2, 4], 4, 0)
 
 
-MAKERS = [translator, language_model, recurrent_classifier, convolutional_classifier, tagger]
+MAKERS = [
+    *(translator, slow(language_model), recurrent_classifier),
+    *(slow(convolutional_classifier), tagger),
+]
 
 
 @pytest.fixture(scope="module", params=MAKERS, ids=lambda make: make.__name__)

@@ -23,6 +23,7 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.seeds import made_once
+from tests.tiers import mostly_slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 OPTIONS = {
@@ -157,7 +158,7 @@ def test_a_strategy_and_a_sampler_give_the_same_under_xla():
     assert found[0] == found[1] == found[2]
 
 
-@every_kind
+@pytest.mark.parametrize("options", mostly_slow(OPTIONS, "elman"))
 def test_presets(options, tmp_path):
     model = make(**options, dropout=0.1)
     expected = model.score(TEXT)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from tests.layer_checks import assert_close, config_equal
 from tests.models.small import SOURCE, TARGET, backbone, inputs
+from tests.tiers import mostly_slow
 
 # Each value of each option comes at least once, and what could meet badly comes together.
 COMBINATIONS = {
@@ -61,7 +62,10 @@ def test_a_mask_of_another_shape_is_an_error(side):
         model.start(SOURCE, np.ones((3, 2), bool))
 
 
-@every_combination
+@pytest.mark.parametrize(
+    "options",
+    mostly_slow(COMBINATIONS, "bottom feeding", "no attention", "every step", "every step of both"),
+)
 def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
     model = task(**options)
     logits = model(inputs())
