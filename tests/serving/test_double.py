@@ -78,6 +78,23 @@ class Served:
             time.sleep(0.01)
 
 
+class Waiting:
+    """A request to the signature `wait` that a test sees begin, and ends."""
+
+    def __init__(self, folder):
+        self._begun, self._ended = folder / "begun", folder / "ended"
+        self.texts = [str(self._begun).encode(), *[str(self._ended).encode()] * 3]
+
+    def await_begin(self):
+        until = time.monotonic() + PATIENCE
+        while not self._begun.exists():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+
+    def end(self):
+        self._ended.touch()
+
+
 def request(model="tiny", signature="", version=None, outputs=(), **inputs):
     made = predict_pb2.PredictRequest(output_filter=outputs)
     made.model_spec.name = model
@@ -284,10 +301,11 @@ def test_what_it_does_not_do_is_unimplemented(served):
     assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_deadline_ends_what_runs(served):
+def test_a_deadline_ends_what_runs(served, tmp_path):
+    asked = request(signature="wait", text=Waiting(tmp_path).texts)
     for _ in range(3):  # more than there are threads
         with pytest.raises(grpc.RpcError) as caught:
-            served.predictions.Predict(request(signature="wait", text=[b"none"] * 4), timeout=0.05)
+            served.predictions.Predict(asked, timeout=0.5)
         assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
     assert served.predict(text=FOUR)[0]["upper"] == UPPER
 
@@ -299,11 +317,10 @@ def test_switches_versions(served, tmp_path):
     """
     folder = served.folder / "switched"
     assert served.predict("switched", text=FOUR)[0]["upper"] == UPPER
-    signal = tmp_path / "now"
-    paths = [str(signal).encode()] * 4
+    waiting = Waiting(tmp_path)
     with ThreadPoolExecutor() as pool:
-        under_way = pool.submit(served.predict, "switched", signature="wait", text=paths)
-        served.await_states("switched", v1="AVAILABLE")
+        under_way = pool.submit(served.predict, "switched", signature="wait", text=waiting.texts)
+        waiting.await_begin()
         os.rename(save_tiny(tmp_path, "new", mark="2 "), folder / "2")
         served.await_states("switched", v1="UNLOADING", v2="AVAILABLE")
         found, spec = served.predict("switched", text=FOUR)
@@ -312,7 +329,7 @@ def test_switches_versions(served, tmp_path):
         with pytest.raises(grpc.RpcError, match=r"Specific\(switched, 1\)"):
             served.predict("switched", version=1, text=FOUR)
         assert not under_way.done()
-        signal.touch()
+        waiting.end()
         assert under_way.result()[1].version.value == 1
     served.await_states("switched", v1="END", v2="AVAILABLE")
 
@@ -380,3 +397,28 @@ def test_a_model_that_cannot_be_loaded_ends_it(tmp_path):
     server = ServerProcess({"broken": tmp_path / "broken"}, options=options)
     with pytest.raises(AssertionError, match="broken could not be loaded"), server:
         pass
+
+
+@pytest.mark.slow
+def test_what_is_under_way_is_answered_at_the_end(tmp_path):
+    save_tiny(tmp_path / "tiny", 1)
+    waiting = Waiting(tmp_path)
+    with ServerProcess({"tiny": tmp_path / "tiny"}) as process, ThreadPoolExecutor() as pool:
+        served = Served(process, tmp_path)
+        answer = pool.submit(served.predict, signature="wait", text=waiting.texts)
+        waiting.await_begin()
+        process.process.terminate()
+        until = time.monotonic() + PATIENCE
+        while listens(process.ports["grpc"]):
+            assert time.monotonic() < until
+        waiting.end()
+        assert answer.result()[0] == {"text": waiting.texts}
+        assert process.process.wait(PATIENCE) == 0
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionError:
+        return False
+    return True

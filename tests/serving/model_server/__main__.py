@@ -89,11 +89,12 @@ def main():
     grpc_server.start()
     rest_server.start()
     print(json.dumps({"grpc": grpc_server.port, "rest": rest_server.port}), flush=True)
-    ended.wait()
+    while not ended.wait(0.1):
+        pass  # a signal that comes to another thread does not wake this one
     grpc_server.stop(GRACE)
     rest_server.stop(GRACE)
-    for model in served.values():
-        model.stop()
+    finished = all([model.stop(GRACE) for model in served.values()])
+    os._exit(0 if finished else 1)  # not to wait for what is left
 
 
 main()
