@@ -105,7 +105,9 @@ def switches(options):
             )
             traffic.ask_each_alone()
             report, join = traffic.start(options.requests, options.clients)
-            table = Table("version", "after requests", "seconds to load", "seconds to drop the old")
+            columns = "version", "after requests", "seconds to load", "seconds to drop the old"
+            table = Table(*columns, "server's memory, MiB")
+            table.row(1, 0, None, None, memory(server))
             with traffic.client(name) as client:
                 points = parts(options.requests, SWITCHES + 1)
                 for version, count in enumerate(points, 2):
@@ -116,7 +118,9 @@ def switches(options):
                     _await(client, version, "AVAILABLE")
                     loaded = time.monotonic()
                     _await(client, version - 1, "END")
-                    table.row(version, report.done, loaded - started, time.monotonic() - loaded)
+                    dropped = time.monotonic()
+                    seconds = loaded - started, dropped - loaded
+                    table.row(version, report.done, *seconds, memory(server))
             late = report.done >= options.requests
             join()
             report.print(options.requests)
@@ -225,9 +229,9 @@ def draw(found, options, path):
         for threads in options.threads:
             values = [found[threads, width, rows][2] for rows in options.rows]
             style = "-" if threads == most else ":"
-            label = f"beam {width}, {threads} threads"
+            label = f"beam {width}, threads: {threads}"
             right.plot(options.rows, values, style, marker="o", color=color, label=label)
-    left.set_ylabel(f"ms, {most} threads, one client")
+    left.set_ylabel(f"ms, one client, threads: {most}")
     left.set_yscale("log")
     right.set_ylabel(f"rows a second, {options.clients} clients")
     right.set_ylim(bottom=0)

@@ -10,19 +10,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
-import httpx
 import pytest
-import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow.core.framework import tensor_pb2
 from tensorflow_serving.apis import (
     get_model_metadata_pb2,
-    get_model_status_pb2,
-    model_service_pb2_grpc,
-    predict_pb2,
-    prediction_service_pb2_grpc,
 )
 
+from tests.serving.asking_double import PATIENCE, Served, Waiting, request
 from tests.serving.model_server.process import ServerProcess
 from tests.serving.tiny_models import save_tiny
 
@@ -35,60 +30,8 @@ pad_variable_length_inputs: true
 """
 FOUR = [b"a", b"\xc3\xa9b", b"", b"d\0"]
 UPPER = [b"A", b"\xc3\xa9B", b"", b"D\0"]
-PATIENCE = 120  # seconds until a test that waits for a state fails
 INVALID, NOT_FOUND = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND
 PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
-
-
-class Served:
-    """The double, and what asks it."""
-
-    def __init__(self, process, folder):
-        self.process = process
-        self.folder = folder
-        self.channel = grpc.insecure_channel(process.grpc)
-        self.predictions = prediction_service_pb2_grpc.PredictionServiceStub(self.channel)
-        self.states = model_service_pb2_grpc.ModelServiceStub(self.channel)
-        self.http = httpx.Client(base_url=f"http://{process.rest}", timeout=PATIENCE)
-
-    def predict(self, model="tiny", signature="", version=None, outputs=(), **inputs):
-        response = self.predictions.Predict(
-            request(model, signature, version, outputs, **inputs), timeout=PATIENCE
-        )
-        found = {name: tf.make_ndarray(proto).tolist() for name, proto in response.outputs.items()}
-        return found, response.model_spec
-
-    def state(self, model, version=None):
-        asked = get_model_status_pb2.GetModelStatusRequest()
-        asked.model_spec.CopyFrom(request(model, version=version).model_spec)
-        answer = self.states.GetModelStatus(asked)
-        return {
-            status.version: (
-                get_model_status_pb2.ModelVersionStatus.State.Name(status.state),
-                status.status.error_message,
-            )
-            for status in answer.model_version_status
-        }
-
-    def await_states(self, model, **expected):
-        expected = {int(version[1:]): state for version, state in expected.items()}
-        until = time.monotonic() + PATIENCE
-        while {number: state for number, (state, _) in self.state(model).items()} != expected:
-            assert time.monotonic() < until, self.state(model)
-            time.sleep(0.01)
-
-
-def request(model="tiny", signature="", version=None, outputs=(), **inputs):
-    made = predict_pb2.PredictRequest(output_filter=outputs)
-    made.model_spec.name = model
-    made.model_spec.signature_name = signature
-    if version is not None:
-        made.model_spec.version.value = version
-    for name, value in inputs.items():
-        if not isinstance(value, tensor_pb2.TensorProto):
-            value = tf.make_tensor_proto(value)
-        made.inputs[name].CopyFrom(value)
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -284,10 +227,11 @@ def test_what_it_does_not_do_is_unimplemented(served):
     assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_deadline_ends_what_runs(served):
+def test_a_deadline_ends_what_runs(served, tmp_path):
+    asked = request(signature="wait", text=Waiting(tmp_path).texts)
     for _ in range(3):  # more than there are threads
         with pytest.raises(grpc.RpcError) as caught:
-            served.predictions.Predict(request(signature="wait", text=[b"none"] * 4), timeout=0.05)
+            served.predictions.Predict(asked, timeout=0.5)
         assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
     assert served.predict(text=FOUR)[0]["upper"] == UPPER
 
@@ -299,11 +243,10 @@ def test_switches_versions(served, tmp_path):
     """
     folder = served.folder / "switched"
     assert served.predict("switched", text=FOUR)[0]["upper"] == UPPER
-    signal = tmp_path / "now"
-    paths = [str(signal).encode()] * 4
+    waiting = Waiting(tmp_path)
     with ThreadPoolExecutor() as pool:
-        under_way = pool.submit(served.predict, "switched", signature="wait", text=paths)
-        served.await_states("switched", v1="AVAILABLE")
+        under_way = pool.submit(served.predict, "switched", signature="wait", text=waiting.texts)
+        waiting.await_begin()
         os.rename(save_tiny(tmp_path, "new", mark="2 "), folder / "2")
         served.await_states("switched", v1="UNLOADING", v2="AVAILABLE")
         found, spec = served.predict("switched", text=FOUR)
@@ -312,7 +255,7 @@ def test_switches_versions(served, tmp_path):
         with pytest.raises(grpc.RpcError, match=r"Specific\(switched, 1\)"):
             served.predict("switched", version=1, text=FOUR)
         assert not under_way.done()
-        signal.touch()
+        waiting.end()
         assert under_way.result()[1].version.value == 1
     served.await_states("switched", v1="END", v2="AVAILABLE")
 
@@ -380,3 +323,28 @@ def test_a_model_that_cannot_be_loaded_ends_it(tmp_path):
     server = ServerProcess({"broken": tmp_path / "broken"}, options=options)
     with pytest.raises(AssertionError, match="broken could not be loaded"), server:
         pass
+
+
+@pytest.mark.slow
+def test_what_is_under_way_is_answered_at_the_end(tmp_path):
+    save_tiny(tmp_path / "tiny", 1)
+    waiting = Waiting(tmp_path)
+    with ServerProcess({"tiny": tmp_path / "tiny"}) as process, ThreadPoolExecutor() as pool:
+        served = Served(process, tmp_path)
+        answer = pool.submit(served.predict, signature="wait", text=waiting.texts)
+        waiting.await_begin()
+        process.process.terminate()
+        until = time.monotonic() + PATIENCE
+        while listens(process.ports["grpc"]):
+            assert time.monotonic() < until
+        waiting.end()
+        assert answer.result()[0] == {"text": waiting.texts}
+        assert process.process.wait(PATIENCE) == 0
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionError:
+        return False
+    return True

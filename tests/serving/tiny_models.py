@@ -50,11 +50,13 @@ class Tiny(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def wait(self, text):
-        """Runs until there is a file of the name that the first text gives."""
+        """Writes the file that the first text names, and runs until there is the second's."""
+        with tf.control_dependencies([tf.io.write_file(text[0], "")]):
+            begun = tf.identity(0)
         waited = tf.while_loop(
-            lambda count: tf.equal(tf.size(tf.io.matching_files(text[0])), 0),
+            lambda count: tf.equal(tf.size(tf.io.matching_files(text[1])), 0),
             lambda count: [count + 1],
-            [0],
+            [begun],
         )
         with tf.control_dependencies(waited):
             return {"text": tf.identity(text)}

@@ -41,6 +41,7 @@ def arguments():
     parser.add_argument("--poll-seconds", type=float, default=1.0)
     parser.add_argument("--load-retry-seconds", type=float, default=1.0)
     parser.add_argument("--session-parallelism", type=int, default=0)
+    parser.add_argument("--with-parent", action="store_true", help="end when the parent has ended")
     return parser.parse_args()
 
 
@@ -68,6 +69,7 @@ def served_models(options, predictor, batcher):
 def main():
     options = arguments()
     ended = threading.Event()
+    parent = os.getppid()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     load_text_ops()
@@ -89,11 +91,13 @@ def main():
     grpc_server.start()
     rest_server.start()
     print(json.dumps({"grpc": grpc_server.port, "rest": rest_server.port}), flush=True)
-    ended.wait()
+    while not ended.wait(0.1):  # a signal that comes to another thread does not wake this one
+        if options.with_parent and os.getppid() != parent:
+            break
     grpc_server.stop(GRACE)
     rest_server.stop(GRACE)
-    for model in served.values():
-        model.stop()
+    finished = all([model.stop(GRACE) for model in served.values()])
+    os._exit(0 if finished else 1)  # not to wait for what is left
 
 
 main()

@@ -145,4 +145,4 @@ class GrpcServer:
     def stop(self, seconds):
         """Takes no new requests, and gives those under way some seconds."""
         self._health.enter_graceful_shutdown()
-        self._server.stop(seconds).wait()
+        self._server.stop(seconds).wait(seconds)  # it would wait for what cannot be aborted

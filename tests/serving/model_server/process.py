@@ -23,7 +23,7 @@ class ServerProcess:
 
     def __init__(self, models, batching=None, grpc_port=0, rest_port=0, options=()):
         self._folder = tempfile.TemporaryDirectory()
-        command = [sys.executable, "-m", "tests.serving.model_server"]
+        command = [sys.executable, "-m", "tests.serving.model_server", "--with-parent"]
         command += [f"--model={name}={folder}" for name, folder in models.items()]
         command += [f"--grpc-port={grpc_port}", f"--rest-port={rest_port}", *map(str, options)]
         if batching is not None:

@@ -46,12 +46,11 @@ class ServedModel:
             self._changed.wait_for(lambda: self._ready or self._given_up())
             return bool(self._ready)
 
-    def stop(self):
-        """Drops all versions when their requests are done."""
+    def stop(self, seconds):
+        """Drops all versions whose requests are done in some seconds, and tells if that is all."""
         self._stopping.set()
-        self._watcher.join()
-        for number in list(self._ready):
-            self._drop(number)
+        self._watcher.join(seconds)
+        return all([self._drop(number, seconds) for number in list(self._ready)])
 
     @contextlib.contextmanager
     def version(self, number=None):
@@ -116,14 +115,17 @@ class ServedModel:
             self._states[number] = ("AVAILABLE", None)
             self._changed.notify_all()
 
-    def _drop(self, number):
+    def _drop(self, number, seconds=None):
         with self._changed:
             loaded = self._ready.pop(number)
             self._states[number] = ("UNLOADING", None)
-            self._changed.wait_for(lambda: not self._users[number])
+            self._changed.notify_all()
+            if not self._changed.wait_for(lambda: not self._users[number], seconds):
+                return False
             del self._users[number]
         self._unload(loaded)
         self._say(number, "END")
+        return True
 
     def _say(self, number, state, error=None):
         with self._changed:
