@@ -278,14 +278,9 @@ def token_errors(token_ids, lengths, vocabulary_size):
             ".",
         ]
     )
+    # Not the length itself: with other requests in the batch, it is that of the longest.
     wrong_length = tf.strings.join(
-        [
-            "`lengths` must be from 0 to ",
-            number(width),
-            ", the length of `token_ids`, got ",
-            number(lengths),
-            ".",
-        ]
+        ["`lengths` must be from 0 to the length of `token_ids`, got ", number(lengths), "."]
     )
     error = tf.where(tf.reduce_any(wrong, axis=1), wrong_id, "")
     return tf.where((lengths < 0) | (lengths > width), wrong_length, error)

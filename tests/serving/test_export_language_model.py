@@ -16,6 +16,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.serving import export
 from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
+from tests.tiers import slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 PROMPTS = ["the", "", "a dog"]
@@ -43,11 +44,16 @@ def models():
     }
 
 
-def test_all_kinds_are_served(tmp_path):
+OTHERS = ("log-linear", "feed-forward", "recurrent", "characters", "subwords")
+
+
+@pytest.mark.parametrize("kinds", [("n-gram", "mixture"), slow(OTHERS)], ids=["some", "others"])
+def test_all_kinds_are_served(kinds, tmp_path):
     """A process with TensorFlow alone scores and generates as the models do."""
     made = models()
     requests, expected = [], []
-    for name, model in made.items():
+    for name in kinds:
+        model = made[name]
         strategy = BeamSearch(2, n_best=2)
         path = export(model, tmp_path / name, strategy=strategy, max_length=9)
         calls = [
