@@ -24,7 +24,7 @@ def test_versions_that_translate_like_the_model(seqzoo, model, tmp_path):
 BAD = {
     "a file": (["--out", "{file}"], "{file}"),
     "below a file": (["--out", "{file}/x"], "{file}/x"),
-    "width 0": (["--out", "{new}", "--beam", "0"], "'--beam'"),
+    "width 0": (["--out", "{new}", "--beam", "0"], "--beam must be "),
     "n-best": (["--out", "{new}", "--n-best", "9"], "--n-best must be at most --beam (5), got 9."),
     "no folder": ([], "--out"),
     "preset": (["--out", "{new}", "--preset", "gru_plane"], "'gru_plain'?"),
