@@ -59,6 +59,31 @@ def check_choice(name, value, choices):
         raise ValueError(f"`{name}` must be one of {', '.join(choices)}, got {value!r}.")
 
 
+def shorten(name):
+    """Return a name, at most 40 characters of it."""
+    return name if len(name) <= 40 else f"{name[:39]}…"
+
+
+def list_names(names, most=8):
+    """Return names in one string, of many only the first ones and how many there are.
+
+    Long names are shortened.
+
+    Args:
+        names: list of strings.
+        most: int, the number of names that are shown.
+
+    Returns:
+        A string.
+
+    Example:
+        >>> list_names(["a", "b", "c"], most=2)
+        'a, b, … (3 in all)'
+    """
+    shown = ", ".join(map(shorten, names[:most]))
+    return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
+
+
 def list_of_texts(texts, name="texts"):
     """Return texts as a list; raise `ValueError` for a single string."""
     if isinstance(texts, (str, bytes)):

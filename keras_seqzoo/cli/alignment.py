@@ -57,7 +57,7 @@ def lexicon(
     tabs. The probability is the fraction of the source word's links that lead to the target word.
     Each target word is linked to the source word that the model attends to most.
     """
-    check_new_file(out)
+    check_new_file(out, "out")
     chunks = _align_files("lexicon", preset, source, target, batch_size, progress)
     found = Lexicon.from_alignments(
         (alignment for chunk in chunks for alignment in chunk if alignment is not None),

@@ -2,6 +2,7 @@
 
 import re
 
+import typer
 from typer.core import TyperCommand
 
 from keras_seqzoo.checks import ItemError
@@ -33,8 +34,37 @@ OPTIONS = {
 PLACES = {"path": "the path", "preset": "NAME", "prompts": "TEXT", "texts": "TEXT"}
 
 
+# What typer calls a value that is out of range or no number, and what the value must be.
+LIMITS = {
+    "greater_than_equal": "at least {ge:g}",
+    "less_than_equal": "at most {le:g}",
+    "int_parsing": "an int",
+    "float_parsing": "a number",
+}
+
+
+class WrongValue(typer.BadParameter):
+    """A wrong value of an option, in the words of this package."""
+
+    def format_message(self):
+        """Return the message alone; it names the option."""
+        return self.message
+
+
 class Command(TyperCommand):
     """A command with help in sections and errors that name options, files and lines."""
+
+    def parse_args(self, ctx, args):
+        """Read the options, and put errors of values in the words of this package."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            problem = _describe(error)
+            if error.param is None or problem is None:
+                raise
+            first = error.param.opts[0]
+            name = first if first.startswith("-") else error.param.metavar
+            raise WrongValue(f"{name} {problem}", error.ctx) from error
 
     def invoke(self, ctx):
         """Run the command, and put errors of the package in the words of the command line."""
@@ -100,3 +130,28 @@ class Command(TyperCommand):
         line = sentence_line(file, error.number) if error.kind == "sentence" else error.number
         problem = error.problem.replace("`", "")
         return f"{file}, line {line}: {problem}"
+
+
+def _describe(error):
+    """Return "must be …, got …." for a value that typer refuses, or `None`."""
+    if error.message.startswith("must be "):
+        return error.message
+    choice = re.search("(\\S+|'.*'|\".*\") is not one of (.*?)\\.?$", error.message, re.DOTALL)
+    if choice is not None:
+        names = re.sub("'([^']*)'", "\\1", choice[2])
+        return f"must be one of {names}, got {choice[1]}."
+    problem = _last_problem(error.__cause__)
+    if problem is None or problem["type"] not in LIMITS:
+        return None
+    need, got = LIMITS[problem["type"]], problem["input"]
+    got = repr(got) if problem["type"].endswith("_parsing") else got
+    return f"must be {need.format(**problem.get('ctx', {}))}, got {got}."
+
+
+def _last_problem(cause):
+    """Return the problem that typer's validation found, of a list the one of its item."""
+    problem = None
+    while hasattr(cause, "errors"):
+        problem = cause.errors()[0]
+        cause = problem.get("ctx", {}).get("error")
+    return problem

@@ -43,6 +43,7 @@ from keras_seqzoo.metrics import (
 from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, explain_no_bleu
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.common.labels import label_indices
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.plots import check_figure_path, plot_confusion
 
@@ -116,7 +117,7 @@ def evaluate(
         if test is None:
             raise ValueError("--test must be given with a text classifier or a tagger.")
         if confusion is not None:
-            check_new_file(check_figure_path(confusion))
+            check_new_file(check_figure_path(confusion, "confusion"), "confusion")
         if tagger:
             refuse_column(context, test)
             _evaluate_tagger(preset[0], test, batch_size, confusion, column, entities)
@@ -146,12 +147,12 @@ def evaluate(
 def _evaluate_classifier(preset, test, batch_size, confusion):
     texts, expected = read_labelled_texts(test)
     model = load_text_classifier(preset)
-    model.label_array(expected)  # refuses unknown labels
     if model.multi_label:
         if confusion is not None:
             raise ValueError("--confusion can only be used if each text has one label.")
         typer.echo(f"accuracy {model.accuracy(texts, expected, batch_size):.4f}")
         return
+    label_indices(model.label_names, expected, allow_unknown=True)  # refuses lists of labels
     found = [label for row in model.classify(texts, batch_size) for label in row.labels]
     _report(expected, found, model.label_names, confusion)
 
@@ -163,12 +164,12 @@ def _evaluate_tagger(preset, test, batch_size, confusion, column, entities):
     if entities:
         typer.echo(entity_scores(expected, found))
     expected, found = (list(itertools.chain.from_iterable(rows)) for rows in (expected, found))
-    # Tags that the model does not know count as errors.
-    labels = [*model.preprocessor.labels, *sorted(set(expected) - set(model.preprocessor.labels))]
-    _report(expected, found, labels, confusion)
+    _report(expected, found, model.preprocessor.labels, confusion)
 
 
 def _report(expected, found, labels, confusion):
+    # Labels that the model does not know count as errors.
+    labels = [*labels, *sorted(set(expected) - set(labels))]
     typer.echo(class_report(expected, found, labels))
     if confusion is not None:
         plot_confusion(confusion_matrix(expected, found, labels), labels, confusion)

@@ -13,7 +13,7 @@ from keras_seqzoo.tokenizers.normalization import STEPS
 
 def _check_finite(value):
     if value is not None and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is not a finite number.")
+        raise typer.BadParameter(f"must be a finite number, got {value}.")
     return value
 
 
@@ -21,7 +21,7 @@ def _check_bleu_tokenizer(name):
     try:
         check_bleu_tokenizer(name)
     except (ValueError, ImportError, OSError) as error:
-        raise typer.BadParameter(str(error)) from error
+        raise typer.BadParameter(str(error).removeprefix("`bleu_tokenizer` ")) from error
     return name
 
 
@@ -62,7 +62,10 @@ Truncate = Annotated[
 ]
 Normalization = Annotated[
     list[NormalForm] | None,
-    typer.Option(help="Normalize the text first; may be given several times."),
+    typer.Option(
+        metavar=f"<{'|'.join(STEPS)}>",
+        help="Normalize the text first; may be given several times.",
+    ),
 ]
 Progress = Annotated[
     bool | None,

@@ -260,17 +260,16 @@ def make_score(form, coefficient):
     """Create the `HypothesisScore` of a --length-form and a --length-penalty, which may be `None`.
 
     Raises:
-        ValueError: if the form has no default coefficient.
-        typer.BadParameter: if the coefficient is out of its range.
+        ValueError: if the form has no default coefficient, or the coefficient is out of its range.
     """
     if coefficient is None:
         if form == "reward":
             raise ValueError("--length-penalty must be given with --length-form reward.")
         return LENGTH_FORMS[form]()
     if form != "reward" and coefficient < 0:
-        raise typer.BadParameter(
-            f"{coefficient:g} is below 0, which only --length-form reward allows.",
-            param_hint="'--length-penalty'",
+        raise ValueError(
+            "--length-penalty must be at least 0, except with --length-form reward, "
+            f"got {coefficient:g}."
         )
     return LENGTH_FORMS[form](coefficient)
 

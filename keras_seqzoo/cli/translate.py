@@ -143,7 +143,7 @@ def translate(
     table = None if lexicon is None else Lexicon.load(lexicon)
     chunks = input_chunks(texts)
     if attention_plot is not None:
-        check_new_file(check_figure_path(attention_plot))
+        check_new_file(check_figure_path(attention_plot, "attention_plot"), "attention_plot")
         chunks = _read_one_sentence(chunks)
     model = load_translation_models(preset)
     for option, uses_attention in (

@@ -19,33 +19,56 @@ FULL = {
 }
 
 
-def check_output_path(path):
+def check_writable(path, argument="path"):
+    """Check that a file or folder can be created at a path, with the parents that it lacks.
+
+    Args:
+        path: string or path. Of a folder that exists, the folder itself is checked.
+        argument: string, the name of the argument in the error.
+
+    Raises:
+        OSError: if the nearest folder that exists cannot be written to; it says why.
+    """
+    path = Path(path)
+    real = path.resolve()
+    existing = next(folder for folder in (real, *real.parents) if folder.is_dir())
+    if os.access(existing, os.W_OK):
+        return
+    read_only = hasattr(os, "statvfs") and os.statvfs(existing).f_flag & os.ST_RDONLY
+    code = errno.EROFS if read_only else errno.EACCES
+    raise OSError(code, f"`{argument}` must be writable, got {path}: {os.strerror(code)}")
+
+
+def check_output_path(path, argument="path"):
     """Check that a file can be written to a path, and return it as a `pathlib.Path`.
+
+    Args:
+        path: string or path.
+        argument: string, the name of the argument in the error.
 
     Raises:
         OSError: if the path is a folder or a device, or is not in a writable folder.
     """
     path = Path(path)
     if path.is_dir():
-        raise IsADirectoryError(f"`path` must be a file, got the folder {path}")
+        raise IsADirectoryError(f"`{argument}` must be a file, got the folder {path}")
     if path.exists() and not path.is_file():
-        raise OSError(f"`path` must be a file, got the device {path}")
+        raise OSError(f"`{argument}` must be a file, got the device {path}")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"no such folder: {path.parent}")
-    if not os.access(path.resolve().parent, os.W_OK):
-        raise PermissionError(f"the folder cannot be written to: {path.resolve().parent}")
+    check_writable(path, argument)
     return path
 
 
-def check_new_file(path):
+def check_new_file(path, argument="path"):
     """Check that a new file can be written to a path; see `check_output_path`.
 
     Raises:
         OSError: if the path exists or is not in a writable folder.
     """
-    path = check_output_path(path)
+    path = check_output_path(path, argument)
     if path.exists() or path.is_symlink():
-        raise FileExistsError(f"`path` must be a new file, got the existing file {path}")
+        raise FileExistsError(f"`{argument}` must be a new file, got the existing file {path}")
     return path
 
 
@@ -140,7 +163,7 @@ def replacing(path):
 
 
 @contextlib.contextmanager
-def new_folder(path):
+def new_folder(path, argument="path"):
     """Create a folder from the one that the block writes, when it is complete.
 
     If the block fails, or the path has been created meanwhile, temporary files are removed, and the
@@ -149,6 +172,7 @@ def new_folder(path):
     Args:
         path: string or path of a folder that does not exist or is empty. Files of file managers do
             not count, and are kept.
+        argument: string, the name of the argument in the error.
 
     Yields:
         The folder to write to, a `pathlib.Path` next to the new one.
@@ -157,7 +181,7 @@ def new_folder(path):
         OSError: if the path is not vacant, or the folder cannot be created.
     """
     path = Path(path)
-    _check_new_folder(path)
+    _check_new_folder(path, argument)
     real = path.resolve()
     with (
         writing_into(path.parent),
@@ -174,7 +198,7 @@ def new_folder(path):
         except OSError:
             for name in litter:
                 os.replace(draft / name, real / name)
-            _check_new_folder(path)
+            _check_new_folder(path, argument)
             raise
 
 
@@ -187,11 +211,13 @@ def write_text(path, text):
         draft.write_bytes(content)
 
 
-def _check_new_folder(path):
+def _check_new_folder(path, argument):
+    need = f"`{argument}` must be a new or empty folder"
     if path.exists() and not path.is_dir():
-        raise FileExistsError(f"`path` must be a new or empty folder, got the file {path}")
+        raise FileExistsError(f"{need}, got the file {path}")
     if path.is_dir() and not is_vacant(path):
-        raise FileExistsError(f"`path` must be a new or empty folder, got one with files: {path}")
+        raise FileExistsError(f"{need}, got one with files: {path}")
+    check_writable(path.parent if path.exists() else path, argument)  # a folder is replaced
 
 
 def _full_disk_code(error):

@@ -7,6 +7,8 @@ from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.masks import check_sequence_shape, valid_steps
 
 MODES = ("last", "ends", "mean", "max")
+# Poolings with weights or options of their own.
+OWN_LAYERS = {"attention": "AttentionPooling", "k-max": "KMaxPooling"}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -45,6 +47,11 @@ class SequencePooling(keras.layers.Layer):
     """
 
     def __init__(self, mode="last", **kwargs):
+        if isinstance(mode, str) and mode in OWN_LAYERS:
+            raise ValueError(
+                f"`mode` must be one of {', '.join(MODES)}, got {mode!r}, which is the layer "
+                f"`{OWN_LAYERS[mode]}`."
+            )
         check_choice("mode", mode, MODES)
         super().__init__(**kwargs)
         self.mode = mode

@@ -5,6 +5,7 @@ import dataclasses
 
 import numpy as np
 
+from keras_seqzoo.checks import list_names
 from keras_seqzoo.metrics.label_score import LabelScore, format_table, make_row
 
 
@@ -88,7 +89,9 @@ def confusion_matrix(expected, found, labels):
         )
     rows = {label: row for row, label in enumerate(labels)}
     if len(rows) != len(labels):
-        raise ValueError(f"`labels` must have each label once, got {list(labels)}.")
+        raise ValueError(
+            f"`labels` must have each label once, got {list_names([*map(str, labels)])}."
+        )
     for name, values in (("expected", expected), ("found", found)):
         for index, label in enumerate(values):
             if label not in rows:

@@ -6,7 +6,7 @@ from pathlib import Path
 from keras_seqzoo.data.output_files import check_output_path, replacing
 
 
-def check_figure_path(path):
+def check_figure_path(path, argument="path"):
     """Check that a figure can be written to a path, and return it as a `pathlib.Path`.
 
     Raises:
@@ -18,9 +18,10 @@ def check_figure_path(path):
     formats = figure_class()().canvas.get_supported_filetypes()
     if path.suffix.lower().lstrip(".") not in formats:
         raise ValueError(
-            f"`path` of a figure must end in one of .{', .'.join(sorted(formats))}, got {path}"
+            f"`{argument}` of a figure must end in one of .{', .'.join(sorted(formats))}, "
+            f"got {path}"
         )
-    return check_output_path(path)
+    return check_output_path(path, argument)
 
 
 def figure_class():

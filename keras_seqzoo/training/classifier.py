@@ -2,12 +2,13 @@
 
 import collections
 import itertools
+import warnings
 from typing import Literal
 
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_labelled
+from keras_seqzoo.checks import check_labelled, shorten
 from keras_seqzoo.data import labelled_batches
 from keras_seqzoo.data.ragged_ids import RaggedIds
 from keras_seqzoo.layers.classifier_head import POOLINGS
@@ -18,11 +19,13 @@ from keras_seqzoo.models import (
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
+from keras_seqzoo.models.common.labels import label_indices
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.packing import truncate
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.run import Measure
+from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
     SUBWORDS,
@@ -131,6 +134,10 @@ def make_text_classifier(texts, labels, **kwargs):
 
     Words are lower-cased, and each punctuation mark is a word.
 
+    If there are more different labels than half of the texts, of at least 20 with one label each,
+    there is a warning that the columns of texts and labels may be swapped. It is no error: such
+    labels are odd, but not wrong, and a run is easily stopped.
+
     Args:
         texts: list of strings.
         labels: list of names, or of lists of names if texts have any number of labels. The
@@ -160,6 +167,8 @@ def make_text_classifier(texts, labels, **kwargs):
         raise ValueError(
             f"`labels` must have two different names or more, got {', '.join(names) or 'none'}."
         )
+    if not multi_label:
+        _warn_if_swapped(names, len(texts))
     if options.start is not None:
         backbone, tokenizer = _load_backbone(options)
     else:
@@ -180,6 +189,16 @@ def make_text_classifier(texts, labels, **kwargs):
         options.vectors.fill(backbone.token_embedding, tokenizer)
     backbone.token_embedding.trainable = not options.freeze_embeddings
     return model
+
+
+def _warn_if_swapped(names, number):
+    """Warn if there are hardly fewer different labels than texts."""
+    if number >= 20 and len(names) > number / 2:
+        warnings.warn(
+            f"there are {len(names)} different labels of {number} texts, such as "
+            f"{shorten(names[0])!r}: the columns of labels and texts may be swapped",
+            stacklevel=3,
+        )
 
 
 def _load_backbone(options):
@@ -241,7 +260,9 @@ class TextClassifierTraining(AdamWTraining):
     Texts are batched by similar length, in random order, and cut at the preprocessor's
     `truncation_side` to its `sequence_length`, or to 1024 tokens if it has none. After each epoch
     the EMA of the weights is evaluated by the accuracy on the validation texts. Texts without
-    tokens are classified by the frequency of the labels in the training texts. For `run`, `train`
+    tokens are classified by the frequency of the labels in the training texts. Validation labels
+    that the model does not have count as wrong, and are reported before the first epoch; with
+    `multi_label` each is a wrong decision of its text. For `run`, `train`
     and `validation` are pairs of lists: texts and labels, names or, with `multi_label`, lists of
     names.
 
@@ -295,8 +316,11 @@ class TextClassifierTraining(AdamWTraining):
         ids = truncate(ids, lengths, preprocessor.truncation_side)
         self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
         self._labels = self.model.label_array(labels, "train")
-        # Find an unknown label now, not after the first epoch.
-        self.model.label_array(validation[1], "validation")
+        # Find a wrong kind of label now, not after the first epoch.
+        names, multi_label = self.model.label_names, self.model.multi_label
+        label_indices(names, validation[1], "validation", multi_label, allow_unknown=True)
+        own = validation[1] if multi_label else [[label] for label in validation[1]]
+        report_unknown_labels(self.report, "label", "texts", own, names)
         counts = self._counts()
         if self.balanced:
             self._weights = (counts.sum() / (len(counts) * np.maximum(counts, 1)))[self._labels]

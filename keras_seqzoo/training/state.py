@@ -3,13 +3,18 @@
 import contextlib
 import errno
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 
 from keras_seqzoo.data.file_lock import FileLock
-from keras_seqzoo.data.output_files import LITTER, replacing, reserve, writing_into
+from keras_seqzoo.data.output_files import (
+    LITTER,
+    check_writable,
+    replacing,
+    reserve,
+    writing_into,
+)
 from keras_seqzoo.models.common.low_rank_adaptation import adapted_layers
 from keras_seqzoo.zoo.saving import weights_size
 
@@ -26,7 +31,8 @@ class RunState:
 
     The state lies in the folder `training` of the run's folder. Its `run.json` names the position
     and the other files. It is replaced last and atomically, so that a run killed while saving
-    resumes from the previous state.
+    resumes from the previous state. A run that ended before a step was saved has nothing to lose:
+    a run with other options begins in its place.
 
     Args:
         directory: folder of the run.
@@ -66,6 +72,11 @@ class RunState:
         return (self.folder / FILE).is_file()
 
     @property
+    def trained(self):
+        """Whether the state has at least one step or is finished."""
+        return bool(self._files) or self.finished
+
+    @property
     def best_epoch(self):
         """The metrics of the epoch whose weights are the preset, a dict, or `None`."""
         return next((epoch for epoch in reversed(self.history) if epoch["improved"]), None)
@@ -78,10 +89,11 @@ class RunState:
 
         Raises:
             NotADirectoryError: if the folder is a file, or lies in one.
-            PermissionError: if the folder cannot be written to.
+            OSError: if the folder cannot be written to.
             FileExistsError: if it holds files that are not a run.
             BlockingIOError: if another process trains there.
-            ValueError: if it holds a run with other options; the message names those that differ.
+            ValueError: if it holds a run with other options, of which a step was saved; the message
+                names those that differ.
         """
         parents = (self.directory, *self.directory.absolute().parents)
         existing = next(path for path in parents if path.exists())
@@ -89,10 +101,7 @@ class RunState:
             raise NotADirectoryError(
                 errno.ENOTDIR, f"`directory` must be a folder, got a file: {existing}."
             )
-        if not os.access(existing, os.W_OK):
-            raise PermissionError(
-                errno.EACCES, f"`directory` must be writable, got no permission for {existing}."
-            )
+        check_writable(self.directory, "directory")
         self.lock.check()
         if not self.exists:
             if self._holds_other_files():
@@ -101,7 +110,7 @@ class RunState:
                     "`directory` must be new, empty or the folder of a training run, got "
                     f"{self.directory}, which has other files.",
                 )
-        elif options is not None:
+        elif options is not None and self.trained:
             self._check_options(_as_json(options))
 
     def begin(self, options):
@@ -112,9 +121,10 @@ class RunState:
         if self.exists:
             self._read()
         self.check(options)
-        if not self.exists:
+        if not self.trained:
             self._options = _as_json(options)
             self._write()
+            self._remove(path.name for path in self.folder.glob("epoch-*"))  # of an incomplete save
 
     @contextlib.contextmanager
     def locked(self, options):
@@ -231,10 +241,13 @@ class RunState:
         }
         with self._replacing(FILE) as path:
             path.write_text(json.dumps(contents, indent=1), encoding="utf-8")
-        for file in set(self._files) - set(files):
+        self._remove(set(self._files) - set(files))
+        self._files = list(files)
+
+    def _remove(self, files):
+        for file in files:
             with contextlib.suppress(OSError):
                 (self.folder / file).unlink()
-        self._files = list(files)
 
     @contextlib.contextmanager
     def _replacing(self, name):

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import ItemError
+from keras_seqzoo.checks import ItemError, list_names, shorten
 from keras_seqzoo.data.ragged_ids import RaggedIds
 from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
 from keras_seqzoo.metrics import entities, entity_scores, tag_accuracy
@@ -22,6 +22,7 @@ from keras_seqzoo.tokenizers.training_texts import frequent_pieces
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.run import Measure
+from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
     SUBWORDS,
@@ -220,7 +221,8 @@ class TaggerTraining(AdamWTraining):
 
     Sentences are batched by similar length, in random order, and cut to 128 words. After each
     epoch the EMA of the weights is evaluated by the accuracy of tags, or by the F1 of the entities
-    that the tags `B-type` and `I-type` mark. For `run`, `train` and `validation` are pairs of
+    that the tags `B-type` and `I-type` mark. Validation tags that the model does not have count as
+    wrong, and are reported before the first epoch. For `run`, `train` and `validation` are pairs of
     lists of lists: words and tags.
 
     Args:
@@ -267,15 +269,28 @@ class TaggerTraining(AdamWTraining):
                     problem = "must have one tag for each word, got "
                     problem += f"{len(sentence)} words and {len(labels)} tags."
                     raise ItemError(argument, "sentence", number, problem)
-                for label in labels:
-                    if label not in names:
-                        problem = f"a tag must be among {', '.join(names)}, got {label!r}."
-                        raise ItemError(argument, "sentence", number, problem)
+                problem = self._find_wrong_tag(labels, names if argument == "train" else None)
+                if problem is not None:
+                    raise ItemError(argument, "sentence", number, problem)
+        own = [[tag] for row in validation[1] for tag in row]
+        report_unknown_labels(self.report, "tag", "words", own, names)
         if self.model.crf and self.model.field.allowed is not None:
             _check_transitions(train[1], names, self.model.field.allowed)
         long = np.array([len(words) > BOUNDARIES[-1] for words in train[0]])
         self.report_dropped(f"cut to {BOUNDARIES[-1]} words", "sentences", long)
         self._sentences = encode_sentences(self.model.preprocessor, *train)
+
+    def _find_wrong_tag(self, tags, names):
+        """Return what is wrong with the first wrong tag of a sentence, or `None`."""
+        for tag in tags:
+            if names is not None and tag not in names:
+                return f"a tag must be among {list_names(names)}, got {shorten(tag)!r}."
+            if self.measure == "f1":  # now, not after the first epoch
+                try:
+                    entities([tag])
+                except ValueError as error:
+                    return str(error)
+        return None
 
     def batches(self, epoch):
         """Return the batches of an epoch."""

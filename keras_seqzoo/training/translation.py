@@ -105,7 +105,8 @@ class TranslationTrainingOptions(AdamWOptions):
     measure: Literal["chrf", "bleu", "loss"] = option(
         "chrf",
         "Validation measure of the best epoch. chrF counts characters; BLEU counts words, which "
-        "text without spaces does not have.",
+        "text without spaces does not have. Of epochs with the same score, as where every BLEU is "
+        "0, the one with the lowest validation loss is kept.",
         recorded=True,
     )
     bleu_tokenizer: str = option(

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 
 from keras_seqzoo._compat import flatten_layers
-from keras_seqzoo.data.output_files import is_vacant
+from keras_seqzoo.data.output_files import check_writable, is_vacant
 from keras_seqzoo.zoo.names import METADATA_FILE, preset_path, task_class
 from keras_seqzoo.zoo.saving import ASSETS, save_preset
 
@@ -36,6 +36,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
     Raises:
         ValueError: if there are less than two presets, one is missing, is not a task or is
             quantized, they differ in more than weights, or the folder is not empty.
+        OSError: if the folder cannot be written to.
 
     Example:
     ```python
@@ -47,6 +48,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
     directory = pathlib.Path(directory)
     if directory.exists() and not (directory.is_dir() and is_vacant(directory)):
         raise ValueError(f"`directory` must be a new or empty folder, got {str(directory)!r}.")
+    check_writable(directory, "directory")  # before the presets are read
     folders = [preset_path(preset) for preset in presets]
     task = task_class(folders[0])
     if task is None:

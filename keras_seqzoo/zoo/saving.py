@@ -12,7 +12,7 @@ import h5py
 import keras_hub
 import numpy as np
 
-from keras_seqzoo.data.output_files import reserve, writing_into
+from keras_seqzoo.data.output_files import check_writable, reserve, writing_into
 from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
 
 DTYPES = ("float16", "float32")
@@ -54,7 +54,8 @@ def save_preset(model, directory, dtype="float16", metadata=None):
         TypeError: if `model` is neither a task nor a backbone, or `metadata` is not a
             JSON-serializable dict.
         ValueError: if `dtype` is unknown or too narrow for a weight, or `directory` is a file.
-        OSError: if the disk is full; an old preset stays as it is.
+        OSError: if the folder cannot be written to, or the disk is full; an old preset stays as it
+            is.
 
     Example:
     ```python
@@ -72,6 +73,7 @@ def save_preset(model, directory, dtype="float16", metadata=None):
     directory = pathlib.Path(directory)
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"`directory` must be a folder, got the file {str(directory)!r}.")
+    check_writable(directory, "directory")
 
     # On the file system of the target, so that files can be renamed.
     parent = directory if directory.is_dir() else directory.parent

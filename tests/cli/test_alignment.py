@@ -85,7 +85,7 @@ def test_the_lexicon_is_the_models(seqzoo, model, files, tmp_path):
         (["--out", "{folder}"], "got the folder"),
         (["--out", "{folder}/old.tsv"], "got the existing file {folder}/old.tsv"),
         (["--out", "{folder}/no/x.tsv"], "no such folder"),
-        (["--minimum-count", "0"], "'--minimum-count'"),
+        (["--minimum-count", "0"], "--minimum-count must be "),
         (["--minimum-count", "999"], "are linked, got 999."),
     ],
 )

@@ -23,6 +23,7 @@ def folder(tmp_path_factory):
     (folder / "test.tsv").write_text("".join(f"{l}\t{t}\n" for l, t in rows))  # noqa: E741
     (folder / "odd.tsv").write_text("yes\tA film\nmaybe\tA film\n")
     (folder / "one.tsv").write_text("yes\tA film\n")
+    (folder / "other.tsv").write_text("perhaps\tA film\nmaybe\tA film\n")
     (folder / "old.png").write_text("old")
     many = [{"text": text, "label": ["x"] if "ood" in text else []} for text in TEXTS * 3]
     (folder / "many.jsonl").write_text("\n".join(map(json.dumps, many)))
@@ -62,6 +63,15 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     assert np.shape(found["labels"]) == np.shape(found["probabilities"]) == (5, 2)
 
 
+def test_unknown_labels_count_as_wrong(seqzoo, folder, classifier):
+    arguments = ("--preset", folder / "classifier", "--test", folder / "odd.tsv")
+    result = seqzoo("evaluate", *arguments)
+    assert result.status == 0, result.errors
+    rows = {line.split()[0]: line.split()[1:] for line in result.output.splitlines()}
+    assert list(rows) == ["class", "no", "yes", "maybe", "macro", "accuracy"]
+    assert rows["maybe"] == ["0.0000", "0.0000", "0.0000", "1"]
+
+
 def test_options_reach_the_model(seqzoo, folder, tmp_path):
     files = ("--train", folder / "many.jsonl", "--valid", folder / "many.jsonl")
     options = ("--encoder", "convolution", "--filters", 4, "--widths", 1, "--widths", 2)
@@ -98,8 +108,8 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
             "no such file: none",
         ),
         (
-            ("train", "classify", "--train", "train.tsv", "--valid", "odd.tsv", "--out", "new"),
-            "odd.tsv, line 2: a label must be among no, yes, got 'maybe'",
+            ("train", "classify", "--train", "train.tsv", "--valid", "other.tsv", "--out", "new"),
+            "other.tsv must have a label that train.tsv has, got maybe, perhaps.",
         ),
         (
             *(("train", "classify", "--start", "x", "--units", 3, "--train", "train.tsv",
@@ -133,8 +143,8 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
             "--entities can only be used with a tagger",
         ),
         (
-            ("evaluate", "--preset", "classifier", "--test", "odd.tsv"),
-            "odd.tsv, line 2: a label must be among no, yes",
+            ("evaluate", "--preset", "classifier", "--test", "many.jsonl"),
+            "many.jsonl, line 1: must have one label",
         ),
         (
             ("train", "classify", "--train", "one.tsv", "--valid", "one.tsv", "--out", "new"),
@@ -142,7 +152,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         ),
         (
             ("evaluate", "--preset", "classifier", "--test", "odd.tsv", "--confusion", "old.png"),
-            "the path must be a new file, got the existing file old.png",
+            "--confusion must be a new file, got the existing file old.png",
         ),
         (
             ("export", "--preset", "classifier", "--out", "x", "--beam", 2),

@@ -1,6 +1,7 @@
 """All commands: the words of their errors and the names of their options."""
 
 import json
+import re
 
 import pytest
 import typer.main
@@ -31,6 +32,37 @@ def test_all_commands_say_errors_in_their_own_words():
     assert all(isinstance(command, Command) for _, command in commands())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("lm --cell lstn", "--cell must be one of lstm, gru, elman, got 'lstn'."),
+        ("lm --epochs 0", "--epochs must be at least 1, got 0."),
+        ("lm --dropout 1.5", "--dropout must be a number of at least 0 and below 1, got 1.5."),
+        ("lm --learning-rate x", "--learning-rate must be a number, got 'x'."),
+        ("classify --widths 3 --widths 0", "--widths must be at least 1, got 0."),
+        ("vectors --collocation-passes 6", "--collocation-passes must be at most 5, got 6."),
+        ("vectors --window 1.5", "--window must be an int, got '1.5'."),
+        ("vectors --subsample inf", "--subsample must be a finite number, got inf."),
+    ],
+)
+def test_wrong_values_are_named_in_one_form(seqzoo, arguments, message):
+    name = arguments.split()[0]
+    result = seqzoo("train", *arguments.split())
+    assert result.status == 2
+    assert result.errors == f"seqzoo: error: {message} (see seqzoo train {name} --help)\n"
+
+
+@pytest.mark.parametrize("name", [name for name, _ in commands()])
+def test_help_calls_values_alike(seqzoo, name):
+    said = seqzoo(*name.split(), "--help").output
+    assert not re.findall(r"<(?:int|float|str|list)\b.*", said)
+
+
+def test_help_says_what_decides_ties(seqzoo):
+    said = " ".join(seqzoo("train", "translate", "--help").output.split())
+    assert "where every BLEU is 0, the one with the lowest validation loss is kept" in said
+
+
 def test_what_means_the_same_has_one_name():
     names = [name for name, _ in commands()]
     learning = {name for name in names if name.startswith("train ")}
@@ -54,6 +86,8 @@ def folder(tmp_path_factory):
     for name in ("train", "valid"):
         rows = [{"text": "a", "label": label} for label in ("x", "y", name)]
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_columns(folder / "other.conll", [["a", "b"]], [["X", "Y"]])
+    (folder / "other.jsonl").write_text('{"text": "a", "label": "z"}')
     (folder / "blank.txt").write_text("\n\n")
     (folder / "short.txt").write_text("a b\nc\n")
     model = make_tagger([*WORDS], TAGS, embedding_dim=2, units=2, pieces="none")
@@ -64,9 +98,13 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("tag --train train.conll --valid valid.conllu", "valid.conllu, line 4: a tag must be am"),
+        ("tag --train train.conll --valid other.conll", "other.conll must have a tag that train.co"
+         "nll has, got X, Y."),
         ("tag --train odd.conll --valid train.conll", "odd.conll, line 9: tags must follow each"),
-        ("classify --train train.jsonl --valid valid.jsonl", "valid.jsonl, line 3: a label must"),
+        ("tag --train train.conll --valid valid.conllu --measure f1", "valid.conllu, line 4: tags "
+         "must be O, B-type or I-type, got 'X'."),
+        ("classify --train train.jsonl --valid other.jsonl", "other.jsonl must have a label that tr"
+         "ain.jsonl has, got z."),
         ("lm --train blank.txt --valid short.txt", "blank.txt must have a word, got none."),
         ("lm --train short.txt --valid blank.txt --batch-size 9", "short.txt must have a token for "
          "each of the 9 --batch-size, got 5."),

@@ -158,7 +158,7 @@ BAD = {
     "a file": (["--out", "{file}"], "{file}"),
     "below a file": (["--out", "{file}/x"], "{file}/x"),
     "an address": (["--out", "gs://b/owl"], "--out must be a local folder, got 'gs://b/owl'. Exp"),
-    "width 0": (["--out", "{new}", "--beam", "0"], "'--beam'"),
+    "width 0": (["--out", "{new}", "--beam", "0"], "--beam must be "),
     "n-best": (["--out", "{new}", "--n-best", "9"], "--n-best must be at most --beam (5), got 9."),
     "no folder": ([], "--out"),
     "preset": (["--out", "{new}", "--preset", "gru_plane"], "'gru_plain'?"),

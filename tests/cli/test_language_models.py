@@ -90,7 +90,7 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
         (("train", "ngram"), "standard input must have a word"),
         (("train", "ngram", "--train", "none"), "no such file: none"),
         (("train", "ngram", "--out", "none/model.arpa"), "no such folder: none"),
-        (("train", "ngram", "--order", 0), "'--order'"),
+        (("train", "ngram", "--order", 0), "--order must be "),
         (("score", "--preset", "model.arpa"), "standard input must have at least one line"),
         (
             ("score", "--preset", "model.arpa", "--source", "x"),

@@ -187,15 +187,15 @@ def test_bad_lines_are_named(run, tmp_path, line, message):
 
 BAD = {
     "weights": (("--weight", 1, "--weight", 2), "once for each --preset (1), got 2"),
-    "weight below 0": (("--weight", -1), "'--weight'"),
+    "weight below 0": (("--weight", -1), "--weight must be "),
     "weight is no number": (("--weight", "nan"), "weight"),
     "reward without a penalty": (
         ("--length-form", "reward"),
         "--length-penalty must be given with",
     ),
-    "penalty below 0": (("--length-penalty", -1), "'--length-penalty'"),
-    "unknown form": (("--length-form", "long"), "'--length-form'"),
-    "n-best 0": (("--n-best", 0), "'--n-best'"),
+    "penalty below 0": (("--length-penalty", -1), "--length-penalty must be "),
+    "unknown form": (("--length-form", "long"), "--length-form must be "),
+    "n-best 0": (("--n-best", 0), "--n-best must be "),
     "unknown preset": (("--preset", "nowhere"), "got 'nowhere'"),
     "no such file": (("--candidates", "no/file"), "no such file: no/file"),
     "no such source": (("--source", "no/file"), "no such file: no/file"),

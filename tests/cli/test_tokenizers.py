@@ -48,6 +48,19 @@ def test_there_and_back(seqzoo, tmp_path, cls, options):
     assert back.output.splitlines() == lines
 
 
+@pytest.mark.parametrize("kind", ["word", "character", "bpe", "wordpiece", "unigram"])
+def test_a_text_may_have_fewer_tokens_than_asked_for(seqzoo, tmp_path, kind):
+    options = ("train", "tokenizer", "--kind", kind, "--out")
+    result = seqzoo(*options, tmp_path / "default", stdin=TEXT.encode())
+    assert result.status == 0 and "warning" not in result.errors
+    result = seqzoo(*options, tmp_path / "new", "--vocabulary-size", 999, stdin=TEXT.encode())
+    size = TextTokenizer.from_preset(tmp_path / "new").vocabulary_size()
+    warning, _ = result.errors.splitlines()
+    assert warning == (
+        f"seqzoo: warning: the text has only {size} tokens, fewer than the --vocabulary-size of 999"
+    )
+
+
 def test_tokens(seqzoo, tmp_path):
     path = tmp_path / "text.gz"
     with gzip.open(path, "wt") as file:
@@ -84,12 +97,12 @@ def test_of_a_model(seqzoo):
     ("arguments", "message"),
     [
         (("train", "tokenizer", "--kind", "bpe"), "'--out'"),
-        (("train", "tokenizer", "--kind", "x", "--out", "o"), "'--kind'"),
+        (("train", "tokenizer", "--kind", "x", "--out", "o"), "--kind must be "),
         (
             ("train", "tokenizer", "--kind", "bpe", "--normalization", "x", "--out", "o"),
-            "'x' is not one of 'nfc', 'nfkc', 'lowercase', 'accents', 'white_space'",
+            "--normalization must be one of nfc, nfkc, lowercase, accents, white_space, got 'x'.",
         ),
-        (("train", "tokenizer", "--kind", "bpe", "--out", "full"), "got one with files: full"),
+        (("train", "tokenizer", "--kind", "bpe", "--out", "full"), "--out must be a new or empty"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "full/file"), "got the file"),
         (("train", "tokenizer", "--kind", "bpe", "--out", "o", "--train", "none"), "no such file"),
         (

@@ -67,11 +67,11 @@ def test_other_kinds(seqzoo, tmp_path):
         (("train", "vectors", "--out", "none/file"), "no such folder: none"),
         (
             ("train", "vectors", "--out", "good"),
-            "the path must be a new file, got the existing file good",
+            "--out must be a new file, got the existing file good",
         ),
         (("train", "vectors", "--out", "new", "--train", "none"), "no such file: none"),
         (("train", "vectors", "--out", "new"), "standard input must have a word, got none."),
-        (("train", "vectors", "--out", "new", "--normalization", "x"), "'--normalization'"),
+        (("train", "vectors", "--out", "new", "--normalization", "x"), "--normalization must be "),
         (("similar", "--vectors", "none", "king"), "no such file: none"),
         (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
         (

@@ -1,8 +1,18 @@
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from keras_seqzoo.data.output_files import check_output_path, replacing
+from keras_seqzoo.data.output_files import (
+    check_new_file,
+    check_output_path,
+    check_writable,
+    new_folder,
+    replacing,
+)
+from keras_seqzoo.training import RunState
+from keras_seqzoo.zoo import average_presets
 
 
 def test_a_file_is_replaced_whole(tmp_path):
@@ -25,6 +35,38 @@ def test_a_link_stays_one(tmp_path):
     with replacing(tmp_path / "link") as draft:
         draft.write_text("new")
     assert (tmp_path / "file").read_text() == "new" and (tmp_path / "link").is_symlink()
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """A folder that cannot be written to, as on a read-only file system."""
+    own_access, own_statvfs = os.access, os.statvfs
+
+    def statvfs(path):
+        flags = os.ST_RDONLY if Path(path) == tmp_path else own_statvfs(path).f_flag
+        return SimpleNamespace(f_flag=flags)
+
+    access = lambda path, mode: Path(path) != tmp_path and own_access(path, mode)  # noqa: E731
+    monkeypatch.setattr(os, "access", access)
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    return tmp_path
+
+
+def test_the_cause_of_an_unwritable_path_is_told(read_only, monkeypatch):
+    for path in (read_only / "x", read_only / "new" / "x", read_only):
+        with pytest.raises(OSError, match=f"`out` must be writable, got {path}: Read-only file s"):
+            check_writable(path, "out")
+    with pytest.raises(OSError, match="Read-only file system"):
+        check_new_file(read_only / "x")
+    with pytest.raises(OSError, match="Read-only file system"), new_folder(read_only / "x"):
+        pass
+    with pytest.raises(OSError, match="`directory` must be writable, got .*: Read-only"):
+        RunState(read_only / "x").check()
+    with pytest.raises(OSError, match="`directory` must be writable, got .*: Read-only"):
+        average_presets(["a", "b"], read_only / "x")
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=0))
+    with pytest.raises(PermissionError, match="`path` must be writable, got .*: Permission denied"):
+        check_writable(read_only / "x")
 
 
 def test_unwritable_paths(tmp_path):

@@ -98,6 +98,8 @@ def test_errors_name_the_argument():
         SequencePooling("ends")(SEQUENCE[..., :3])
     with pytest.raises(ValueError, match="`mode`.*'median'"):
         SequencePooling("median")
+    with pytest.raises(ValueError, match="got 'attention', which is the layer `AttentionPooling`"):
+        SequencePooling("attention")
     with pytest.raises(ValueError, match="`mask`.*`sequence`"):
         SequencePooling()(SEQUENCE, mask=MASK[:, :4])
     with pytest.raises(ValueError, match="`sequence`"):

@@ -1,3 +1,5 @@
+import warnings
+
 import keras
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from keras_seqzoo.training import (
     make_language_model,
     make_text_classifier,
 )
+from keras_seqzoo.training.classifier import _warn_if_swapped
 from keras_seqzoo.zoo import save_preset
 from tests.training.interrupts import assert_equal
 
@@ -94,6 +97,35 @@ def test_many_labels(tmp_path):
         TextClassifierTraining(model, tmp_path, balanced=True)
 
 
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_labels_that_training_lacks_count_as_wrong(multi_label, tmp_path):
+    labels = [[label] for label in LABELS] if multi_label else LABELS
+    other = [["yes", "odd"], ["yes"]] if multi_label else ["odd", "yes"]
+    model = make_text_classifier(TEXTS, labels, backbone_options=SMALL)
+    lines = []
+    training = TextClassifierTraining(model, tmp_path, report=lines.append)
+    training.prepare((TEXTS, labels), (TEXTS[:2], other))
+    assert lines == [
+        "1 of 2 validation texts have a label that training lacks, which counts as wrong: odd"
+    ]
+    probabilities = np.array([[0.1, 0.9]] * 2, np.float32)  # no, yes
+    model.predict_probabilities = lambda texts, batch_size: probabilities
+    expected = 4 / 5 if multi_label else 1 / 2
+    assert training.evaluate((TEXTS[:2], other), None) == {"accuracy": expected}
+
+
+def test_a_label_for_each_text_looks_like_swapped_columns():
+    names = [f"a text {number}" for number in range(20)]
+    with pytest.warns(UserWarning, match="20 different labels of 20 texts, such as 'a text 0'"):
+        make_text_classifier(["x", "y"] * 10, names, backbone_options=SMALL)
+    with pytest.warns(UserWarning, match="11 different labels of 20 texts"):
+        _warn_if_swapped(names[:11], 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _warn_if_swapped(names[:10], 20)
+        _warn_if_swapped(names[:19], 19)
+
+
 @pytest.mark.slow
 def test_begins_with_a_language_model(tmp_path):
     language_model = make_language_model(TEXTS, units=6, embedding_dim=5)
@@ -151,9 +183,13 @@ def test_errors(tmp_path):
     model = make_text_classifier(TEXTS, LABELS, backbone_options=SMALL)
     training = TextClassifierTraining(model, tmp_path)
     with pytest.raises(
-        ValueError, match="`validation`, text 2: a label must be among no, yes, got 'maybe'"
+        ValueError, match="`train`, text 2: a label must be among no, yes, got 'maybe'"
     ):
-        training.prepare((TEXTS, LABELS), (TEXTS[:2], ["no", "maybe"]))
+        training.prepare((TEXTS[:2], ["no", "maybe"]), (TEXTS, LABELS))
+    with pytest.raises(ValueError, match="`validation`, text 2: must have one label"):
+        training.prepare((TEXTS, LABELS), (TEXTS[:2], ["no", ["maybe"]]))
+    with pytest.raises(ValueError, match="`validation` must have a label that `train` has, got no"):
+        training.prepare((TEXTS, LABELS), (TEXTS[:2], ["nothing", "x"]))
     with pytest.raises(ValueError, match="`validation` must have texts and labels of the same"):
         training.prepare((TEXTS, LABELS), ([], []))
     with pytest.raises(ValueError, match="`labels` must have two different names or more, got yes"):

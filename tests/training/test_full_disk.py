@@ -94,9 +94,27 @@ def test_a_run_that_cannot_begin_leaves_no_folder(model, tmp_path, monkeypatch, 
     assert list(tmp_path.iterdir()) == []
     with run.state.locked({}):  # it can begin then
         assert sorted(files(tmp_path)) == [run.state.folder / "run.json", run.state.lock.path]
-    with pytest.raises(ValueError, match="other options"), run.state.locked({"epochs": 2}):
+    with run.state.locked({"epochs": 2}):  # nothing was trained
         pass
-    assert run.state.lock.path.is_file()  # there is a run
+
+
+class Full:
+    """A part of a state, of which a disk has no place."""
+
+    def get_state(self):
+        full(None, 0)
+
+
+def test_a_new_run_takes_the_place_of_a_first_state_that_was_not_complete(model, tmp_path):
+    state = RunState(tmp_path)
+    state.begin({"epochs": 2})
+    before = files(tmp_path)
+    state.step = 1
+    with pytest.raises(OSError, match="no space left"):
+        state.save(model, {"ema": Full()})
+    assert len(files(tmp_path)) == len(before) + 1
+    RunState(tmp_path).begin({"epochs": 3})
+    assert list(files(tmp_path)) == list(before)
 
 
 def test_what_file_managers_leave_is_no_other_run(tmp_path):

@@ -98,8 +98,29 @@ def test_a_new_run_goes_into_a_new_or_empty_folder(tmp_path):
     RunState(tmp_path / "empty").begin({})
 
 
+def begin_and_save(folder, options):
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    state = RunState(folder)
+    state.begin(options)
+    state.step = 1
+    state.save(model, {})
+
+
+def test_a_run_without_a_saved_step_blocks_no_other(tmp_path):
+    RunState(tmp_path).begin({"epochs": 3, "seed": 1})
+    RunState(tmp_path).check({"epochs": 4})
+    with RunState(tmp_path).locked({"epochs": 4}), pytest.raises(BlockingIOError):
+        RunState(tmp_path).check({"epochs": 3})
+    begin_and_save(tmp_path, {"epochs": 5})
+    with pytest.raises(ValueError, match="`epochs` was 5, got 4"):
+        RunState(tmp_path).begin({"epochs": 4})
+    RunState(tmp_path).begin({"epochs": 5})
+    assert RunState(tmp_path).step == 1
+
+
 def test_other_options_are_named(tmp_path):
-    RunState(tmp_path).begin({"epochs": 3, "seed": 1, "boundaries": (4, 8)})
+    begin_and_save(tmp_path, {"epochs": 3, "seed": 1, "boundaries": (4, 8)})
     state = RunState(tmp_path)
     state.check({"epochs": 3, "seed": 1, "boundaries": [4, 8]})
     with pytest.raises(ValueError, match="`epochs` was 3, got 4") as error:

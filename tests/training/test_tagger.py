@@ -123,12 +123,43 @@ def test_begins_with_a_whole_tagger_of_the_same_tags(tmp_path):
     [
         (([], []), (WORDS, TAGS), "`train` must have words and tags"),
         ((WORDS, TAGS), ([["a"]], [["D", "N"]]), "`validation`, sentence 1: must have one tag"),
-        ((WORDS, TAGS), ([["a"]], [["X"]]), "`validation`, sentence 1: a tag must be among A, D"),
+        (([["a"]], [["X"]]), (WORDS, TAGS), "`train`, sentence 1: a tag must be among A, D"),
+        ((WORDS, TAGS), ([["a"]], [["X"]]), "`validation` must have a tag that `train` has, got X"),
     ],
 )
 def test_wrong_data(tmp_path, train, validation, message):
     with pytest.raises(ValueError, match=message):
         make_training(tmp_path).prepare(train, validation)
+
+
+def test_tags_that_training_lacks_count_as_wrong(tmp_path):
+    words, tags = [["a", "dog", "sings"], ["a"]], [["D", "W", "X"], ["D"]]
+    training, lines = make_training(tmp_path), []
+    training.report = lines.append
+    training.prepare((WORDS, TAGS), (words, tags))
+    assert lines == [
+        "2 of 4 validation words have a tag that training lacks, which counts as wrong: W, X"
+    ]
+    training.model.tag = lambda sentences: [["D", "N", "V"], ["D"]]
+    assert training.evaluate((words, tags), None) == {"accuracy": 0.5}
+
+
+def test_many_tags_are_not_all_listed(tmp_path):
+    many = [f"T{number}" for number in range(100)]
+    with pytest.raises(ValueError, match=r"be among T0, T1, .*, T15, … \(100 in all\), got 'X'"):
+        make_training(tmp_path, [many], [many]).prepare(([["a"]], [["X"]]), ([many], [many]))
+    training, lines = make_training(tmp_path), []
+    training.report = lines.append
+    training.prepare((WORDS, TAGS), ([*WORDS, many], [*TAGS, many]))
+    assert lines[0].endswith("wrong: T0, T1, T10, T11, T12, … (100 in all)")
+
+
+def test_unknown_tags_that_mark_no_entities_are_refused_at_once(tmp_path):
+    words, tags = [["in", "Rome"]], [["O", "B-x"]]
+    training = TaggerTraining(make_tagger(words, tags, minimum_count=1), tmp_path, measure="f1")
+    training.prepare((words, tags), (words, [["B-y", "O"]]))
+    with pytest.raises(ValueError, match="`validation`, sentence 1: .* got 'N'"):
+        training.prepare((words, tags), (words, [["O", "N"]]))
 
 
 def test_tags_that_iob2_forbids_are_refused(tmp_path):

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.options import count_option
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models.language_model.ngram import (
@@ -45,18 +46,18 @@ def train_ngram(
             metavar="FILE", help="New ARPA file (.arpa or .arpa.gz); by default standard output."
         ),
     ] = None,
-    order: Annotated[int, typer.Option(min=1, max=16, help="Length of the longest n-grams.")] = 5,
+    order: Annotated[int, count_option("Length of the longest n-grams.", max=16)] = 5,
     estimator: Annotated[
         Literal[tuple(ESTIMATORS)],
         typer.Option(help="Estimator of probabilities; kneser-ney is modified Kneser-Ney."),
     ] = "kneser-ney",
     minimum_count: Annotated[
         int,
-        typer.Option(min=1, help="Rarer words are counted as unknown words."),
+        count_option("Rarer words are counted as unknown words."),
     ] = 1,
     vocabulary_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of most frequent words that are known; by default all."),
+        count_option("Number of most frequent words that are known; by default all."),
     ] = None,
 ):
     """Estimate an n-gram language model from text.
@@ -64,7 +65,7 @@ def train_ngram(
     The model is written as an ARPA file. Words are separated by white space.
     """
     if out is not None:
-        check_new_file(out)
+        check_new_file(out, "out")
     lines = text_lines(train)
     size = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
     tokenizer = WordTokenizer.train(lines, size, minimum_count)

@@ -11,7 +11,7 @@ from typing import Annotated
 import keras
 import typer
 
-from keras_seqzoo.cli.options import Progress, flag, refuse_given
+from keras_seqzoo.cli.options import Progress, count_option, flag, refuse_given
 from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
@@ -32,8 +32,10 @@ TrainText = Annotated[
         help="Sentences, one a line; may be gzipped (.gz). By default standard input.",
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")]
-Description = Annotated[str, typer.Option(help="One line about the preset, saved with it.")]
+Seed = Annotated[int, count_option("Random seed.", min=0, max=2**32 - 1)]
+Description = Annotated[
+    str, typer.Option(metavar="TEXT", help="One line about the preset, saved with it.")
+]
 PresetFolder = Annotated[
     str, typer.Option(metavar="DIR", help="Folder of the preset: new, empty or of this run.")
 ]

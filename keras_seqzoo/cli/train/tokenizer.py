@@ -1,11 +1,12 @@
 """`seqzoo train tokenizer`."""
 
+import warnings
 from typing import Annotated, Literal
 
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.cli.options import Normalization, flag
+from keras_seqzoo.cli.options import Normalization, count_option, flag
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
@@ -49,14 +50,15 @@ def train_tokenizer(
     train: TrainText = None,
     vocabulary_size: Annotated[
         int | None,
-        typer.Option(
+        count_option(
+            "Largest number of tokens, with 5 special tokens; by default all, or up to 8000 "
+            "subwords.",
             min=6,
-            help="Number of tokens, with 5 special tokens; by default all, or up to 8000 subwords.",
         ),
     ] = None,
     minimum_count: Annotated[
         int | None,
-        typer.Option(min=1, help="Rarer words, characters or pairs are left out."),
+        count_option("Rarer words, characters or pairs are left out."),
     ] = None,
     byte_level: Annotated[
         bool | None, typer.Option("--byte-level", help="Use bytes, not characters.")
@@ -90,9 +92,15 @@ def train_tokenizer(
             kinds = " or ".join(OPTION_KINDS[name])
             raise ValueError(f"{flag(name)} can only be used with --kind {kinds}, got {kind}.")
     options["normalization"] = list(map(str, normalization or []))
-    with new_folder(out) as folder:
+    with new_folder(out, "out") as folder:
         tokenizer = _make_tokenizer(kind, train, vocabulary_size, options)
         tokenizer.save_to_preset(str(folder))
+    if vocabulary_size is not None and tokenizer.vocabulary_size() < vocabulary_size:
+        warnings.warn(
+            f"the text has only {tokenizer.vocabulary_size()} tokens, fewer than the "
+            f"--vocabulary-size of {vocabulary_size}",
+            stacklevel=2,
+        )
     typer.echo(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset", err=True)
 
 
@@ -103,8 +111,10 @@ def _make_tokenizer(kind, train, vocabulary_size, options):
                 "--kind character --byte-level is not trained and takes no text or size."
             )
         return CharacterTokenizer(**options)
-    if vocabulary_size is None and kind in SUBWORDS:
+    if kind in SUBWORDS and vocabulary_size is None:
         vocabulary_size = 8000
-        if kind != "wordpiece":  # where the size is always an upper limit
-            options["at_most"] = True
-    return KINDS[kind].train(text_lines(train), vocabulary_size, **options)
+    if kind in ("bpe", "unigram"):  # of the others the size is always an upper limit
+        options["at_most"] = True
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the text has only")  # said of every kind, if need be
+        return KINDS[kind].train(text_lines(train), vocabulary_size, **options)

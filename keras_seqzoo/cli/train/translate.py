@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from keras_seqzoo.cli.options import count_option
 from keras_seqzoo.cli.train.options import TextFile, train_command, train_preset
 from keras_seqzoo.data import read_parallel
 from keras_seqzoo.training import (
@@ -33,9 +34,9 @@ def train_translate(
     valid_target: TextFile,
     max_length: Annotated[
         int,
-        typer.Option(
+        count_option(
+            "Largest number of tokens; longer training pairs are left out.",
             min=2,
-            help="Largest number of tokens; longer training pairs are left out.",
             rich_help_panel="Training",
         ),
     ] = 64,

@@ -8,7 +8,7 @@ import tensorflow as tf
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.cli.options import Normalization, count_option, refuse_given
+from keras_seqzoo.cli.options import Normalization, count_option, number_option, refuse_given
 from keras_seqzoo.cli.train.options import Description, Seed, TrainText, report
 from keras_seqzoo.data.output_files import check_new_file, new_folder
 from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec, linear_decay
@@ -43,17 +43,13 @@ def train_vectors(
         bool, typer.Option("--split-punctuation", help="Punctuation marks are words.")
     ] = False,
     collocation_passes: Annotated[
-        int, typer.Option(min=0, max=5, help="Passes that join collocations, such as New_York.")
+        int, count_option("Passes that join collocations, such as New_York.", min=0, max=5)
     ] = 0,
     minimum_count: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Rarer words get no vector; by default 5, or 1 if no word is so frequent."
-        ),
+        count_option("Rarer words get no vector; by default 5, or 1 if no word is so frequent."),
     ] = None,
-    vocabulary_size: Annotated[
-        int | None, typer.Option(min=2, help="Largest number of words.")
-    ] = None,
+    vocabulary_size: Annotated[int | None, count_option("Largest number of words.", min=2)] = None,
     embedding_dim: Annotated[int, count_option("Size of the vectors.")] = 100,
     architecture: Annotated[
         Literal[ARCHITECTURES], typer.Option(help="What is predicted from what.")
@@ -61,16 +57,14 @@ def train_vectors(
     objective: Annotated[
         Literal[OBJECTIVES], typer.Option(help="Training objective.")
     ] = "negative-sampling",
-    window: Annotated[
-        int, typer.Option(min=1, help="Largest number of context words on each side.")
-    ] = 5,
-    negatives: Annotated[int, typer.Option(min=1, help="Noise words per pair.")] = 5,
+    window: Annotated[int, count_option("Largest number of context words on each side.")] = 5,
+    negatives: Annotated[int, count_option("Noise words per pair.")] = 5,
     subsample: Annotated[
-        float, typer.Option(min=0.0, help="Subsample words above this relative frequency.")
+        float, number_option("Subsample words above this relative frequency.", min=0.0)
     ] = 1e-3,
     epochs: Annotated[int, count_option("Number of epochs.")] = 5,
     learning_rate: Annotated[
-        float, typer.Option(min=1e-6, help="Initial learning rate; it falls to 0.")
+        float, number_option("Initial learning rate; it falls to 0.", min=1e-6)
     ] = 0.25,
     seed: Seed = 0,
     description: Description = "Word vectors.",
@@ -89,7 +83,8 @@ def train_vectors(
         "normalization": list(map(str, normalization or [])),
         "split_punctuation": split_punctuation,
     }
-    with new_folder(out) if format == PRESET else nullcontext(check_new_file(out)) as place:
+    preset = format == PRESET
+    with new_folder(out, "out") if preset else nullcontext(check_new_file(out, "out")) as place:
         lines = text_lines(train)
         if any(splitting.values()):
             lines = _normalize_lines(lines, splitting)
@@ -116,7 +111,7 @@ def train_vectors(
             history = model.fit(batches, verbose=0, shuffle=False).history
             report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")
         vectors = model.vectors()
-        if format == PRESET:
+        if preset:
             tokenizer = WordTokenizer(vectors.words, **splitting)
             vectors.save_to_preset(place, tokenizer, {"description": description})
         else:

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_labelled, list_of_texts
+from keras_seqzoo.checks import check_integer, check_labelled, list_names, list_of_texts
 from keras_seqzoo.models.common.labels import LabelNames, TextLabels
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.tokenizers.vocabulary import create_string_table
@@ -60,7 +60,9 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         self._labels = LabelNames(labels)
         self.label_names = self._labels.names
         if len(self.label_names) < 2:
-            raise ValueError(f"`labels` must be two or more different names, got {labels!r}.")
+            raise ValueError(
+                f"`labels` must be two or more different names, got {list_names(self.label_names)}."
+            )
         self.positive, self.negative = list(positive), list(negative)
         self.hidden_units = check_integer("hidden_units", hidden_units, minimum=0)
         self.supports_jit = False  # XLA does not support strings
@@ -102,7 +104,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         check_labelled(texts, labels)
         names = sorted(set(labels))
         if len(names) != 2:
-            raise ValueError(f"`labels` must have two names, got {', '.join(names)}.")
+            raise ValueError(f"`labels` must have two names, got {list_names(names)}.")
         counts = {name: collections.Counter() for name in names}
         for name in names:
             own = [text for text, label in zip(texts, labels, strict=True) if label == name]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import ItemError, check_labelled, list_of_texts
+from keras_seqzoo.checks import ItemError, check_labelled, list_names, list_of_texts, shorten
 from keras_seqzoo.tokenizers.vocabulary import create_string_table
 
 
@@ -27,7 +27,8 @@ class LabelNames:
         self.names = [str(name) for name in names]
         if not self.names or "" in self.names or len(set(self.names)) < len(self.names):
             raise ValueError(
-                f"`labels` must be different names, none of them empty, got {names!r}."
+                "`labels` must be different names, none of them empty, got "
+                f"{list_names([repr(name) for name in names]) or 'none'}."
             )
         self._table = create_string_table(self.names, range(len(self.names)), default=-1)
 
@@ -49,7 +50,7 @@ class LabelNames:
             ids = self._table.lookup(labels)
             known = ids >= 0
         wrong = tf.boolean_mask(labels, ~known)
-        need = f"`y` must be among {', '.join(self.names)}, or their ids, got"
+        need = f"`y` must be among {list_names(self.names)}, or their ids, got"
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), [need, wrong])]):
             return tf.identity(ids)
 
@@ -75,7 +76,7 @@ def count_labels(argument, number, labels):
     return len(labels) if number is None else number
 
 
-def label_indices(names, labels, argument="labels", multi_label=False):
+def label_indices(names, labels, argument="labels", multi_label=False, allow_unknown=False):
     """Return the ids of the labels of texts.
 
     Args:
@@ -83,6 +84,7 @@ def label_indices(names, labels, argument="labels", multi_label=False):
         labels: list of names; with `multi_label` list of lists of names.
         argument: string, the argument that errors name.
         multi_label: bool.
+        allow_unknown: bool, whether a label that is not in `names` is -1 instead of an error.
 
     Returns:
         A list of ints; with `multi_label` list of lists of ints.
@@ -99,10 +101,10 @@ def label_indices(names, labels, argument="labels", multi_label=False):
             raise ItemError(argument, "text", number, f"must have {kind}, got {label!r}.")
         own = label if multi_label else [label]
         unknown = [name for name in own if name not in ids]
-        if unknown:
-            problem = f"a label must be among {', '.join(names)}, got {unknown[0]!r}."
+        if unknown and not allow_unknown:
+            problem = f"a label must be among {list_names(names)}, got {shorten(unknown[0])!r}."
             raise ItemError(argument, "text", number, problem)
-        own = [ids[name] for name in own]
+        own = [ids.get(name, -1) for name in own]
         indices.append(own if multi_label else own[0])
     return indices
 
@@ -175,6 +177,9 @@ class TextLabels:
     def accuracy(self, texts, labels, batch_size=32):
         """Compute the fraction of right labels; with `multi_label` of right decisions on labels.
 
+        A label that the model does not have counts as wrong; with `multi_label` it is one more
+        decision of its text, a wrong one.
+
         Args:
             texts: list of strings.
             labels: their labels, see `label_array`.
@@ -188,10 +193,15 @@ class TextLabels:
         """
         texts, labels = list_of_texts(texts), list(labels)
         check_labelled(texts, labels)
-        expected = self.label_array(labels)
+        expected = label_indices(
+            self.label_names, labels, multi_label=self.multi_label, allow_unknown=True
+        )
         found = self.predict_probabilities(texts, batch_size)
-        found = found >= 0.5 if self.multi_label else found.argmax(axis=1)
-        return float(np.mean(found == expected))
+        if not self.multi_label:
+            return float(np.mean(found.argmax(axis=1) == expected))
+        right = (found >= 0.5) == _indicators(expected, found.shape[1])
+        unknown = sum(row.count(-1) for row in expected)
+        return float(right.sum() / (right.size + unknown))
 
     def label_array(self, labels, argument="labels"):
         """Convert labels to the targets of the loss.
@@ -209,7 +219,12 @@ class TextLabels:
         indices = label_indices(self.label_names, labels, argument, self.multi_label)
         if not self.multi_label:
             return np.array(indices, np.int32)
-        targets = np.zeros((len(indices), len(self.label_names)), np.float32)
-        for row, own in zip(targets, indices, strict=True):
-            row[own] = 1.0
-        return targets
+        return _indicators(indices, len(self.label_names))
+
+
+def _indicators(indices, number):
+    """Return a float32 array `(texts, number)`, 1 at the ids of each text; -1 is no id."""
+    targets = np.zeros((len(indices), number), np.float32)
+    for row, own in zip(targets, indices, strict=True):
+        row[[id for id in own if id >= 0]] = 1.0
+    return targets

@@ -30,7 +30,8 @@ class LowRankAdaptation:
     def enable_lora(self, rank, target_layer_names=None):
         """Freeze all weights and add low-rank updates to layers, initially zero.
 
-        Compile the model of the backbone again before training. `.keras` files, `save_weights` and
+        Compile the model of the backbone again before training, also if it was fitted before; the
+        kernels of recurrent cells get no update. `.keras` files, `save_weights` and
         presets store the sums W'. `load_weights` into a model with updates loads the sums into W
         and initializes the updates again, A at random and B to zero. A resumed
         `keras_seqzoo.training.TrainingRun` restores W, A and B.

@@ -17,6 +17,8 @@ class ReloadableModel:
       a class overrides `compile`.
     - The optimizer's variables are created before the first training step. Created within it, they
       would have the step traced twice.
+    - `quantize("int8")` quantizes Keras' own layers. Keras warns of each other one, such as
+      recurrent cells, which stay in float32, as they should.
     - Functions are traced again after `quantize` or `enable_lora` replaced weights.
     """
 
