@@ -73,7 +73,7 @@ def export(
         int | None,
         count_option(
             "Number of tokens to which an input is cut; by default the limit of the preset, or "
-            "1024.",
+            "512.",
             max=1_000_000,
         ),
     ] = None,
