@@ -174,8 +174,8 @@ BAD = {
         ["--out", "{new}", "--signature", "score"],
         "--signature must be among serving_default, n_best, token_ids, got 'score'.",
     ),
-    "warm-up": (["--out", "{new}", "--warmup", "0"], "'--warmup'"),
-    "keep": (["--out", "{new}", "--keep", "0"], "'--keep'"),
+    "warm-up": (["--out", "{new}", "--warmup", "0"], "--warmup must be at least 1, got 0."),
+    "keep": (["--out", "{new}", "--keep", "0"], "--keep must be at least 1, got 0."),
     "card": (["--out", "{new}", "--card", "{new}.md"], "{new}.md: No such file"),
     "samples": (
         ["--out", "{new}", "--samples", "2", "--beam", "3"],
