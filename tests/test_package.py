@@ -116,6 +116,7 @@ def test_the_command_line_starts_in_silence():
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_a_library_leaves_logging_and_imports_alone():
     code = """
 import logging, os, sys

@@ -15,6 +15,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 def test_results_alone_are_printed(zoo, model):
     texts = ["a red dog", "", "😀 犬"]
     process = start("translate", "--preset", zoo / DEFAULT_PRESET, LC_ALL="C", PYTHONUTF8="0")

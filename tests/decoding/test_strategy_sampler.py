@@ -69,6 +69,7 @@ def cut(ids, prompt):
     return ids[:prompt].tolist() + (rest[: rest.index(END) + 1] if END in rest else rest)
 
 
+@pytest.mark.slow
 def test_greedy_is_that_of_keras_hub(transformer):
     ours = generate(transformer, StrategySampler(Greedy()))
     theirs = generate(transformer, "greedy")

@@ -131,6 +131,7 @@ def test_everything_is_flushed_before_it_appears(tmp_path, monkeypatch):
     assert not any(there for _, there in before) and last == (".", True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs file locks")
 def test_what_killed_exports_left_is_swept(tmp_path):
     command = [sys.executable, "-c", WRITER, tmp_path]

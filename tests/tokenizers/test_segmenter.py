@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import keras
+import pytest
 import tensorflow as tf
 
 from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
@@ -42,6 +43,7 @@ print(json.dumps([v2, v1, keras_export]))
 """
 
 
+@pytest.mark.slow
 def test_tokenizers_stay_apart_in_one_saved_model(tmp_path):
     english = ["the cat sat on the mat", "the dog sat on the log"]
     french = ["le chat dort là", "le chien dort ici"]

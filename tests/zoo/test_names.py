@@ -8,6 +8,7 @@ import keras_seqzoo
 from keras_seqzoo import models, tokenizers
 from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import list_presets, names, preset_path, register_presets
+from tests.tiers import slow
 
 NAME = "gru_tiny_en_es"
 
@@ -87,7 +88,7 @@ def test_parts_by_name(registered):
     assert preprocessor.decoder_sequence_length == 14
 
 
-@pytest.mark.parametrize("cls", [RecurrentSeq2SeqLM, RecurrentEncoderDecoderBackbone])
+@pytest.mark.parametrize("cls", [RecurrentSeq2SeqLM, slow(RecurrentEncoderDecoderBackbone)])
 def test_our_classes_need_no_registry_of_keras_hub(zoo, preset, cls):
     loaded = cls.from_preset(NAME)
     assert loaded.count_params() > 0
@@ -113,7 +114,7 @@ def test_a_damaged_preset_does_not_stop_the_others(registered, caplog):
     assert "broken" not in RecurrentSeq2SeqLM.presets
 
 
-@pytest.mark.parametrize("cls", [RecurrentSeq2SeqLM, RecurrentEncoderDecoderBackbone])
+@pytest.mark.parametrize("cls", [RecurrentSeq2SeqLM, slow(RecurrentEncoderDecoderBackbone)])
 def test_our_classes_name_near_presets(zoo, cls):
     with pytest.raises(ValueError, match=f"Did you mean '{NAME}'"):
         cls.from_preset("gru_tinny_en")

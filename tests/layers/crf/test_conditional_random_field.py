@@ -184,6 +184,7 @@ def test_no_steps_in_graph(steps):
     assert_close(run(scores), run.python_function(tf.constant(scores)))
 
 
+@pytest.mark.slow
 def test_learns_in_a_model_that_labels_follow_each_other():
     words = np.tile([[1, 1, 1, 1]], (32, 1))
     labels = np.tile([[0, 1, 2, 0]], (32, 1))

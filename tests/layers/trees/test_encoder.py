@@ -266,6 +266,7 @@ def test_half_precision_adds_up_in_float32():
     assert_close(output, np.full((1, UNITS), 0.5 * np.tanh(400 * 0.0035)), rtol=1e-2)
 
 
+@pytest.mark.slow
 def test_fit_learns_which_way_trees_branch():
     texts = ["(x (x a) (x (x b) (x c)))", "(x (x (x a) (x b)) (x c))"]
     rng = np.random.default_rng(7)

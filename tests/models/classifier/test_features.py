@@ -45,6 +45,7 @@ def test_features_by_hand():
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_learns_from_strings(tmp_path):
     model = trained()
     assert model.accuracy(TEXTS, LABELS) == 1.0
@@ -80,6 +81,7 @@ def test_takes_datasets_of_strings():
         np.testing.assert_allclose(model.evaluate(dataset, verbose=0), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_export(tmp_path):
     model = trained()
     path = export(model, tmp_path)

@@ -215,6 +215,7 @@ def test_translation_model_on_strings(calls, tie_softmax):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_compiled_model_in_a_file(calls, tmp_path):
     translator = model()
     translator.compile(weighted_metrics=[])

@@ -104,6 +104,7 @@ def test_padding_changes_nothing():
     np.testing.assert_allclose(alone, together, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_fit_on_strings():
     model = trained()
     found = model.perplexity(TEXT)
@@ -181,6 +182,7 @@ def test_keras_file(tmp_path):
     assert isinstance(loaded.sampler, BeamSearch)
 
 
+@pytest.mark.slow
 def test_saved_model():
     class Scores(tf.Module):
         def __init__(self):

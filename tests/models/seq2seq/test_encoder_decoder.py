@@ -76,6 +76,7 @@ def search(model, width=3):
     return run(SOURCE, SOURCE != 0)
 
 
+@pytest.mark.slow
 def test_a_model_of_ones_own_trains_and_is_searched():
     model = Translator(30, 4)
     model.compile(keras.optimizers.Adam(0.05), SequenceCrossentropy())

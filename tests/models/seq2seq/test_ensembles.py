@@ -118,6 +118,7 @@ def test_shallow_fusion(members):
         assert one[0].text == other[0].text
 
 
+@pytest.mark.slow
 def test_shallow_fusion_with_an_ngram_model(members):
     tokenizer = members[0].preprocessor.tokenizer
     lm = NGramLanguageModel.train(SENTENCES, order=3, tokenizer=tokenizer)

@@ -64,7 +64,7 @@ def ready():
 @pytest.mark.parametrize(
     ("pieces", "options"),
     [
-        ("none", {}),
+        slow("none", {}),
         slow("subwords", {"num_layers": 2, "dropout": 0.1}),
         slow("characters", {"crf": False}),
         slow("characters", {"piece_encoder": "convolution", "cell": "gru", "unknown_rate": 0.1}),
@@ -153,7 +153,7 @@ def test_tags_of_other_schemes_are_learned():
         assert [" ".join(row) for row in model.tag(SENTENCES)] == tags
 
 
-@pytest.mark.parametrize("crf", [True, False])
+@pytest.mark.parametrize("crf", [True, slow(False)])
 def test_fits_empty_sentences(crf):
     loss = make(crf=crf).fit(["", "", "dogs"], ["", "", "N"], batch_size=1, verbose=0)
     assert np.isfinite(loss.history["loss"]).all()
