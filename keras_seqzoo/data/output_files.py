@@ -39,6 +39,26 @@ def check_writable(path, argument="path"):
     raise OSError(code, f"`{argument}` must be writable, got {path}: {os.strerror(code)}")
 
 
+def check_folder(path, argument="path"):
+    """Check that a path is a folder that can be written to, or can become one.
+
+    Args:
+        path: string or path.
+        argument: string, the name of the argument in the error.
+
+    Raises:
+        NotADirectoryError: if the path is a file, or lies in one.
+        OSError: if the nearest folder that exists cannot be written to.
+    """
+    path = Path(path)
+    existing = next(part for part in (path, *path.absolute().parents) if part.exists())
+    if not existing.is_dir():
+        raise NotADirectoryError(
+            errno.ENOTDIR, f"`{argument}` must be a folder, got a file: {existing}."
+        )
+    check_writable(path, argument)
+
+
 def check_output_path(path, argument="path"):
     """Check that a file can be written to a path, and return it as a `pathlib.Path`.
 
@@ -217,7 +237,9 @@ def _check_new_folder(path, argument):
         raise FileExistsError(f"{need}, got the file {path}")
     if path.is_dir() and not is_vacant(path):
         raise FileExistsError(f"{need}, got one with files: {path}")
-    check_writable(path.parent if path.exists() else path, argument)  # a folder is replaced
+    check_writable(path, argument)
+    if path.exists():
+        check_writable(path.resolve().parent, argument)  # an empty folder is replaced
 
 
 def _full_disk_code(error):

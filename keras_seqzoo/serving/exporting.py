@@ -11,7 +11,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.serving.classifier import ClassifierSignatures
 from keras_seqzoo.serving.description import DESCRIPTION_FILE, describe
 from keras_seqzoo.serving.language_model import LanguageModelSignatures
-from keras_seqzoo.serving.saved_model import check_local, write_version
+from keras_seqzoo.serving.saved_model import check_directory, write_version
 from keras_seqzoo.serving.server_ops import check_operations
 from keras_seqzoo.serving.tagger import TaggerSignatures
 from keras_seqzoo.serving.translation import TranslationSignatures
@@ -125,7 +125,7 @@ def export(
     curl $url -d '{"signature_name": "n_best", "instances": ["Two dogs run."]}'
     ```
     """
-    directory = check_local(directory)
+    directory = check_directory(directory)
     family = _make_family(
         model,
         strategy=strategy,

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 from keras_seqzoo.data.file_lock import FileLock
-from keras_seqzoo.data.output_files import FULL, writing_into
+from keras_seqzoo.data.output_files import FULL, check_folder, writing_into
 
 # Folders of versions that are being written or removed, and the locks of their processes.
 PREFIX = ".export-"
@@ -23,10 +23,20 @@ COPIES = {
 }
 
 
-def check_local(directory):
-    """Return the path of a folder as a string; raise `ValueError` for an address such as `gs://…`.
+def check_directory(directory):
+    """Check, before the work of an export, that versions can be written to a folder.
 
     A store has no rename of folders, so that a server could see a part of a version.
+
+    Args:
+        directory: string or path, the model's folder.
+
+    Returns:
+        string. The path.
+
+    Raises:
+        ValueError: if it is an address such as `gs://…`.
+        OSError: if it is a file, or cannot be written to.
     """
     directory = os.fspath(directory)
     address = ADDRESS.match(directory)
@@ -36,6 +46,7 @@ def check_local(directory):
             f"`directory` must be a local folder, got {directory!r}. Export to one, then copy the "
             f"version: {command} exported/1 {directory.rstrip('/')}/1"
         )
+    check_folder(directory, "directory")
     return directory
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from keras_seqzoo.data.file_lock import FileLock
 from keras_seqzoo.data.output_files import (
     LITTER,
-    check_writable,
+    check_folder,
     replacing,
     reserve,
     writing_into,
@@ -95,13 +95,7 @@ class RunState:
             ValueError: if it holds a run with other options, of which a step was saved; the message
                 names those that differ.
         """
-        parents = (self.directory, *self.directory.absolute().parents)
-        existing = next(path for path in parents if path.exists())
-        if not existing.is_dir():
-            raise NotADirectoryError(
-                errno.ENOTDIR, f"`directory` must be a folder, got a file: {existing}."
-            )
-        check_writable(self.directory, "directory")
+        check_folder(self.directory, "directory")
         self.lock.check()
         if not self.exists:
             if self._holds_other_files():

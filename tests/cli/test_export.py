@@ -155,8 +155,8 @@ def test_word_vectors_with_their_card(seqzoo, vectors, tmp_path):
 
 
 BAD = {
-    "a file": (["--out", "{file}"], "{file}"),
-    "below a file": (["--out", "{file}/x"], "{file}/x"),
+    "a file": (["--out", "{file}"], "--out must be a folder, got a file: {file}."),
+    "below a file": (["--out", "{file}/x"], "--out must be a folder, got a file: {file}."),
     "an address": (["--out", "gs://b/owl"], "--out must be a local folder, got 'gs://b/owl'. Exp"),
     "width 0": (["--out", "{new}", "--beam", "0"], "--beam must be "),
     "n-best": (["--out", "{new}", "--n-best", "9"], "--n-best must be at most --beam (5), got 9."),

@@ -73,6 +73,7 @@ def test_there_and_back(seqzoo, folder, tmp_path):
     assert np.shape(found["probabilities"]) == (3, 2)
 
 
+@pytest.mark.slow
 def test_entities(seqzoo, folder, tmp_path):
     marks = [["B-x" if tag == "N" else "O" for tag in row] for row in TAGS]
     write_columns(tmp_path / "ner.conll", WORDS, marks)

@@ -77,6 +77,7 @@ def test_greedy_is_that_of_keras_hub(transformer):
         assert cut(own, mask.sum()) == cut(other, mask.sum())
 
 
+@pytest.mark.slow
 def test_prompts_are_kept_and_beams_are_no_worse_than_greedy(transformer):
     beam = generate(transformer, StrategySampler(BeamSearch(64, length_penalty=0.0)))
     greedy = generate(transformer, StrategySampler(Greedy()))

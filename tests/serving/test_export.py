@@ -133,7 +133,7 @@ STRATEGIES = {
     "greedy": (Greedy(), None, 1),
 }
 VERSION_1 = "separate"  # goes through the loader of TensorFlow 1, the others through that of 2
-names = pytest.mark.parametrize("name", mostly_slow(list(STRATEGIES), "joint", "separate"))
+names = pytest.mark.parametrize("name", mostly_slow(list(STRATEGIES), "separate"))
 
 
 @names

@@ -34,7 +34,7 @@ def test_token_errors():
         b"",
         b"",
         b"",
-        b"`lengths` must be from 0 to 3, the length of `token_ids`, got 4.",
+        b"`lengths` must be from 0 to the length of `token_ids`, got 4.",
         b"`token_ids` must be from 1 to 9, got 10 as number 3.",
     ]
     nothing = token_errors(tf.zeros([1, 0], tf.int32), tf.constant([0]), vocabulary_size=10)

@@ -14,7 +14,7 @@ import tensorflow as tf
 from keras_seqzoo.data.file_lock import FileLock
 from keras_seqzoo.models import NGramLanguageModel
 from keras_seqzoo.serving import export, saved_model
-from keras_seqzoo.serving.saved_model import check_local, write_version
+from keras_seqzoo.serving.saved_model import check_directory, write_version
 
 WRITER = """
 import os, sys
@@ -184,11 +184,11 @@ def test_addresses_are_refused_with_the_command_that_copies(address, command):
         export(None, address)
     assert str(error.value).endswith(command)
     with pytest.raises(ValueError, match="`directory` must be a local folder"):
-        check_local(Path(address))
+        check_directory(Path(address))
 
 
 def test_local_folders_are_accepted(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for path in ("served/owl", "C:/served", "a:b", tmp_path):
-            assert check_local(path) == os.fspath(path)
+            assert check_directory(path) == os.fspath(path)

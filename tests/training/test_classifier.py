@@ -83,6 +83,7 @@ def test_very_long_texts_are_cut_at_their_side(side, tmp_path):
     assert longest.shape == (1, 1024) and known == {"film", "bad" if side == "left" else "good"}
 
 
+@pytest.mark.slow
 def test_many_labels(tmp_path):
     keras.utils.set_random_seed(0)
     labels = [["good", "very"], ["good", "very"], ["very"], []]

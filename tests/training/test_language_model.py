@@ -22,6 +22,7 @@ def make_training(folder, options=None, dtype=None, **changes):
     )
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_with_the_states_of_its_streams(tmp_path):
     options = {"epochs": 1, "dtype": "mixed_bfloat16"}  # states of both kinds
     whole = make_training(tmp_path / "whole", **options)

@@ -186,5 +186,6 @@ def test_what_chooses_is_an_option_of_the_run(model, tmp_path):
     chosen = {"measure": "chrf", "bleu_tokenizer": "13a"}
     assert training.options == {**chosen, "epochs": 2}
     training.state.begin({**chosen, "bleu_tokenizer": "char", "epochs": 3})
+    training.state.save(model, {})
     with pytest.raises(ValueError, match="`bleu_tokenizer` was 'char', got '13a'; `epochs` was 3"):
         training.run(TRAIN, VALIDATION)

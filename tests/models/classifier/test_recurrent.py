@@ -44,6 +44,7 @@ def trained():
     return model
 
 
+@pytest.mark.slow
 def test_learns_from_strings():
     model = trained()
     found = model.classify(TEXTS)

@@ -107,8 +107,8 @@ def test_same_losses_and_weights_as_with_logits(calls, output, units):
 @pytest.mark.parametrize(
     "compiled",
     [
-        {"jit_compile": True},
-        slow({"jit_compile": False}),
+        slow({"jit_compile": True}),
+        {"jit_compile": False},
         slow({"run_eagerly": True}),
         slow({"steps_per_execution": 3, "jit_compile": False}),
         slow({"steps_per_execution": 2, "jit_compile": True}),

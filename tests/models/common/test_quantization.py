@@ -150,6 +150,7 @@ def test_all_that_was_traced_before_is_traced_anew():
     assert model.generate_function is not graph
 
 
+@pytest.mark.slow
 def test_a_low_rank_update_is_seen_by_what_was_traced_before():
     model = language_model.make(units=16)
     texts = language_model.TEXT[:2]

@@ -185,6 +185,7 @@ def test_saving(features, tmp_path):
     assert loaded.regularizer.l2 == model.regularizer.l2
 
 
+@pytest.mark.slow
 def test_saved_model():
     check_saved_model_in_fresh_process(make(), np.array([[5, 6, 7], [2, 2, 5]], np.int32))
 
