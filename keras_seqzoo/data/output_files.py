@@ -217,7 +217,9 @@ def _check_new_folder(path, argument):
         raise FileExistsError(f"{need}, got the file {path}")
     if path.is_dir() and not is_vacant(path):
         raise FileExistsError(f"{need}, got one with files: {path}")
-    check_writable(path.parent if path.exists() else path, argument)  # a folder is replaced
+    check_writable(path, argument)
+    if path.exists():
+        check_writable(path.resolve().parent, argument)  # an empty folder is replaced
 
 
 def _full_disk_code(error):

@@ -152,6 +152,7 @@ def test_the_measure_is_an_option_of_the_run(tmp_path, model):
     training = SmallRun(tmp_path, model=model, measure="loss", options={"size": 3})
     assert training.options == {"measure": "loss", "size": 3}
     training.state.begin(training.options)
+    training.state.save(training.model, {})
     with pytest.raises(ValueError, match="`measure` was 'loss', got 'score'"):
         SmallRun(tmp_path, model=model, options={"size": 3}).train()
     with pytest.raises(ValueError, match="`measure` must be one of score, loss, got 'bleu'"):
