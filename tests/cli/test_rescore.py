@@ -111,6 +111,7 @@ def test_length_forms(run, model, options, score):
     assert [row for row in rows if not row.startswith("2\t")] == expected
 
 
+@pytest.mark.slow
 def test_several_models_of_any_vocabulary(run, model, tmp_path):
     other = tiny_model(vocabulary_size=284, attention=None, attention_units=None)
     save_preset(other, tmp_path / "other")

@@ -29,6 +29,7 @@ def make_training(folder, words=WORDS, tags=TAGS, measure="accuracy", epochs=8, 
     )
 
 
+@pytest.mark.slow
 def test_the_best_epoch_becomes_the_preset(tmp_path):
     training = make_training(tmp_path, pieces="none")
     assert training.run((WORDS * 4, TAGS * 4), (WORDS, TAGS), verbose=0)

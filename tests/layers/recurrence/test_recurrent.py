@@ -177,7 +177,8 @@ def test_encoder_state_starts_a_decoder_in_a_functional_model():
     assert_close(model([SEQUENCE, SEQUENCE]), expected)
 
 
-@pytest.mark.parametrize("policy", ["float32", slow("mixed_bfloat16")])
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
 def test_fit_under_xla(policy):
     with dtype_policy(policy):
         model = keras.Sequential(

@@ -132,6 +132,7 @@ def test_quantized_weights_are_used():
     assert not np.array_equal(before, after)
 
 
+@pytest.mark.slow
 def test_keras_file(tmp_path):
     model = trained()
     model.save(tmp_path / "model.keras")

@@ -130,6 +130,7 @@ def test_mixed_precision(tmp_path):
     np.testing.assert_allclose(of_ids(loaded), of_ids(model), atol=0.01 * np.abs(before).max())
 
 
+@pytest.mark.slow
 def test_all_that_was_traced_before_is_traced_anew():
     model = language_model.make(units=16)
     texts = language_model.TEXT[:2]

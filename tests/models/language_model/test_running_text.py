@@ -61,6 +61,7 @@ def test_streams():
         np.testing.assert_allclose(found[part], own[0], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_it_is_a_language_model():
     model = make()
     running = RunningText(model)
@@ -183,6 +184,7 @@ def test_an_epoch_and_an_evaluation_start_again():
     assert results == [pytest.approx(first, rel=1e-5)] * 2
 
 
+@pytest.mark.slow
 def test_no_gradient_flows_through_carried_states():
     """A step of training is one on rows with these states as given."""
     model, _ = fitted([16], rate=0.5)

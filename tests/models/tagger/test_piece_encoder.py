@@ -20,7 +20,7 @@ from tests.layer_checks import (
 )
 from tests.layers.reference import lstm_step
 from tests.properties import examples
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 # The pieces of words; 0 is padding. One word has no pieces, one occurs twice.
 PIECES = np.array(
@@ -149,7 +149,7 @@ def test_gradients_of_words_that_come_again_are_summed(kind):
     assert_close(once, each, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(list(KINDS), "convolution"))
 def test_general_checks(kind):
     encoder = make(kind)
     check_serialisation(encoder, PIECES)

@@ -153,7 +153,8 @@ def test_tags_of_other_schemes_are_learned():
         assert [" ".join(row) for row in model.tag(SENTENCES)] == tags
 
 
-@pytest.mark.parametrize("crf", [True, slow(False)])
+@pytest.mark.slow
+@pytest.mark.parametrize("crf", [True, False])
 def test_fits_empty_sentences(crf):
     loss = make(crf=crf).fit(["", "", "dogs"], ["", "", "N"], batch_size=1, verbose=0)
     assert np.isfinite(loss.history["loss"]).all()
