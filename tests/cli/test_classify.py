@@ -37,6 +37,7 @@ def classifier(folder):
     save_preset(make_text_classifier(TEXTS, LABELS, backbone_options=small), folder / "classifier")
 
 
+@pytest.mark.slow
 def test_there_and_back(seqzoo, folder, tmp_path):
     files = ("--train", folder / "train.tsv", "--valid", folder / "test.tsv")
     out = tmp_path / "new"

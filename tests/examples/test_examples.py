@@ -18,6 +18,7 @@ from examples import (
     sequential_classifier,
     subclassed_language_model,
 )
+from tests.tiers import slow
 
 # Keras warns of masks that a layer destroys and of weights that loading does not find.
 pytestmark = pytest.mark.filterwarnings("error::UserWarning")
@@ -49,8 +50,8 @@ def run(example, path, rows):
 @pytest.mark.parametrize(
     ("example", "rows"),
     [
-        (subclassed_language_model, 600),
-        pytest.param(own_encoder_decoder, 160, marks=pytest.mark.slow),
+        slow(subclassed_language_model, 600),
+        slow(own_encoder_decoder, 160),
     ],
 )
 def test_saved_models_do_the_same(example, rows, tmp_path):

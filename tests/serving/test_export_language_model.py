@@ -30,9 +30,13 @@ def recurrent(tokenizer):
     )
 
 
+def ngram_model():
+    return NGramLanguageModel.train(TEXT, 3, tokenizer=WordTokenizer.train(TEXT))
+
+
 def models():
     words = WordTokenizer.train(TEXT)
-    ngram = NGramLanguageModel.train(TEXT, 3, tokenizer=words)
+    ngram = ngram_model()
     return {
         "n-gram": ngram,
         "log-linear": LogLinearLanguageModel.for_text(TEXT, order=3, tokenizer=words),
@@ -77,7 +81,7 @@ def test_all_kinds_are_served(kinds, tmp_path):
 
 
 def test_samples_and_long_prompts(tmp_path):
-    model = models()["n-gram"]
+    model = ngram_model()
     path = export(model, tmp_path, strategy=Sampling(samples=4), max_length=3)
     served = tf.saved_model.load(path).signatures["serving_default"]
     found = served(text=tf.constant(["the", "the dog sat on the cat"]))
@@ -88,7 +92,7 @@ def test_samples_and_long_prompts(tmp_path):
 
 
 def test_long_sentences_are_scored_to_the_limit(tmp_path):
-    model = models()["n-gram"]
+    model = ngram_model()
     path = export(model, tmp_path, max_input_length=4)
     served = tf.saved_model.load(path)
     texts = ["the dog sat on", "the dog sat on the cat", "the", ""]
@@ -104,7 +108,7 @@ def test_long_sentences_are_scored_to_the_limit(tmp_path):
 
 
 def test_wrong_arguments(tmp_path):
-    model = models()["n-gram"]
+    model = ngram_model()
     with pytest.raises(TypeError, match="`strategy` must be a DecodingStrategy"):
         export(model, tmp_path, strategy="greedy")
     with pytest.raises(ValueError, match="`max_length` must be an int of at least 1"):

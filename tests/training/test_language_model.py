@@ -75,6 +75,7 @@ class Scores(LanguageModelTraining):
         return {"perplexity": next(self.scores)}
 
 
+@pytest.mark.slow
 def test_plateau_and_patience(tmp_path):
     keras.utils.set_random_seed(3)
     training = Scores(

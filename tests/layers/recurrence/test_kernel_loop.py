@@ -230,6 +230,7 @@ def test_compiled_equals_not_compiled(name, where):
     assert_equal(compiled(case), differentiate(unrolled, as_tensors(case)), 1e-10)
 
 
+@pytest.mark.slow
 def test_compiled_in_eager_calls_and_for_a_second_shape():
     inside = traced(two_recurrences("elman"), training=True, compiled=True)
     eager = functools.partial(looped, training=True, compiled=True)

@@ -94,6 +94,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_training_changes_the_updates_alone(tmp_path):
     """The softmax is the embedding, so that both sides have the update."""
     model = language_model.make(units=3)

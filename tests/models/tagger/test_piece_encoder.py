@@ -103,7 +103,7 @@ def test_padding_changes_nothing(kind):
     assert not found[:, 3:].numpy().any()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(list(KINDS), "convolution"))
 @examples(15)
 @given(st.data())
 def test_words_that_come_again_are_as_they_are_alone(kind, data):
@@ -133,7 +133,7 @@ def test_words_that_come_again_are_read_once(kind, monkeypatch):
     assert counts == [6, 120]  # padded to 6 words
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(list(KINDS), "lstm"))
 def test_gradients_of_words_that_come_again_are_summed(kind):
     encoder = make(kind)
     pieces = tf.constant(np.tile(PIECES, (1, 3, 1)))
