@@ -5,7 +5,7 @@ import pytest
 from keras_seqzoo.cli import lines
 from keras_seqzoo.serving.client import retries
 from tests.serving.client import toy
-from tests.serving.client.fake_server import FakeServer, Fault
+from tests.serving.client.fake_server import Fault, running
 
 LONG = "a line that is longer than it may be"
 
@@ -24,10 +24,8 @@ def servers():
         "generate": toy.LANGUAGE_MODEL,
         "score": toy.LANGUAGE_MODEL,
     }
-    servers = {name: FakeServer(signatures) for name, signatures in toys.items()}
-    yield servers
-    for server in servers.values():
-        server.stop()
+    with running(toys) as servers:
+        yield servers
 
 
 @pytest.fixture(params=["grpc", "rest"])

@@ -7,7 +7,7 @@ import pytest
 from keras_seqzoo.serving import Client
 from keras_seqzoo.serving.client import retries
 from tests.serving.client import toy
-from tests.serving.client.fake_server import FakeServer
+from tests.serving.client.fake_server import running
 
 
 @pytest.fixture(autouse=True)
@@ -25,10 +25,8 @@ def servers():
         "tagger": toy.TAGGER,
         "language_model": toy.LANGUAGE_MODEL,
     }
-    servers = {name: FakeServer(signatures) for name, signatures in toys.items()}
-    yield servers
-    for server in servers.values():
-        server.stop()
+    with running(toys) as servers:
+        yield servers
 
 
 @pytest.fixture

@@ -243,3 +243,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+@contextlib.contextmanager
+def running(toys):
+    """Servers of the signatures in a dict, by its names, that stop at the end."""
+    servers = {name: FakeServer(signatures) for name, signatures in toys.items()}
+    yield servers
+    for server in servers.values():
+        server.stop()
