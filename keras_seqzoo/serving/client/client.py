@@ -13,23 +13,23 @@ from keras_seqzoo.serving.client.descriptions import read_signatures, read_versi
 from keras_seqzoo.serving.client.errors import ModelAddress, ServingError
 from keras_seqzoo.serving.client.grpc_transport import GrpcTransport
 from keras_seqzoo.serving.client.parallel import run_in_parallel
-from keras_seqzoo.serving.client.retries import call_with_retries
+from keras_seqzoo.serving.client.retries import call_with_retries, is_unavailable
 from keras_seqzoo.serving.client.tls import TLS
 
 PROTOCOLS = ("grpc", "rest")
 ADDRESS = re.compile(r"(\[[\w:.%]+\]|[^\s:/\[\]@?#]+):\d{1,5}", re.ASCII)
 PATH = re.compile(r"(/[^\s/?#]+)*")  # of REST behind a proxy
 POLL = 0.2  # seconds between two questions whether a model is ready
-NOT_YET = ("UNAVAILABLE", "NOT_FOUND", "DEADLINE_EXCEEDED")
+NOT_YET = ("NOT_FOUND", "DEADLINE_EXCEEDED")
 
 
 class Client:
     """Client of a model that `keras_seqzoo.serving` exported, on a TensorFlow Serving server.
 
     Texts are sent in batches of similar length, several batches at a time; the results come in
-    the order of the texts. A request that finds no server is sent again after a pause, until
-    `retries` or `deadline` are used up. No other error is: what a model answers once it answers
-    again.
+    the order of the texts. A request that finds no server, or one that is busy, is sent again
+    after a pause, until `retries` or `deadline` are used up. No other error is: what a model
+    answers once it answers again.
 
     Methods of a family return what its models return, without what is not served. A text that is
     longer than the limit of the export is cut, with one warning for the call.
@@ -43,7 +43,7 @@ class Client:
         protocol: `"grpc"`, or `"rest"`, for which the extra `serving` must be installed.
         version: int, the version to ask, a string, its label, or `None` for the latest.
         deadline: float, the seconds for a request with all its attempts; `None` for no limit.
-        retries: int, how often a request that finds no server is sent again.
+        retries: int, how often a request that finds no server, or a busy one, is sent again.
         batch_size: int, the largest number of texts in a request.
         concurrency: int, the largest number of requests of a call at a time.
         tls: a `TLS`, `True` for `TLS()`, or `None` for a connection that is not encrypted.
@@ -119,7 +119,8 @@ class Client:
         Args:
             inputs: dict from the names of the inputs to arrays, tensors or lists. Strings may be
                 `str` or bytes; bytes go as they are. Of lists, ints become int32 and floats
-                float32; an empty list is one of strings.
+                float32; an empty list is one of strings. Inputs of no rows are sent too, and a
+                server that batches lets them wait for a request with rows.
             signature: string.
 
         Returns:
@@ -153,7 +154,7 @@ class Client:
             try:
                 ready, cause = self._is_ready(max(left, POLL))
             except ServingError as error:
-                if error.status not in NOT_YET:
+                if error.status not in NOT_YET and not is_unavailable(error):
                     raise
                 ready, cause = False, error.cause
             if ready:

@@ -7,10 +7,18 @@ from keras_seqzoo.serving.client.errors import ServingError
 
 FIRST_DELAY = 0.2  # seconds
 LAST_DELAY = 5.0
+# What gRPC says, in C++ and in Python, when all threads of a server are taken.
+BUSY = ("Server Threadpool Exhausted", "Concurrent RPC limit exceeded")
+
+
+def is_unavailable(error):
+    """Return whether a `ServingError` says that there is no server, or no free thread of it."""
+    busy = error.status == "RESOURCE_EXHAUSTED" and any(text in error.cause for text in BUSY)
+    return busy or error.status == "UNAVAILABLE"
 
 
 def call_with_retries(attempt, deadline, retries, closed):
-    """Call a function again as long as the server is not available.
+    """Call a function again as long as the server is not available, or all its threads are busy.
 
     The n-th delay is drawn from d / 2 to d with d = `FIRST_DELAY` 2^n, at most `LAST_DELAY`.
 
@@ -24,8 +32,8 @@ def call_with_retries(attempt, deadline, retries, closed):
         What the function returns.
 
     Raises:
-        ServingError: the last error, if it has another status than `"UNAVAILABLE"`, the attempts
-            are used up, or no time is left.
+        ServingError: the last error, if it is not one of `is_unavailable`, the attempts are used
+            up, or no time is left.
     """
     end = None if deadline is None else time.monotonic() + deadline
     for number in range(retries + 1):
@@ -34,5 +42,5 @@ def call_with_retries(attempt, deadline, retries, closed):
         except ServingError as error:
             delay = min(LAST_DELAY, FIRST_DELAY * 2**number) * random.uniform(0.5, 1.0)
             late = end is not None and time.monotonic() + delay >= end
-            if error.status != "UNAVAILABLE" or number == retries or late or closed.wait(delay):
+            if not is_unavailable(error) or number == retries or late or closed.wait(delay):
                 raise

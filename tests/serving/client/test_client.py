@@ -189,12 +189,16 @@ def test_rest_behind_a_proxy(server):
         assert best(client.translate(["a"])) == [[("A", -0.5)]]
 
 
-def test_waiting_until_ready(connect, server):
+def test_waiting_until_ready(connect, server, monkeypatch):
     server.state = "LOADING"
     timer = threading.Timer(0.3, setattr, (server, "state", "AVAILABLE"))
     timer.start()
     connect().wait_until_ready(timeout=20)
     assert server.state == "AVAILABLE"
+    busy, status = iter([Fault("RESOURCE_EXHAUSTED", "Server Threadpool Exhausted")]), server.status
+    monkeypatch.setattr(server, "status", lambda model: next(busy, None) or status(model))
+    connect().wait_until_ready(timeout=20)
+    assert next(busy, None) is None
     with pytest.raises(ServingError, match="version 1 END") as caught:
         connect(version=1).wait_until_ready(timeout=0)
     assert caught.value.status == "DEADLINE_EXCEEDED"
@@ -214,6 +218,18 @@ def test_unavailable_is_asked_again(connect, server):
     assert len(server.seen) == 4
     server.faults = [Fault("UNAVAILABLE", "no place in the queue")] * 4
     with pytest.raises(ServingError, match="UNAVAILABLE: no place in the queue"):
+        client.translate(["a"])
+
+
+@pytest.mark.parametrize(
+    "message", ["Server Threadpool Exhausted", "Concurrent RPC limit exceeded!"]
+)
+def test_a_server_without_a_free_thread_is_asked_again(connect, server, message):
+    client = connect(retries=2)
+    server.faults = [Fault("RESOURCE_EXHAUSTED", message)] * 2
+    assert best(client.translate(["a"])) == [[("A", -0.5)]]
+    server.faults = [Fault("RESOURCE_EXHAUSTED", message)] * 3
+    with pytest.raises(ServingError, match=f"RESOURCE_EXHAUSTED: {message}"):
         client.translate(["a"])
 
 
