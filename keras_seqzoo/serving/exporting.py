@@ -118,7 +118,7 @@ def export(
     With TensorFlow Serving over REST:
 
     ```shell
-    docker run -p 8501:8501 -v "$PWD/served:/models" -e MODEL_NAME=en_fr tensorflow/serving
+    docker run -p 127.0.0.1:8501:8501 -v ./served:/models -e MODEL_NAME=en_fr tensorflow/serving
     url=localhost:8501/v1/models/en_fr:predict
     curl $url -d '{"instances": ["Two dogs run."]}'
     # {"predictions": [{"translation": "...", "score": ..., "truncated": false}]}

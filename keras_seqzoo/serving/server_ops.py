@@ -4,16 +4,25 @@ import tensorflow as tf
 
 from keras_seqzoo._compat import read_saved_model
 
-# They call Python, or need an NVIDIA GPU.
+# They call Python, or need another device than a CPU.
 ABSENT = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
-GPU_PREFIX = "Cudnn"
-# Ops of TensorFlow Text 2.12, which servers link (tensorflow/serving, `model_servers/BUILD`).
+DEVICE_PREFIXES = ("Cudnn", "Nccl", "TPU", "Xla")
+# Ops of TensorFlow Text 2.12.1, which the servers 2.17 to 2.19 link (`ops_lib`). The server 2.20
+# links Text 2.20, which has these and more.
 TEXT_OPS = {
     "CaseFoldUTF8",
+    "ConstrainedSequence",
+    "FastBertNormalize",
     "FastWordpieceTokenizeWithOffsets",
+    "FindSourceOffsets",
+    "MaxSpanningTree",
     "NormalizeUTF8",
     "NormalizeUTF8WithOffsetsMap",
+    "PhraseTokenize",
     "RegexSplitWithOffsets",
+    "RougeL",
+    "SentenceFragments",
+    "SentenceFragmentsV2",
     "SentencepieceDetokenizeOp",
     "SentencepieceIdToStringOp",
     "SentencepieceOp",
@@ -21,6 +30,18 @@ TEXT_OPS = {
     "SentencepieceTokenizeOp",
     "SentencepieceTokenizeWithOffsetsOp",
     "SentencepieceVocabSizeOp",
+    "SplitMergeTokenizeWithOffsets",
+    "TFText>BoiseTagsToOffsets",
+    "TFText>ByteSplitByOffsets",
+    "TFText>ByteSplitWithOffsets",
+    "TFText>FastSentencepieceDetokenize",
+    "TFText>FastSentencepieceTokenize",
+    "TFText>FastWordpieceDetokenize",
+    "TFText>NgramsStringJoin",
+    "TFText>OffsetsToBoiseTags",
+    "TFText>PhraseDetokenize",
+    "TFText>WhitespaceTokenizeWithOffsetsV2",
+    "TokenizerFromLogits",
     "UnicodeScriptTokenizeWithOffsets",
     "WhitespaceTokenizeWithOffsets",
     "WordpieceTokenizeWithOffsets",
@@ -29,7 +50,7 @@ TEXT_OPS = {
 
 def has_op(name):
     """Return whether a server with TensorFlow's own ops and `TEXT_OPS` has an op."""
-    if name in ABSENT or name.startswith(GPU_PREFIX):
+    if name in ABSENT or name.startswith(DEVICE_PREFIXES):
         return False
     return name in TEXT_OPS or hasattr(tf.raw_ops, name)
 

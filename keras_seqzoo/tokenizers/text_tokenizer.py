@@ -165,7 +165,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
     def text_ops(self):
         """The ops of TensorFlow Text in graphs of the tokenizer, which a server must have.
 
-        All are in TensorFlow Text 2.12, which TensorFlow Serving links.
+        All are among those of TensorFlow Text that TensorFlow Serving links.
         """
         return normalization_ops(self.normalization)
 
