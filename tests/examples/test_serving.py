@@ -15,13 +15,19 @@ from tests.serving.model_server.batching import BatchingParameters
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "serving"
 DOCUMENT = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
-# Options of tensorflow_model_server 2.21, read in its source.
+# Options of tensorflow_model_server 2.20 and 2.21, read in its source.
 FLAGS = {
     *("port", "rest_api_port", "rest_api_timeout_in_ms", "model_name", "model_base_path"),
     *("model_config_file", "model_config_file_poll_wait_seconds", "monitoring_config_file"),
     *("enable_batching", "batching_parameters_file", "ssl_config_file"),
     *("tensorflow_intra_op_parallelism", "tensorflow_inter_op_parallelism"),
     *("allow_version_labels_for_unavailable_models", "file_system_poll_wait_seconds"),
+    *("grpc_max_threads", "num_load_threads", "max_num_load_retries"),
+    *("load_retry_interval_micros", "xla_cpu_compilation_enabled", "xla_gpu_compilation_enabled"),
+}
+# What each recipe sets, for the reasons that the document gives.
+SET = {"grpc_max_threads", "num_load_threads", "load_retry_interval_micros"} | {
+    f"tensorflow_{kind}_op_parallelism" for kind in ("intra", "inter")
 }
 # Fields of tensorflow.serving.BatchingParameters and MonitoringConfig, which the package with the
 # protos does not have.
@@ -42,7 +48,8 @@ def fields(proto):
 
 
 def flags_of(words):
-    return set(re.findall(r"--(\w+)=", words))
+    """Options of the server; those of `seqzoo` have dashes."""
+    return set(re.findall(r"--(\w+(?==)|\w+_\w+)", words))
 
 
 def test_models():
@@ -77,7 +84,7 @@ def test_monitoring():
 def test_compose():
     services = yaml.safe_load(text("compose.yaml"))["services"]
     serving = services["serving"]
-    assert flags_of(" ".join(serving["command"])) <= FLAGS
+    assert SET <= flags_of(" ".join(serving["command"])) <= FLAGS
     assert all(volume.endswith(":ro") for one in services.values() for volume in one["volumes"])
     for word in serving["command"]:
         name = re.search("/config/(.*)", word)
@@ -91,7 +98,9 @@ def test_unit():
     assert set(unit) == {"DEFAULT", "Unit", "Service", "Install"}
     command = unit["Service"]["ExecStart"]
     assert command.startswith("/usr/bin/tensorflow_model_server ")
-    assert flags_of(command) <= FLAGS
+    assert SET <= flags_of(command) <= FLAGS
+    assert unit["Service"]["IPAddressDeny"] == "any"
+    assert unit["Service"]["IPAddressAllow"] == "localhost"
     for name in re.findall("/etc/tensorflow-serving/(\\S+)", command):
         assert (FOLDER / name).is_file()
 
@@ -100,7 +109,9 @@ def test_kubernetes():
     deployment, service = yaml.safe_load_all(text("kubernetes.yaml"))
     pod = deployment["spec"]["template"]
     [container] = pod["spec"]["containers"]
-    assert flags_of(" ".join(container["args"])) <= FLAGS
+    assert SET <= flags_of(" ".join(container["args"])) <= FLAGS
+    pause = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert pause < pod["spec"]["terminationGracePeriodSeconds"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"grpc": 8500, "rest": 8501}
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
