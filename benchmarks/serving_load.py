@@ -45,7 +45,8 @@ max_enqueued_batches { value: 1000 }
 num_batch_threads { value: 2 }
 pad_variable_length_inputs: true
 """
-POLL = ("--poll-seconds", 0.2)
+# Threads of gRPC as in the recipes.
+OPTIONS = ("--poll-seconds", 0.2, "--grpc-max-threads", 128)
 PARTS = 10  # of a run, at whose ends the memory is read
 SWITCHES = 3
 KILLS = 2
@@ -72,7 +73,7 @@ def parts(requests, count):
 # === Mixed requests ===
 def mixed(options):
     models = export_presets(options.exports, options.preset)
-    with ServerProcess(models, BATCHING, options=POLL) as server:
+    with ServerProcess(models, BATCHING, options=OPTIONS) as server:
         traffic = Traffic(addresses(server), models, options.lines, options.seed, deadline=None)
         traffic.ask_each_alone()
         print(f"\n{len(traffic.lines)} signatures, {options.clients} clients.\n")
@@ -99,7 +100,7 @@ def switches(options):
         newest = source / max((child.name for child in source.iterdir()), key=_number)
         target = Path(folder, name)
         shutil.copytree(newest, target / "1")
-        with ServerProcess({name: target}, BATCHING, options=POLL) as server:
+        with ServerProcess({name: target}, BATCHING, options=OPTIONS) as server:
             traffic = Traffic(
                 addresses(server), [name], options.lines, options.seed, deadline=None, retries=0
             )
@@ -142,7 +143,7 @@ def _await(client, version, state):
 def kill(options):
     models = export_presets(options.exports, options.preset)
     with contextlib.ExitStack() as stack:
-        server = stack.enter_context(ServerProcess(models, BATCHING, options=POLL))
+        server = stack.enter_context(ServerProcess(models, BATCHING, options=OPTIONS))
         ports = {f"{protocol}_port": port for protocol, port in server.ports.items()}
         traffic = Traffic(
             addresses(server), models, options.lines, options.seed, deadline=None, retries=100
@@ -154,7 +155,7 @@ def kill(options):
             report.wait(count)
             done, started = report.done, time.monotonic()
             server.kill()
-            again = ServerProcess(models, BATCHING, **ports, options=POLL)
+            again = ServerProcess(models, BATCHING, **ports, options=OPTIONS)
             server = stack.enter_context(again)
             table.row(done, time.monotonic() - started)
         join()
@@ -173,7 +174,7 @@ def latency(options):
     found = {}
     for threads in options.threads:
         with ServerProcess(
-            models, BATCHING, options=(*POLL, "--session-parallelism", threads)
+            models, BATCHING, options=(*OPTIONS, "--session-parallelism", threads)
         ) as server:
             for width in options.beams:
                 traffic = Traffic(addresses(server), [str(width)], options.lines, deadline=None)
@@ -249,7 +250,7 @@ def hostile(options):
     columns = "model", "signature", "p99 alone, ms", "beside normal", "beside hostile", "ratio"
     print(f"\n{options.clients} clients of one row; beside them a row each {options.pause} s.\n")
     worst = 0.0
-    with ServerProcess(models, BATCHING, options=POLL) as server:
+    with ServerProcess(models, BATCHING, options=OPTIONS) as server:
         traffic = Traffic(addresses(server), models, options.lines, deadline=None)
         table = Table(*columns)
         for lines in traffic.lines:

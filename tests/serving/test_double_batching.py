@@ -174,7 +174,9 @@ def test_a_full_queue_refuses():
         ended.wait()
         made.run(echo, rows(4), ["x"])  # fills the batch, which then runs
     assert [error.code.name for error in refused] == ["UNAVAILABLE"]
-    assert refused[0].message.endswith("is full")
+    assert refused[0].message.endswith(
+        "is full; currently 1 batches enqueued and max_enqueued_batches is 1"
+    )
 
 
 def test_versions_signatures_and_threads_are_apart():

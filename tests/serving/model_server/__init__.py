@@ -3,7 +3,8 @@
 The binary of TensorFlow Serving cannot be had where these tests run. This package speaks its
 protocols, the protos of `tensorflow-serving-api` on gRPC and its REST API, over TensorFlow's own
 runtime, with neither Keras nor this repository's package importable, so that what is served and
-what asks can be tested against what the server does. Codes and messages are those of the server.
+what asks can be tested against what the server does. Codes and messages are those of the server,
+but for what is named below.
 
     python -m tests.serving.model_server --model en_fr=exported/en_fr
 
@@ -21,6 +22,18 @@ It does not: classify, regress, MultiInference, SessionRun and streams, reloadin
 models.config, other version policies, labels (every label is unknown), in-graph and per-model
 batching, splitting of large batches, allowed batch sizes, TLS, compression, chunked requests,
 metrics, quotas, remote file systems. It ends where the first version of a model cannot be loaded.
+Other differences:
+
+- With batching, a request of no rows runs after the timeout; there it waits for one with rows.
+- A request above the limit of gRPC's threads is refused with the message of gRPC in Python,
+  "Concurrent RPC limit exceeded!", not "Server Threadpool Exhausted".
+- REST: predictions have no limit of 30 s. PUT, DELETE and paths that are none of the API are
+  answered in other words.
+- SIGTERM lets requests end; there it cuts them. The health service is always on.
+- Loading is tried again after 1 s, not 1 min, and each model has its own watcher, so that one that
+  fails does not hold the others.
+- The `method_name` of a signature is always checked.
+
 Loading runs through TensorFlow's Python loader, requests through the C++ session. Its speed is that
 of Python around the session: latencies have its overhead, and only ratios carry over.
 """

@@ -14,7 +14,7 @@ import signal  # noqa: E402
 import threading  # noqa: E402
 
 from tests.serving.model_server.batching import Batcher, BatchingParameters  # noqa: E402
-from tests.serving.model_server.grpc_services import GrpcServer  # noqa: E402
+from tests.serving.model_server.grpc_services import THREADS, GrpcServer  # noqa: E402
 from tests.serving.model_server.loading import LoadedVersion, load_text_ops  # noqa: E402
 from tests.serving.model_server.prediction import Models, Predictor  # noqa: E402
 from tests.serving.model_server.rest_service import RestServer  # noqa: E402
@@ -37,6 +37,7 @@ def arguments():
     parser.add_argument("--model", type=named_folder, action="append", required=True)
     parser.add_argument("--grpc-port", type=int, default=0)
     parser.add_argument("--rest-port", type=int, default=0)
+    parser.add_argument("--grpc-max-threads", type=int, default=THREADS)
     parser.add_argument("--batching-parameters-file")
     parser.add_argument("--poll-seconds", type=float, default=1.0)
     parser.add_argument("--load-retry-seconds", type=float, default=1.0)
@@ -86,7 +87,7 @@ def main():
         reasons = [str(error) for name in missing for _, error in served[name].states().values()]
         sys.exit(f"model_server: {', '.join(missing)} could not be loaded: {'; '.join(reasons)}")
     models = Models(served, predictor)
-    grpc_server = GrpcServer(models, f"{HOST}:{options.grpc_port}")
+    grpc_server = GrpcServer(models, f"{HOST}:{options.grpc_port}", options.grpc_max_threads)
     rest_server = RestServer(models, (HOST, options.rest_port))
     grpc_server.start()
     rest_server.start()

@@ -29,7 +29,10 @@ NUMBERS = {
     "max_enqueued_batches": 10,
     "num_batch_threads": len(os.sched_getaffinity(0)),
 }
-FULL = "The batch scheduling queue to which this task was submitted is full"
+FULL = (
+    "The batch scheduling queue to which this task was submitted is full; currently {} batches "
+    "enqueued and max_enqueued_batches is {}"
+)
 LATE = "Run() timeout exceeded while waiting in batching queue"
 
 
@@ -130,8 +133,9 @@ class Batcher:
         with self._waiting:
             queue = self._queues.setdefault(key, collections.deque([Batch()]))
             if queue[-1].rows + task.rows > self._parameters.max_batch_size:
-                if len(queue) >= self._parameters.max_enqueued_batches:
-                    raise unavailable(FULL)
+                most = self._parameters.max_enqueued_batches
+                if len(queue) >= most:
+                    raise unavailable(FULL.format(len(queue), most))
                 queue.append(Batch())
             queue[-1].append(task)
             self._waiting.notify()

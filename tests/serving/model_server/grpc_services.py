@@ -1,5 +1,6 @@
 """The services on gRPC."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
@@ -16,7 +17,7 @@ from tests.serving.model_server.errors import ServingError, invalid
 from tests.serving.model_server.prediction import DEFAULT_SIGNATURE
 from tests.serving.model_server.tensors import array_of, proto_of
 
-THREADS = 128
+THREADS = 4 * len(os.sched_getaffinity(0))
 SERVICES = ("", "ModelService", "PredictionService")
 NO_DEADLINE = 1e8  # seconds; a request without one has centuries
 OPTIONS = [
@@ -123,10 +124,13 @@ class GrpcServer:
     Args:
         models: `Models`.
         address: host and port; port 0 takes a free one.
+        threads: requests at a time; one more is refused.
     """
 
-    def __init__(self, models, address):
-        self._server = grpc.server(ThreadPoolExecutor(THREADS), options=OPTIONS)
+    def __init__(self, models, address, threads=THREADS):
+        self._server = grpc.server(
+            ThreadPoolExecutor(threads), options=OPTIONS, maximum_concurrent_rpcs=threads
+        )
         prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
             PredictionService(models), self._server
         )

@@ -3,6 +3,7 @@
 import os
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 from tensorflow_serving.apis import prediction_log_pb2
 
 from tests.serving.model_server.errors import invalid
@@ -23,7 +24,10 @@ def warm_up(loaded, predictor):
     if not os.path.exists(path):
         return
     for count, record in enumerate(tf.compat.v1.io.tf_record_iterator(path), 1):
-        log = prediction_log_pb2.PredictionLog.FromString(record)
+        try:
+            log = prediction_log_pb2.PredictionLog.FromString(record)
+        except DecodeError as error:
+            raise invalid(f"Failed to parse warmup record from {path}") from error
         kind = log.WhichOneof("log_type")
         if kind == "predict_log":
             request = log.predict_log.request
