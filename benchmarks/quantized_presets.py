@@ -1,4 +1,4 @@
-"""Size and quality of the presets in int8 beside float, a table.
+"""Size and quality of the presets in int8 and quality in bfloat16 beside float32, a table.
 
     python benchmarks/quantized_presets.py
 
@@ -24,7 +24,8 @@ DATA = Path(os.environ["SEQZOO_DATA"])
 COLUMNS = (
     "preset",
     "measure",
-    "float",
+    "float32",
+    "bfloat16",
     "int8",
     "MB, shipped",
     "MB, int8",
@@ -102,10 +103,11 @@ def measure(name, folder):
     """Makes the row of a preset."""
     task = task_class(folder)
     if task is None:
-        return (name, "no layer to quantize", "-", "-", megabytes(folder), "-", "-")
+        return (name, "no layer to quantize", "-", "-", "-", megabytes(folder), "-", "-")
     measured, quality = QUALITIES[name]
     model = task.from_preset(str(folder))
     plain = quality(model)
+    half = quality(task.from_preset(str(folder), dtype="bfloat16"))
     with warnings.catch_warnings():  # Keras names each layer that stays as it is
         warnings.simplefilter("ignore")
         model.quantize("int8")
@@ -114,7 +116,7 @@ def measure(name, folder):
         save_preset(model, f"{own}/small")
         sizes = [megabytes(path) for path in (folder, f"{own}/whole", f"{own}/small")]
         quantized = quality(task.from_preset(f"{own}/whole"))
-    return (name, measured, f"{plain:.2f}", f"{quantized:.2f}", *sizes)
+    return (name, measured, f"{plain:.2f}", f"{half:.2f}", f"{quantized:.2f}", *sizes)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""Sizes and dtypes of tensors."""
+"""Sizes, dtypes and initial values of tensors."""
 
 import tensorflow as tf
 
@@ -12,3 +12,17 @@ def dimension(tensor, axis):
 def loop_dtype(dtype):
     """Return the dtype for loops, softmaxes and sums: float64 for float64, otherwise float32."""
     return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def drawn_in_float32(initializer):
+    """Return an initializer that draws values of dtype bfloat16 in float32, and casts them.
+
+    TensorFlow has no QR decomposition in bfloat16, which the orthogonal initializer needs.
+    """
+
+    def draw(shape, dtype=None):
+        if dtype == "bfloat16":
+            return tf.cast(initializer(shape, dtype="float32"), dtype)
+        return initializer(shape, dtype=dtype)
+
+    return draw

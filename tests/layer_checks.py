@@ -175,7 +175,7 @@ def weighted_sum(output):
 
 
 def check_mixed_precision(layer_factory, *args, atol=5e-2, rtol=5e-2, **kwargs):
-    """Half precision computes nearly what float32 does, and keeps its variables in float32.
+    """Other precisions compute nearly what float32 does; mixed ones keep variables in float32.
 
     `layer_factory(dtype=policy)` makes the layer: a `functools.partial` of the class will do.
     """
@@ -188,6 +188,11 @@ def check_mixed_precision(layer_factory, *args, atol=5e-2, rtol=5e-2, **kwargs):
         actual = layer(*args, **kwargs)
         assert all(v.dtype == "float32" for v in layer.variables if "seed" not in v.path)
         assert_close(actual, expected, atol=atol, rtol=rtol)
+    for policy in ("bfloat16", "float64"):  # of the variables too
+        layer = layer_factory(dtype=policy)
+        layer(*args, **kwargs)
+        layer.set_weights(reference.get_weights())
+        assert_close(layer(*args, **kwargs), expected, atol=atol, rtol=rtol)
 
 
 def check_padding_changes_nothing(call, sequence, mask, atol=1e-5):

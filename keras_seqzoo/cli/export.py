@@ -1,6 +1,6 @@
 """`seqzoo export`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -90,6 +90,13 @@ def export(
             "Batch size of warm-up requests; may be given several times. By default 1.",
         ),
     ] = None,
+    dtype: Annotated[
+        Literal["float32", "bfloat16"] | None,
+        typer.Option(
+            help="Dtype of weights and computations, by default float32. In bfloat16 weights take "
+            "half the memory, and batches less time on processors that compute in it.",
+        ),
+    ] = None,
     keep: Annotated[
         int | None,
         count_option("Keep the N newest versions and remove the others. By default all are kept."),
@@ -155,6 +162,9 @@ def export(
 def _load(context, presets):
     """Return the model of the presets, and its strategy, or `None` if it has none."""
     first = presets[0]
+    dtype = {} if context.params["dtype"] is None else {"dtype": context.params["dtype"]}
+    if first.endswith(ARPA_ENDINGS) or is_word_vectors(first):
+        refuse_given(context, ["dtype"], "can only be used with a neural model.")
     for fits, load in (
         (lambda name: is_task(name, TextClassification), load_text_classifier),
         (lambda name: is_task(name, RecurrentTagger), load_tagger),
@@ -165,7 +175,7 @@ def _load(context, presets):
             refuse_given(
                 context, SEARCH_OPTIONS, "can only be used with a translation or language model."
             )
-            return load(first), None
+            return load(first, **dtype), None
     options = {**context.params, "n_best": context.params["n_best"] or 1}
     if is_language_model(first):
         _check_single(presets)
@@ -174,12 +184,12 @@ def _load(context, presets):
         if options["samples"] is None and not _asks_for_beam(context):
             options["samples"] = 1
         search.check_search_options(context, options)
-        model = load_language_model(first)
+        model = load_language_model(first, **dtype)
         unknown = ForbiddenTokens([model.tokenizer.unk_token_id])
         return model, search.make_search(options, [unknown])
     search.check_search_options(context, options)
     strategy = search.make_search(options)
-    model = load_translation_models(presets)
+    model = load_translation_models(presets, **dtype)
     if strategy.needs_alignment:
         check_attention(model, presets, flag("coverage_penalty"))
     return model, strategy

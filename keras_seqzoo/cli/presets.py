@@ -90,16 +90,16 @@ def load_task(preset, task, what, **options):
     return _load(preset, task, options)
 
 
-def load_translation_model(preset):
+def load_translation_model(preset, **options):
     """Load a translation model; `preset` may also be an address of KerasHub (`hf://...`)."""
     if "://" not in preset:
         check_task("--preset", preset, RecurrentSeq2SeqLM, "a translation model")
-    return _load(preset, RecurrentSeq2SeqLM, {})
+    return _load(preset, RecurrentSeq2SeqLM, options)
 
 
-def load_translation_models(presets):
+def load_translation_models(presets, **options):
     """Load one translation model, or an ensemble of several."""
-    models = [load_translation_model(preset) for preset in presets]
+    models = [load_translation_model(preset, **options) for preset in presets]
     if len(models) == 1:
         return models[0]
     try:
@@ -111,14 +111,14 @@ def load_translation_models(presets):
         ) from error
 
 
-def load_text_classifier(preset):
+def load_text_classifier(preset, **options):
     """Load a text classifier."""
-    return load_task(preset, TextClassification, "a text classifier")
+    return load_task(preset, TextClassification, "a text classifier", **options)
 
 
-def load_tagger(preset):
+def load_tagger(preset, **options):
     """Load a tagger."""
-    return load_task(preset, RecurrentTagger, "a tagger")
+    return load_task(preset, RecurrentTagger, "a tagger", **options)
 
 
 def is_word_vectors(preset):
@@ -134,16 +134,15 @@ def is_language_model(preset):
     return preset.endswith(ARPA_ENDINGS) or is_task(preset, RecurrentLanguageModel)
 
 
-def load_language_model(preset):
-    """Load a language model from an ARPA file or a preset."""
+def load_language_model(preset, **options):
+    """Load a language model from an ARPA file, which takes no options, or a preset."""
     if preset.endswith(ARPA_ENDINGS):
         return NGramLanguageModel.from_arpa(preset)
-    return load_recurrent_language_model(preset)
+    return load_recurrent_language_model(preset, **options)
 
 
-def load_recurrent_language_model(preset, dtype=None):
-    """Load a recurrent language model, to compute in a dtype or dtype policy."""
-    options = {} if dtype is None else {"dtype": dtype}
+def load_recurrent_language_model(preset, **options):
+    """Load a recurrent language model."""
     what = f"a language model or a file that ends with {' or '.join(ARPA_ENDINGS)}"
     return load_task(preset, RecurrentLanguageModel, what, **options)
 

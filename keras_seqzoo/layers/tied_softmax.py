@@ -71,6 +71,7 @@ class TiedSoftmax(QuantizedParts, keras.layers.Layer):
                 name="bias",
                 shape=(self.embedding.input_dim,),
                 initializer="zeros",
+                dtype="float32",
                 autocast=False,  # added to the float32 logits
             )
 

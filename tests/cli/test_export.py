@@ -114,6 +114,14 @@ def test_options_of_an_export(exported, zoo, tmp_path):
     assert isinstance(found, Ensemble) and len(found.models) == 2
 
 
+def test_weights_in_bfloat16(exported, seqzoo, zoo, vectors, tmp_path):
+    found, _ = exported("--preset", zoo / DEFAULT_PRESET, "--dtype", "bfloat16")
+    assert {weight.dtype for weight in found.backbone.weights} == {"bfloat16"}
+    out = ("--out", tmp_path / "other")
+    result = seqzoo("export", "--preset", vectors, "--dtype", "float32", *out)
+    assert result == (2, "", "seqzoo: error: --dtype can only be used with a neural model.\n")
+
+
 def test_language_models(exported, tmp_path):
     path = tmp_path / "model.arpa"
     NGramLanguageModel.train(["the cat sat", "a dog"], order=2).save_arpa(path)

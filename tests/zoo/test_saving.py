@@ -14,6 +14,7 @@ from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2Se
 from keras_seqzoo.zoo import save_preset
 from keras_seqzoo.zoo.saving import _as_float32, _rewrite_weights
 from tests.layer_checks import dtype_policy
+from tests.tiers import slow
 from tests.zoo.conftest import SOURCES, make_model
 
 
@@ -133,6 +134,15 @@ def test_trained_in_mixed_precision_loads_as_float32_or_as_asked(model, tmp_path
         assert load(folder).backbone.dtype_policy.name == "mixed_bfloat16"
     for path in folder.glob("*.json"):
         assert "bfloat16" not in path.read_text()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", slow("float64")])
+def test_loads_in_another_dtype_and_translates(model, preset, dtype):
+    loaded = load(preset, dtype=dtype)
+    assert {weight.dtype for weight in loaded.backbone.weights} == {dtype}
+    [expected] = model.translate(SOURCES[:1])
+    [found] = loaded.translate(SOURCES[:1])
+    np.testing.assert_allclose(found[0].score, expected[0].score, rtol=0.05)
 
 
 def test_a_weight_too_large_for_float16_is_refused_and_the_old_preset_stays(preset, tmp_path):

@@ -67,7 +67,7 @@ def train_lm(
 
     def make_model(texts):
         if start is not None:
-            return load_recurrent_language_model(start, model.dtype)
+            return load_recurrent_language_model(start, dtype=model.dtype)
         return make_language_model(texts, **model.to_dict())
 
     train_preset(

@@ -93,7 +93,11 @@ class ClassFactoredSoftmax(LargeSoftmax):
         features, widest = hidden_shape[-1], int(self.sizes.max())
         self.class_kernel = self.add_rows(len(self.sizes), features, "class_kernel")
         self.class_bias = self.add_weight(
-            shape=(len(self.sizes),), initializer="zeros", autocast=False, name="class_bias"
+            shape=(len(self.sizes),),
+            initializer="zeros",
+            dtype="float32",
+            autocast=False,
+            name="class_bias",
         )
         self.kernel = self.add_weight(
             shape=(len(self.sizes), widest, features),
@@ -101,7 +105,11 @@ class ClassFactoredSoftmax(LargeSoftmax):
             name="kernel",
         )
         self.bias = self.add_weight(
-            shape=(len(self.sizes), widest), initializer="zeros", autocast=False, name="bias"
+            shape=(len(self.sizes), widest),
+            initializer="zeros",
+            dtype="float32",
+            autocast=False,
+            name="bias",
         )
 
     def training_losses(self, hidden, labels):

@@ -57,7 +57,11 @@ class HierarchicalSoftmax(LargeSoftmax):
         """Create the weights of the inner nodes."""
         self.kernel = self.add_rows(self.vocabulary_size - 1, hidden_shape[-1], "kernel")
         self.bias = self.add_weight(
-            shape=(self.vocabulary_size - 1,), initializer="zeros", autocast=False, name="bias"
+            shape=(self.vocabulary_size - 1,),
+            initializer="zeros",
+            dtype="float32",
+            autocast=False,
+            name="bias",
         )
 
     def training_losses(self, hidden, labels):

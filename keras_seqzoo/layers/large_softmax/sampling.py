@@ -55,6 +55,7 @@ class SamplingOutput(LargeSoftmax):
         self.bias = self.add_weight(
             shape=(self.vocabulary_size,),
             initializer=keras.initializers.Constant(self.initial_bias()),
+            dtype="float32",
             autocast=False,
             name="bias",
         )

@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.recurrence.cell import RecurrentCell
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
+from keras_seqzoo.tensors import drawn_in_float32
 
 # The Keras module of an argument, by the last word of the argument's name.
 MODULES = {
@@ -117,7 +118,7 @@ class AffineCell(RecurrentCell):
     def _add(self, name, prefix, shape, initializer=None):
         return self.add_weight(
             shape=shape,
-            initializer=initializer or getattr(self, f"{prefix}_initializer"),
+            initializer=drawn_in_float32(initializer or getattr(self, f"{prefix}_initializer")),
             regularizer=getattr(self, f"{prefix}_regularizer"),
             constraint=getattr(self, f"{prefix}_constraint"),
             name=name,

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.tensors import loop_dtype
+from keras_seqzoo.tensors import drawn_in_float32, loop_dtype
 
 
 class Edges(NamedTuple):
@@ -83,7 +83,7 @@ class TreeCell(keras.layers.Layer):
         )
         self.recurrent_kernel = self.add_weight(
             shape=((self.arity or 1) * self.units, self.recurrent_gates * self.units),
-            initializer=self.recurrent_initializer,
+            initializer=drawn_in_float32(self.recurrent_initializer),
             regularizer=self.recurrent_regularizer,
             name="recurrent_kernel",
         )

@@ -11,6 +11,7 @@ from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.seq2seq.encoder_decoder import Decoder
+from keras_seqzoo.tensors import loop_dtype
 
 CONTEXTS = ("initial", "every_step")
 
@@ -145,7 +146,7 @@ class RecurrentDecoder(Decoder):
             state["memory"] = memory
             state["keys"] = self.core.project_memory(memory)
             state["mask"] = tf.ones(steps, tf.bool) if mask is None else mask
-            state["weights"] = tf.zeros(steps, tf.float32)
+            state["weights"] = tf.zeros(steps, loop_dtype(self.compute_dtype))
         elif self.context == "every_step":
             state["context"] = _final_outputs(encoder_states[-1])
         return state
