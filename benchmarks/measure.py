@@ -79,18 +79,19 @@ def matmul_limit(dtype, seconds=0.3):
 
 
 # === Memory ===
-def peak_resident():
-    """Begins to watch the resident memory of this process. Linux only.
+def peak_resident(process="self"):
+    """Begins to watch the resident memory of a process, by its number. Linux only.
 
     Returns a function that gives the bytes by which its peak since now is above what it is now.
     """
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is resident
-    before = _resident_bytes("VmRSS")
-    return lambda: _resident_bytes("VmHWM") - before
+    Path(f"/proc/{process}/clear_refs").write_text("5")  # the peak is now what is resident
+    before = resident(process)
+    return lambda: resident(process, "VmHWM") - before
 
 
-def _resident_bytes(field):
-    lines = Path("/proc/self/status").read_text().splitlines()
+def resident(process="self", field="VmRSS"):
+    """Reads the resident bytes of a process, by its number. Linux only."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith(field))
     return 1024 * int(line.split()[1])
 

@@ -1,5 +1,6 @@
 """The exports that `serving_load.py` serves: made once, and found again in their folder."""
 
+import re
 from pathlib import Path
 
 import keras_seqzoo
@@ -11,16 +12,24 @@ from keras_seqzoo.zoo.names import task_class
 WARMUP = (1, 64)  # rows
 
 
-def export_presets(folder, names=None):
-    """Exports presets whose folders are not there yet, and gives the folders by name."""
+def export_presets(folder, names=None, dtype=None, warmup=WARMUP, **options):
+    """Exports presets whose folders are not there yet, and gives the folders by name.
+
+    With a dtype or further options of `export` they have names of their own.
+    """
     found = {}
-    for name in names or keras_seqzoo.list_presets():
+    values = {"dtype": dtype, "warmup": None if warmup == WARMUP else warmup, **options}
+    kind = [f"{key} {value}" for key, value in values.items() if value is not None]
+    for preset in names or keras_seqzoo.list_presets():
+        name = re.sub(r"\W+", "-", " ".join([preset, *kind])).strip("-")
         found[name] = Path(folder, name)
         if not exported(found[name]):
-            model = load(name)
+            model = load(preset, dtype)
             # What a language model samples could not be compared.
             strategy = Greedy() if isinstance(model, LanguageModel) else None
-            keras_seqzoo.serving.export(model, found[name], strategy=strategy, warmup=WARMUP)
+            keras_seqzoo.serving.export(
+                model, found[name], strategy=strategy, warmup=warmup, **options
+            )
     return found
 
 
@@ -41,7 +50,9 @@ def exported(folder):
     return folder.exists() and any(child.name.isdigit() for child in folder.iterdir())
 
 
-def load(name):
-    """Loads the model of a preset."""
+def load(name, dtype=None):
+    """Loads the model of a preset, word vectors as they are."""
     task = task_class(name)
-    return WordVectors.from_preset(name) if task is None else task.from_preset(name)
+    if task is None:
+        return WordVectors.from_preset(name)
+    return task.from_preset(name, **({} if dtype is None else {"dtype": dtype}))

@@ -31,20 +31,26 @@ from pathlib import Path
 # The double is in `tests`, which is not installed.
 sys.path.insert(0, str(Path(__file__).absolute().parents[1]))
 
-from measure import Table, machine  # noqa: E402
+from measure import Table, machine, resident  # noqa: E402
 from serving_exports import export_beams, export_presets  # noqa: E402
 from serving_traffic import Report, Traffic, repeat  # noqa: E402
 
 from keras_seqzoo.plots import check_figure_path  # noqa: E402
 from tests.serving.model_server.process import ServerProcess  # noqa: E402
 
-BATCHING = """
-max_batch_size { value: 64 }
-batch_timeout_micros { value: 2000 }
-max_enqueued_batches { value: 1000 }
-num_batch_threads { value: 2 }
+
+def batching(microseconds):
+    """Gives the parameters of batching, with the time that a batch waits for mates."""
+    return f"""
+max_batch_size {{ value: 64 }}
+batch_timeout_micros {{ value: {microseconds} }}
+max_enqueued_batches {{ value: 1000 }}
+num_batch_threads {{ value: 2 }}
 pad_variable_length_inputs: true
 """
+
+
+BATCHING = batching(1000)
 # Threads of gRPC as in the recipes.
 OPTIONS = ("--poll-seconds", 0.2, "--grpc-max-threads", 128)
 PARTS = 10  # of a run, at whose ends the memory is read
@@ -60,9 +66,7 @@ def addresses(server):
 
 def memory(server):
     """Gives the resident MiB of a server."""
-    lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
-    [line] = [line for line in lines if line.startswith("VmRSS")]
-    return int(line.split()[1]) / 1024
+    return resident(server.process.pid) / 2**20
 
 
 def parts(requests, count):

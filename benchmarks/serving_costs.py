@@ -1,0 +1,207 @@
+"""What the advice of docs/serving.md rests on: costs of requests and of models on a server.
+
+    python benchmarks/serving_costs.py long --exports served
+
+The server is the double of `serving_load.py`, on the same machine as its clients. `--exports`
+names a folder where exports are made, or found again.
+
+- `long`: resident memory of a server of one model, and what one line of 100 kB costs, at the
+  default limit of tokens and at a lower one.
+- `first`: the first request and the second, without and with warm-up.
+- `order`: lines in batches in the order as they come and sorted by length, as the client does.
+- `merge`: clients that send a row each, without batching by the server and with it, by the time
+  that a batch waits for mates.
+- `bfloat16`: batches of models whose weights are float32 and bfloat16, in turn.
+"""
+
+import argparse
+import contextlib
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from measure import Table, in_turn, machine, peak_resident, resident, timed
+from serving_exports import export_presets
+from serving_load import OPTIONS, addresses, batching, pressed
+from serving_traffic import Traffic, hostile_lines, normal_lines
+
+import keras_seqzoo
+from tests.serving.model_server.process import ServerProcess
+
+LIMIT = 128  # tokens, the lower limit
+TIMES = 3  # that a long line is asked
+TIMEOUTS = (0, 1, 5)  # ms
+TRANSLATION = "gru_attention_multi30k_en_de"
+LANGUAGE_MODEL = "lstm_bpe_imdb"
+CLASSIFIER = "bilstm_imdb_sentiment"
+TAGGER = "bilstm_crf_ewt_upos"
+MiB = 2**20
+
+
+def asker(client, signature, texts):
+    """Makes a function that asks for texts once."""
+    inputs = {"text": np.array(texts, object)}
+    return lambda: client.predict(inputs, signature)
+
+
+# === Long lines ===
+def long(options):
+    [line] = [line for name, line in hostile_lines().items() if name == "100 kB of words"]
+    table = Table(
+        *("model", "MiB of its server", "signature", "limit, tokens"),
+        *("s of 100 kB", "MiB more for it"),
+    )
+    for name in options.preset or keras_seqzoo.list_presets():
+        if keras_seqzoo.zoo.names.task_class(name) is None:
+            continue  # words, not texts
+        for limit in (None, LIMIT):
+            models = export_presets(options.exports, [name], max_input_length=limit)
+            [key] = models
+            with ServerProcess(models, options=OPTIONS) as server:
+                process = server.process.pid
+                loaded = resident(process) / MiB
+                traffic = Traffic(addresses(server), models, deadline=None)
+                with traffic.client(key) as client:
+                    for lines in traffic.lines:
+                        if lines.target.kind != "text":
+                            continue
+                        signature = lines.target.signature
+                        peak = peak_resident(process)
+                        ask = timed(asker(client, signature, [line]))
+                        seconds = min(ask(TIMES)) / 1e3
+                        more = peak() / MiB
+                        table.row(name, loaded, signature, limit or "default", seconds, more)
+
+
+# === The first request ===
+def first(options):
+    table = Table(
+        *("model", "first without warm-up, ms", "second, ms", "first with warm-up, ms"),
+        *("s to load without", "s to load with"),
+    )
+    for name in options.preset or keras_seqzoo.list_presets():
+        times, loads = [], []
+        for warmup in ((), (1,)):
+            models = export_presets(options.exports, [name], warmup=warmup)
+            [key] = models
+            started = time.perf_counter()
+            with ServerProcess(models, options=OPTIONS) as server:
+                loads.append(time.perf_counter() - started)
+                with Traffic(addresses(server), [], deadline=None).client(key) as client:
+                    client.metadata()  # the connection
+                    ask = timed(asker(client, "serving_default", normal_lines(1)))
+                    times += ask(2)
+        table.row(name, *times[:3], *loads)
+
+
+# === The order of lines ===
+def order(options):
+    table = Table("model", "lines in a batch", "as they come, lines/s", "sorted, lines/s", "times")
+    texts = [line.decode() for line in normal_lines(options.count)]
+    for name in options.preset or (TRANSLATION, CLASSIFIER, TAGGER):
+        models = export_presets(options.exports, [name])
+        with ServerProcess(models, options=OPTIONS) as server:
+            client = Traffic(addresses(server), [], deadline=None).client(name)
+            for size in (8, 32):
+                competitors = {
+                    "came": timed(batches(client, texts, size)),
+                    "sorted": timed(batches(client, sorted(texts, key=len), size)),
+                }
+                found = in_turn(competitors, options.rounds)
+                speeds = [1e3 * len(texts) / found[kind] for kind in competitors]
+                table.row(name, size, *speeds, speeds[1] / speeds[0])
+            client.close()
+
+
+def batches(client, texts, size):
+    """Makes a function that asks for all texts once, a batch after the other."""
+    asks = [
+        asker(client, "serving_default", texts[begin : begin + size])
+        for begin in range(0, len(texts), size)
+    ]
+    return lambda: [ask() for ask in asks]
+
+
+# === Merging ===
+def merge(options):
+    print(f"\n{options.clients} clients of one row.\n")
+    table = Table("model", "batch waits, ms", "p50, ms", "p99, ms", "rows/s")
+    for name in options.preset or (TRANSLATION, CLASSIFIER, LANGUAGE_MODEL):
+        models = export_presets(options.exports, [name])
+        for timeout in (None, *TIMEOUTS):
+            parameters = None if timeout is None else batching(1000 * timeout)
+            with ServerProcess(models, parameters, options=OPTIONS) as server:
+                traffic = Traffic(addresses(server), models, deadline=None)
+                traffic.lines = [
+                    lines for lines in traffic.lines if lines.target.signature == "serving_default"
+                ]
+                report, speed = pressed(traffic, options.clients, 1, options.seconds)
+                kind = "no merging" if timeout is None else timeout
+                table.row(name, kind, report.percentile(50), report.percentile(99), speed)
+
+
+# === Kinds of exports beside each other ===
+def compare(options, names, kinds):
+    """Measures exports of the same preset in turn: a table of rows, ms and how many times.
+
+    `kinds` maps two names to options of an export.
+    """
+    plain, other = kinds
+    table = Table(
+        "model", "rows", f"{plain}, ms", f"{other}, ms", "times", f"{plain}, MiB", f"{other}, MiB"
+    )
+    for name in names:
+        with contextlib.ExitStack() as stack:
+            clients, memory = {}, []
+            for kind, extra in kinds.items():
+                models = export_presets(options.exports, [name], **extra)
+                [key] = models
+                server = stack.enter_context(ServerProcess(models, options=OPTIONS))
+                memory.append(resident(server.process.pid) / MiB)
+                made = Traffic(addresses(server), [], deadline=None).client(key)
+                clients[kind] = stack.enter_context(made)
+            for rows in options.rows:
+                texts = [line.decode() for line in normal_lines(rows)]
+                found = in_turn(
+                    {
+                        kind: timed(asker(client, "serving_default", texts))
+                        for kind, client in clients.items()
+                    },
+                    options.rounds,
+                )
+                table.row(name, rows, *found.values(), found[plain] / found[other], *memory)
+
+
+def bfloat16(options):
+    names = options.preset or (TRANSLATION, LANGUAGE_MODEL, CLASSIFIER, TAGGER)
+    compare(options, names, {"float32": {}, "bfloat16": {"dtype": "bfloat16"}})
+
+
+COMMANDS = {
+    "long": long,
+    "first": first,
+    "order": order,
+    "merge": merge,
+    "bfloat16": bfloat16,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=COMMANDS)
+    parser.add_argument("--exports", type=Path, required=True)
+    parser.add_argument("--preset", nargs="+", help="names, by default one a family or all")
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--count", type=int, default=256, help="lines of `order`")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1, 8, 32, 64])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=10, help="of a row of a table")
+    options = parser.parse_args()
+    options.exports.mkdir(parents=True, exist_ok=True)
+    print(machine() + "\n")
+    sys.exit(COMMANDS[options.command](options))
+
+
+if __name__ == "__main__":
+    main()
