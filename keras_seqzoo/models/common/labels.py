@@ -127,7 +127,7 @@ class TextLabels:
 
     A model has `label_names`, a list, `multi_label`, a bool, and `resources`, the list of
     tokenizers and tables that its SavedModel needs. It implements `predict_probabilities` and,
-    in graph, `text_probabilities`.
+    in graph, `text_inputs` and `probabilities`.
     """
 
     multi_label = False
@@ -147,7 +147,24 @@ class TextLabels:
             A tuple of the probabilities, float32 `(batch, labels)`, and bool `(batch,)`, whether a
             text was truncated.
         """
-        raise NotImplementedError(f"{type(self).__name__} must implement `text_probabilities`.")
+        inputs, truncated = self.text_inputs(texts, max_length)
+        return self.probabilities(inputs), truncated
+
+    def text_inputs(self, texts, max_length):
+        """Convert texts to the inputs of `probabilities`, in graph.
+
+        Args:
+            texts: strings `(batch,)`.
+            max_length: int, the tokens to which a text is truncated.
+
+        Returns:
+            A tuple of the inputs, and bool `(batch,)`, whether a text was truncated.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `text_inputs`.")
+
+    def probabilities(self, inputs):
+        """Compute the probabilities of labels, float32 `(batch, labels)`, in graph."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `probabilities`.")
 
     def classify(self, texts, batch_size=32):
         """Classify texts.
