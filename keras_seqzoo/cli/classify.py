@@ -31,7 +31,7 @@ def classify(
     """Classify texts.
 
     Each text gives one line of output: its label and the probability, separated by a tab. A model
-    of texts with any number of labels prints all that apply; a server, the most probable one.
+    of texts with any number of labels prints all that apply.
     """
     if served is not None:
         with served:

@@ -24,6 +24,7 @@ FILES = {
 OPTIONS = {
     "address": "server",
     "boundaries": "max_length",
+    "compiled_shapes": "xla",
     "directory": "out",
     "num_layers": "layers",
     "required_phrases": "phrases",

@@ -1,5 +1,6 @@
 """`seqzoo export`."""
 
+import re
 from typing import Annotated, Literal
 
 import typer
@@ -32,6 +33,7 @@ Examples:
   seqzoo export --preset seed-1 --preset seed-2 --beam 8 --n-best 3 --out served/en_fr
   seqzoo export --preset lstm_bpe_imdb --samples 3 --top-p 0.9 --out served/lm
   seqzoo export --preset bilstm_imdb_sentiment --warmup 1 --warmup 32 --keep 3 --out served/films
+  seqzoo export --preset bilstm_imdb_sentiment --xla 1x32 --xla 32x256 --out served/films
 """
 
 # Options of a search with a source.
@@ -43,6 +45,17 @@ SEARCH_OPTIONS = (
     *SOURCE_OPTIONS,
 )
 CARD = "README.md"
+
+
+def _read_shapes(values):
+    """Return pairs of ints of values such as 32x256."""
+    shapes = []
+    for value in values or ():
+        numbers = re.fullmatch("([0-9]+)x([0-9]+)", value)
+        if numbers is None:
+            raise typer.BadParameter(f"must be ROWSxTOKENS, such as 32x256, got {value!r}.")
+        shapes.append((int(numbers[1]), int(numbers[2])))
+    return shapes
 
 
 def export(
@@ -95,6 +108,15 @@ def export(
         typer.Option(
             help="Dtype of weights and computations, by default float32. In bfloat16 weights take "
             "half the memory, and batches less time on processors that compute in it.",
+        ),
+    ] = None,
+    xla: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROWSxTOKENS",
+            callback=_read_shapes,
+            help="Shape for which XLA compiles a classifier or tagger, such as 32x256; may be "
+            "given several times. The server needs --xla_cpu_compilation_enabled.",
         ),
     ] = None,
     keep: Annotated[
@@ -153,6 +175,7 @@ def export(
             max_input_length=max_input_length,
             signatures=signature or None,
             warmup=warmup or (1,),
+            compiled_shapes=xla or None,
             keep=keep,
             card=_find_card(preset) if card is None else card,
         )

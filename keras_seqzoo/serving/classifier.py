@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.models.common.labels import TextLabels
+from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.common.labels import LEAST_PROBABILITY, TextLabels
 from keras_seqzoo.serving.family import (
     MAX_INPUT_LENGTH,
     TRUNCATED,
@@ -21,13 +22,14 @@ class ClassifierSignatures(FamilySignatures):
         max_input_length: int, the tokens to which a text is cut, at the side where the preprocessor
             truncates; of a `FeatureTextClassifier` words. The default is also the maximum, the
             `sequence_length` of the preprocessor; without one it is 512, and there is no maximum.
+        compiled_shapes: list of pairs of ints, see `export`; not for a `FeatureTextClassifier`.
     """
 
     model_class = TextLabels
     kind = "a text classifier"
-    options = ("max_input_length",)
+    options = ("max_input_length", "compiled_shapes")
 
-    def __init__(self, model, max_input_length=None):
+    def __init__(self, model, max_input_length=None, compiled_shapes=None):
         super().__init__(model)
         preprocessor = getattr(model, "preprocessor", None)
         maximum = None if preprocessor is None else preprocessor.sequence_length
@@ -38,6 +40,13 @@ class ClassifierSignatures(FamilySignatures):
             maximum,
             "the `sequence_length` of the preprocessor",
         )
+        if compiled_shapes is not None:
+            if not isinstance(model, TextClassification):
+                raise ValueError(
+                    f"`compiled_shapes` must not be given for a {type(model).__name__}, got "
+                    f"{compiled_shapes!r}."
+                )
+            self.set_compiled_shapes(compiled_shapes, self._max_input_length)
         self.resources = [*model.resources]
         self._names = tf.constant(model.label_names)
 
@@ -48,17 +57,33 @@ class ClassifierSignatures(FamilySignatures):
             "probability": "its probability",
             "labels": "all labels, in the same order for each text",
             "probabilities": "their probabilities",
+            "chosen": (
+                "whether each label applies: the most probable one, or with `multi_label` all with "
+                f"a probability of at least {LEAST_PROBABILITY}"
+            ),
             "truncated": TRUNCATED,
         }
         return {"serving_default": Signature(self.classify, text_input("texts"), outputs)}
 
+    def count_tokens(self, texts):
+        """Return the numbers of tokens of texts; see the base class."""
+        ids, _ = self.model.preprocessor.truncated_ids(texts, self._max_input_length)
+        return ids.row_lengths().numpy().tolist()
+
     def classify(self, text):
         """Return labels and probabilities of strings `(batch,)`."""
-        probabilities, truncated = self.model.text_probabilities(text, self._max_input_length)
+        inputs, truncated = self.model.text_inputs(text, self._max_input_length)
+        probabilities = self.compiled.run(self.model.probabilities, inputs)
+        best = tf.argmax(probabilities, axis=1)
+        if self.model.multi_label:
+            chosen = probabilities >= LEAST_PROBABILITY
+        else:
+            chosen = tf.one_hot(best, len(self.model.label_names), True, False)
         return {
-            "label": tf.gather(self._names, tf.argmax(probabilities, axis=1)),
+            "label": tf.gather(self._names, best),
             "probability": tf.reduce_max(probabilities, axis=1),
             "labels": tf.broadcast_to(self._names, tf.shape(probabilities)),
             "probabilities": probabilities,
+            "chosen": chosen,
             "truncated": truncated,
         }

@@ -17,7 +17,8 @@ def describe(family, signatures, functions):
         functions: dict from the same names to their concrete functions.
 
     Returns:
-        A dict that JSON can hold: `model`, the kind of the model; `limits`, a dict of numbers; and
+        A dict that JSON can hold: `model`, the kind of the model; `limits`, a dict of numbers
+        and `compiled_shapes`, if there are any; and
         `signatures`, a dict from names to `inputs` and `outputs`, each a dict from names to
         `dtype`, `shape` (`null` for unknown sizes) and `meaning`, and to `empty_text`, the row of
         each output for empty text. Infinite numbers are strings.

@@ -39,6 +39,7 @@ def export(
     max_input_length=None,
     signatures=None,
     warmup=(1,),
+    compiled_shapes=None,
     keep=None,
     card=None,
 ):
@@ -55,7 +56,8 @@ def export(
       the empty string with score `-inf`, also if they have more than `max_length` tokens.
     - language models: `serving_default` (the beginning of a sentence to `generated` and `scores`)
       and `score` (sentences to `log_probability` and `tokens`);
-    - text classifiers: `serving_default` (`label`, `probability`, `labels`, `probabilities`);
+    - text classifiers: `serving_default` (`label`, `probability`, `labels`, `probabilities`, and
+      `chosen`, which labels apply);
     - taggers: `serving_default` (`tokens`, `tags`, `probabilities`, `lengths`);
     - word vectors: `serving_default` (a word to `vectors` and `known`) and `similar` (`words`,
       `similarities` and `known`).
@@ -88,6 +90,11 @@ def export(
             preprocessor, and it cannot be higher. Else it is 512.
         signatures: list of the names of signatures to export; by default all.
         warmup: list of ints, the batch sizes of warm-up requests to each signature; may be empty.
+        compiled_shapes: list of pairs of ints, rows and tokens (of a tagger words), such as
+            `[(1, 32), (32, 256)]`, for which XLA compiles a classifier or tagger. A request is
+            padded to the one with the fewest cells that holds it; if none does, it runs as
+            without XLA. Each shape has one more warm-up request. A server of CPUs needs
+            `--xla_cpu_compilation_enabled`. By default nothing is compiled.
         keep: int, how many versions to keep: older ones are removed when the new one has appeared.
             By default all are kept.
         card: string or path of a Markdown file that describes the model, or `None`.
@@ -132,23 +139,23 @@ def export(
         n_best=n_best,
         max_length=max_length,
         max_input_length=max_input_length,
+        compiled_shapes=compiled_shapes,
     )
     chosen = _choose(family.signatures(), signatures)
     batches = [check_integer("warmup", rows, minimum=1) for rows in warmup]
-    if len(chosen) * len(batches) > MAX_REQUESTS:
-        raise ValueError(
-            f"`warmup` must be at most {MAX_REQUESTS // len(chosen)} batch sizes, got "
-            f"{len(batches)}."
-        )
+    most = (MAX_REQUESTS - len(family.compiled.shapes)) // len(chosen)
+    if len(batches) > most:
+        raise ValueError(f"`warmup` must be at most {most} batch sizes, got {len(batches)}.")
     keep = None if keep is None else check_integer("keep", keep, minimum=1)
     if card is not None:
         with open(card, "rb"):  # an error before the work
             pass
     functions = {name: signature.trace() for name, signature in chosen.items()}
     description = describe(family, chosen, functions)
+    examples = [*(family.examples(rows) for rows in batches), *family.compiled_examples()]
     requests = [
-        (name, _only(family.examples(rows), signature.inputs))
-        for rows in batches
+        (name, _only(own, signature.inputs))
+        for own in examples
         for name, signature in chosen.items()
     ]
     model_name = os.path.basename(os.path.abspath(directory))

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy
+from keras_seqzoo.serving.compiled import CompiledShapes
 
 # Tokens of an input, where the model itself has no limit. A language model or tagger of the zoo
 # reads so many in less than a second on two cores.
@@ -62,7 +63,8 @@ class FamilySignatures:
         model: a model of the family, with a preprocessor if it takes one.
 
     Attributes:
-        limits: dict from the options with a number to their values.
+        limits: dict from the options with a number or `compiled_shapes` to their values.
+        compiled: `CompiledShapes`, without shapes unless `set_compiled_shapes` was called.
         resources: list of the tokenizers and tables that the functions use.
 
     Raises:
@@ -78,6 +80,7 @@ class FamilySignatures:
             raise ValueError("`model` must have a preprocessor, to take text, got None.")
         self.model = model
         self.limits = {}
+        self.compiled = CompiledShapes([], 0)
         self.resources = []
 
     def signatures(self):
@@ -94,6 +97,28 @@ class FamilySignatures:
             A dict from the names of inputs to lists.
         """
         return {"text": [EXAMPLES[row % len(EXAMPLES)] for row in range(rows)]}
+
+    def compiled_examples(self):
+        """Return a list of inputs of warm-up requests, one for each compiled shape."""
+        words = " ".join(EXAMPLES).split()
+        return [{"text": texts} for texts in self.compiled.examples(words, self.count_tokens)]
+
+    def count_tokens(self, texts):
+        """Return the numbers of tokens of texts after they are cut, a list of ints."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `count_tokens`.")
+
+    def set_compiled_shapes(self, shapes, max_length):
+        """Check and record the shapes for which XLA compiles.
+
+        Args:
+            shapes: list of pairs of ints, rows and tokens.
+            max_length: int, the most tokens.
+
+        Raises:
+            ValueError: see `CompiledShapes`.
+        """
+        self.compiled = CompiledShapes(shapes, max_length)
+        self.limits["compiled_shapes"] = [list(shape) for shape in self.compiled.shapes]
 
     def set_limit(self, name, value, default, maximum=None, reason=""):
         """Check and record a number.

@@ -19,17 +19,20 @@ class TaggerSignatures(FamilySignatures):
     Args:
         model: a `RecurrentTagger` with a preprocessor.
         max_input_length: int, the words to which a sentence is cut; by default 512.
+        compiled_shapes: list of pairs of ints, see `export`.
     """
 
     model_class = RecurrentTagger
     kind = "a tagger"
-    options = ("max_input_length",)
+    options = ("max_input_length", "compiled_shapes")
 
-    def __init__(self, model, max_input_length=None):
+    def __init__(self, model, max_input_length=None, compiled_shapes=None):
         super().__init__(model)
         self._max_input_length = self.set_limit(
             "max_input_length", max_input_length, MAX_INPUT_LENGTH
         )
+        if compiled_shapes is not None:
+            self.set_compiled_shapes(compiled_shapes, self._max_input_length)
         preprocessor = model.preprocessor
         tokenizers = [preprocessor.tokenizer, preprocessor.piece_tokenizer]
         self.resources = [tokenizer for tokenizer in tokenizers if tokenizer is not None]
@@ -46,12 +49,22 @@ class TaggerSignatures(FamilySignatures):
         }
         return {"serving_default": Signature(self.tag, text_input("sentences"), outputs)}
 
+    def count_tokens(self, texts):
+        """Return the numbers of words of sentences; see the base class."""
+        words, _ = cut(self.model.preprocessor.words_of(texts), self._max_input_length)
+        return words.row_lengths().numpy().tolist()
+
     def tag(self, text):
         """Return words and tags of strings `(batch,)`."""
         preprocessor = self.model.preprocessor
         words, truncated = cut(preprocessor.words_of(text), self._max_input_length)
         inputs = preprocessor.inputs_of(words)
-        ids, probabilities = self.model.best_ids(inputs)
+        ids, probabilities = self.compiled.run(
+            self.model.best_ids,
+            inputs,
+            per_token=True,
+            sizes={"piece_ids": (preprocessor.word_length,)},
+        )
         mask = inputs["padding_mask"]  # (batch, words)
         return {
             "tokens": words.to_tensor("", shape=tf.shape(mask, tf.int64)),

@@ -93,12 +93,14 @@ def test_options_of_a_search(exported, model, arguments, strategy):
         assert same(options["strategy"], strategy)
     assert options["n_best"] is None and options["card"] is None
     assert options["signatures"] is None and options["warmup"] == (1,)
+    assert options["compiled_shapes"] is None
 
 
 def test_options_of_an_export(exported, zoo, tmp_path):
     (tmp_path / "card.md").write_text("# A card")
     numbers = ("--max-length", 9, "--max-input-length", 7, "--n-best", 2, "--keep", 3)
     lists = ("--signature", "n_best", "--signature", "token_ids", "--warmup", 1, "--warmup", 8)
+    lists += ("--xla", "1x32", "--xla", "32x256")
     found, options = exported(*PRESET, *numbers, *lists, "--card", tmp_path / "card.md")
     del options["strategy"]
     assert options == {
@@ -107,6 +109,7 @@ def test_options_of_an_export(exported, zoo, tmp_path):
         "max_input_length": 7,
         "signatures": ["n_best", "token_ids"],
         "warmup": [1, 8],
+        "compiled_shapes": [(1, 32), (32, 256)],
         "keep": 3,
         "card": str(tmp_path / "card.md"),
     }
@@ -183,6 +186,14 @@ BAD = {
         "--signature must be among serving_default, n_best, token_ids, got 'score'.",
     ),
     "warm-up": (["--out", "{new}", "--warmup", "0"], "--warmup must be at least 1, got 0."),
+    "shape": (
+        ["--out", "{new}", "--xla", "32*256"],
+        "--xla must be ROWSxTOKENS, such as 32x256, got '32*256'.",
+    ),
+    "compiled": (
+        ["--out", "{new}", "--xla", "1x32"],
+        "--xla must not be given for a translation model, got [(1, 32)].",
+    ),
     "keep": (["--out", "{new}", "--keep", "0"], "--keep must be at least 1, got 0."),
     "card": (["--out", "{new}", "--card", "{new}.md"], "{new}.md: No such file"),
     "samples": (

@@ -42,7 +42,7 @@ READ = "the \ufffd\ufffd cat \ufffd\ufffd"
 BATCHES = [TEXT, HOSTILE, [HOSTILE[-1], READ], [], ["", ""], TEXT * 8]
 
 
-def classifier(side="right", length=6):
+def classifier(side="right", length=6, **options):
     keras.utils.set_random_seed(2)
     tokenizer = WordTokenizer.train(TEXT)
     return RecurrentTextClassifier(
@@ -50,6 +50,7 @@ def classifier(side="right", length=6):
         preprocessor=RecurrentTextClassifierPreprocessor(
             tokenizer, length, truncation_side=side, labels=["bad", "good"]
         ),
+        **options,
     )
 
 
@@ -79,7 +80,7 @@ MODELS = {
         {"strategy": BeamSearch(2), "max_length": 9, **LIMITS},
     ),
     "classifier": (classifier, LIMITS),
-    "left": (lambda: classifier("left"), LIMITS),
+    "left": (lambda: classifier("left", multi_label=True), LIMITS),
     "features": (lambda: FeatureTextClassifier(["bad", "good"], ["cat"], ["dog"]), LIMITS),
     "tagger": (tagger, LIMITS),
     "vectors": (vectors, {"n_best": 2}),
@@ -193,6 +194,15 @@ def test_what_is_cut_is_as_if_it_was_not_there(case):
     for batch, row, own in ((1, 0, expected[0]), (0, 1, expected[1])):
         np.testing.assert_allclose(found[batch]["probabilities"][row], own, atol=1e-5)
     assert found[0]["truncated"][:4] == [False, True, False, False]
+
+
+@only(*KEPT)
+def test_the_labels_that_apply(case):
+    texts = KEPT[case.name]
+    found = case.answers["serving_default"]
+    for batch, row, expected in zip((1, 0), (0, 1), case.model.classify(texts), strict=True):
+        pairs = zip(found[batch]["labels"][row], found[batch]["chosen"][row], strict=True)
+        assert [label for label, applies in pairs if applies] == expected.labels
 
 
 @only("tagger")

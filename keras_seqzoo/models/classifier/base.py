@@ -167,10 +167,10 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
 
         return np.stack(run_by_length(classify_rows, ids.row_lengths().numpy(), batch_size))
 
-    def text_probabilities(self, texts, max_length):
-        """Compute the probabilities of texts' labels, in graph; see `TextLabels`."""
+    def text_inputs(self, texts, max_length):
+        """Convert texts to ids and their mask, in graph; see `TextLabels`."""
         ids, truncated = self.preprocessor.truncated_ids(texts, max_length)
-        return self.probabilities(self.preprocessor.padded(ids)), truncated
+        return self.preprocessor.padded(ids), truncated
 
     def get_config(self):
         """Return every constructor argument."""

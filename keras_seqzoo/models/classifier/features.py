@@ -190,11 +190,14 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         y = self._labels.ids(y) if tf.is_tensor(y) and y.dtype == tf.string else y
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
-    def text_probabilities(self, texts, max_length):
-        """Compute the probabilities of texts' labels, in graph; see `TextLabels`."""
+    def text_inputs(self, texts, max_length):
+        """Compute the features of texts, in graph; see `TextLabels`."""
         words = _words(texts)
-        features = self._features_of(words[:, :max_length])
-        return tf.nn.softmax(self._scores_of(features)), words.row_lengths() > max_length
+        return self._features_of(words[:, :max_length]), words.row_lengths() > max_length
+
+    def probabilities(self, inputs):
+        """Compute the probabilities of labels by features, float32 `(batch, labels)`, in graph."""
+        return tf.nn.softmax(self._scores_of(inputs))
 
     def predict_probabilities(self, texts, batch_size=1024):
         """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""

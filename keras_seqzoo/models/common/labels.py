@@ -109,6 +109,9 @@ def label_indices(names, labels, argument="labels", multi_label=False, allow_unk
     return indices
 
 
+LEAST_PROBABILITY = 0.5  # of a label that applies, with `multi_label`
+
+
 class Classification(NamedTuple):
     """The labels of one text.
 
@@ -127,7 +130,7 @@ class TextLabels:
 
     A model has `label_names`, a list, `multi_label`, a bool, and `resources`, the list of
     tokenizers and tables that its SavedModel needs. It implements `predict_probabilities` and,
-    in graph, `text_probabilities`.
+    in graph, `text_inputs` and `probabilities`.
     """
 
     multi_label = False
@@ -147,7 +150,24 @@ class TextLabels:
             A tuple of the probabilities, float32 `(batch, labels)`, and bool `(batch,)`, whether a
             text was truncated.
         """
-        raise NotImplementedError(f"{type(self).__name__} must implement `text_probabilities`.")
+        inputs, truncated = self.text_inputs(texts, max_length)
+        return self.probabilities(inputs), truncated
+
+    def text_inputs(self, texts, max_length):
+        """Convert texts to the inputs of `probabilities`, in graph.
+
+        Args:
+            texts: strings `(batch,)`.
+            max_length: int, the tokens to which a text is truncated.
+
+        Returns:
+            A tuple of the inputs, and bool `(batch,)`, whether a text was truncated.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must implement `text_inputs`.")
+
+    def probabilities(self, inputs):
+        """Compute the probabilities of labels, float32 `(batch, labels)`, in graph."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `probabilities`.")
 
     def classify(self, texts, batch_size=32):
         """Classify texts.
@@ -168,7 +188,11 @@ class TextLabels:
         for row in probabilities.tolist():
             best = [max(range(len(row)), key=row.__getitem__)]
             if self.multi_label:
-                best = [label for label, probability in enumerate(row) if probability >= 0.5]
+                best = [
+                    label
+                    for label, probability in enumerate(row)
+                    if probability >= LEAST_PROBABILITY
+                ]
             found.append(
                 Classification([names[label] for label in best], dict(zip(names, row, strict=True)))
             )
@@ -199,7 +223,7 @@ class TextLabels:
         found = self.predict_probabilities(texts, batch_size)
         if not self.multi_label:
             return float(np.mean(found.argmax(axis=1) == expected))
-        right = (found >= 0.5) == _indicators(expected, found.shape[1])
+        right = (found >= LEAST_PROBABILITY) == _indicators(expected, found.shape[1])
         unknown = sum(row.count(-1) for row in expected)
         return float(right.sum() / (right.size + unknown))
 

@@ -201,8 +201,7 @@ class Client:
             texts: list of strings.
 
         Returns:
-            A list of `Classification`s with the most probable label and all probabilities, also of
-            a model of texts with any number of labels.
+            A list of `Classification`s.
         """
         return self._answers(results.CLASSIFICATION, texts)
 

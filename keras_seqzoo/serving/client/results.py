@@ -49,8 +49,9 @@ def _read_n_best(text, translations, scores, log_probabilities):
     return [one for rank, one in enumerate(found) if rank == 0 or one.score > -math.inf]
 
 
-def _read_classification(text, label, labels, probabilities):
-    return Classification([label], dict(zip(labels, probabilities.tolist(), strict=True)))
+def _read_classification(text, labels, probabilities, chosen):
+    applying = [label for label, applies in zip(labels, chosen, strict=True) if applies]
+    return Classification(applying, dict(zip(labels, probabilities.tolist(), strict=True)))
 
 
 def _read_tags(text, tokens, tags, probabilities, length):
@@ -73,7 +74,7 @@ def _read_similar(text, words, similarities, known):
 DEFAULT = "serving_default"
 TRANSLATION = Answer(DEFAULT, ("translation", "score"), _read_translation)
 N_BEST = Answer("n_best", ("translations", "scores", "log_probabilities"), _read_n_best)
-CLASSIFICATION = Answer(DEFAULT, ("label", "labels", "probabilities"), _read_classification)
+CLASSIFICATION = Answer(DEFAULT, ("labels", "probabilities", "chosen"), _read_classification)
 TAGS = Answer(DEFAULT, ("tokens", "tags", "probabilities", "lengths"), _read_tags)
 SCORE = Answer("score", ("log_probability", "tokens"), _read_score)
 GENERATED = Answer(DEFAULT, ("generated",), _read_generated)

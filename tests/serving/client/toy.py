@@ -63,6 +63,7 @@ def classify(inputs):
         "probability": np.maximum(good, 1 - good),
         "labels": strings(["bad", "good"] * len(texts), (len(texts), 2)),
         "probabilities": np.stack([1 - good, good], axis=1),
+        "chosen": np.stack([good < 0.5, good > 0.5], axis=1),
         "truncated": cut(texts),
     }
 
@@ -164,6 +165,7 @@ CLASSIFIER = {
             "probability": ("float32", [None]),
             "labels": ("string", [None, 2]),
             "probabilities": ("float32", [None, 2]),
+            "chosen": ("bool", [None, 2]),
             **TRUNCATED,
         },
         classify,
