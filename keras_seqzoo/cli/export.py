@@ -195,6 +195,7 @@ def _load(context, presets):
     ):
         if fits(first):
             _check_single(presets)
+            refuse_given(context, SOURCE_OPTIONS, "can only be used with a translation model.")
             refuse_given(
                 context, SEARCH_OPTIONS, "can only be used with a translation or language model."
             )

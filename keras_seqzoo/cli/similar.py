@@ -7,6 +7,7 @@ import typer
 from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.cli.options import count_option, refuse_given
 from keras_seqzoo.cli.presets import Preset
+from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 
@@ -16,9 +17,11 @@ EXAMPLES = """\b
 Examples:
   seqzoo similar film actor
   seqzoo similar --vectors vectors.txt --analogy man king woman
+  seqzoo similar --server localhost:8500 --model vectors film actor
 """
 
 
+@server_command("words")
 def similar(
     context: typer.Context,
     words: Annotated[
@@ -39,12 +42,33 @@ def similar(
             "--analogy", help="Find D such that A is to B as C is to D, for the words A B C."
         ),
     ] = False,
+    served=None,
 ):
     """Find words with similar vectors.
 
     Each line of output is a given word, a similar one and the cosine of their vectors, separated
     by tabs.
     """
+    if served is not None:
+        found = _ask_server(served, words)
+    else:
+        found = _find(context, words, preset, vectors, format, number, analogy)
+    for word, near in found:
+        write_lines(f"{word}\t{other}\t{cosine:.4f}" for other, cosine in near)
+
+
+def _ask_server(served, words):
+    """Return pairs of a word and its similar words with their cosines, by a server."""
+    with served:
+        found = list(zip(words, served.client.similar(words), strict=True))
+    for word, near in found:
+        if not near:
+            raise ValueError(f"no vector for {word!r}")
+    return found
+
+
+def _find(context, words, preset, vectors, format, number, analogy):
+    """Return such pairs by a preset or a file."""
     if analogy and len(words) != 3:
         raise ValueError(f"WORD must be given three times with --analogy, got {len(words)}.")
     if vectors is None:
@@ -57,8 +81,5 @@ def similar(
         if word not in loaded:
             raise ValueError(loaded.describe_missing(word))
     if analogy:
-        found = [(words[-1], loaded.analogy(*words, number))]
-    else:
-        found = [(word, loaded.most_similar(word, number)) for word in words]
-    for word, near in found:
-        write_lines(f"{word}\t{other}\t{cosine:.4f}" for other, cosine in near)
+        return [(words[-1], loaded.analogy(*words, number))]
+    return [(word, loaded.most_similar(word, number)) for word in words]

@@ -2,6 +2,7 @@
 
 import math
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -17,15 +18,19 @@ def describe(family, signatures, functions):
         functions: dict from the same names to their concrete functions.
 
     Returns:
-        A dict that JSON can hold: `model`, the kind of the model; `limits`, a dict of numbers
-        and `compiled_shapes`, if there are any; and
-        `signatures`, a dict from names to `inputs` and `outputs`, each a dict from names to
-        `dtype`, `shape` (`null` for unknown sizes) and `meaning`, and to `empty_text`, the row of
-        each output for empty text. Infinite numbers are strings.
+        A dict that JSON can hold: `model`, the kind of the model; `tensorflow`, the version that
+        made it; `limits`, a dict of numbers and `compiled_shapes`, if there are any; `strategy`,
+        the class and options of the search, or `None`; and `signatures`, a dict from names to
+        `inputs` and `outputs`, each a dict from names to `dtype`, `shape` (`null` for unknown
+        sizes) and `meaning`, and to `empty_text`, the row of each output for empty text. Infinite
+        numbers are strings.
     """
+    strategy = family.strategy
     return {
         "model": family.kind.removeprefix("a "),
+        "tensorflow": tf.__version__,
         "limits": family.limits,
+        "strategy": None if strategy is None else keras.saving.serialize_keras_object(strategy),
         "signatures": {
             name: _describe_signature(signature, functions[name])
             for name, signature in signatures.items()

@@ -68,7 +68,8 @@ def export(
     texts translate to the empty string with score 0.
 
     The folder `assets.extra` of the version has `signature.json`, the names, dtypes, shapes and
-    meanings of inputs and outputs, the limits, and what empty text gives;
+    meanings of inputs and outputs, the limits, the search, the version of TensorFlow, and what
+    empty text gives;
     `tf_serving_warmup_requests`, which a server answers to itself before it serves the version; and
     `README.md`, if a `card` is given.
 
@@ -125,7 +126,8 @@ def export(
     With TensorFlow Serving over REST:
 
     ```shell
-    docker run -p 127.0.0.1:8501:8501 -v ./served:/models -e MODEL_NAME=en_fr tensorflow/serving
+    docker run -p 127.0.0.1:8501:8501 -v ./served:/models:ro -e MODEL_NAME=en_fr \
+        tensorflow/serving:2.21.0
     url=localhost:8501/v1/models/en_fr:predict
     curl $url -d '{"instances": ["Two dogs run."]}'
     # {"predictions": [{"translation": "...", "score": ..., "truncated": false}]}
@@ -168,6 +170,7 @@ def export(
             os.makedirs(extra)
             with open(os.path.join(extra, DESCRIPTION_FILE), "w", encoding="utf-8") as file:
                 json.dump(description, file, indent=2, ensure_ascii=False, allow_nan=False)
+                file.write("\n")
             if requests:
                 write_warmup(os.path.join(extra, WARMUP_FILE), model_name, requests)
             if card is not None:

@@ -64,6 +64,7 @@ class FamilySignatures:
 
     Attributes:
         limits: dict from the options with a number or `compiled_shapes` to their values.
+        strategy: the `DecodingStrategy` of the search, or `None`.
         compiled: `CompiledShapes`, without shapes unless `set_compiled_shapes` was called.
         resources: list of the tokenizers and tables that the functions use.
 
@@ -80,6 +81,7 @@ class FamilySignatures:
             raise ValueError("`model` must have a preprocessor, to take text, got None.")
         self.model = model
         self.limits = {}
+        self.strategy = None
         self.compiled = CompiledShapes([], 0)
         self.resources = []
 

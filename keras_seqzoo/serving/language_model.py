@@ -42,7 +42,7 @@ class LanguageModelSignatures(FamilySignatures):
 
     def __init__(self, model, strategy=None, n_best=None, max_length=None, max_input_length=None):
         super().__init__(model)
-        strategy = check_strategy(strategy, Sampling())
+        self.strategy = strategy = check_strategy(strategy, Sampling())
         self._n_best = self.set_limit("n_best", n_best, strategy.max_hypotheses)
         self._strategy = strategy.with_n_best(self._n_best)
         self._max_length = self.set_limit("max_length", max_length, MAX_LENGTH)

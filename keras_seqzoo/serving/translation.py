@@ -57,7 +57,7 @@ class TranslationSignatures(FamilySignatures):
     def __init__(self, model, strategy=None, n_best=None, max_length=None, max_input_length=None):
         super().__init__(model)
         self._preprocessor = preprocessor = model.preprocessor
-        strategy = check_strategy(strategy, model.default_strategy)
+        self.strategy = strategy = check_strategy(strategy, model.default_strategy)
         self._n_best = self.set_limit("n_best", n_best, strategy.max_hypotheses)
         self._max_length = self.set_limit(
             "max_length", max_length, preprocessor.decoder_sequence_length

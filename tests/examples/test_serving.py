@@ -26,8 +26,10 @@ FLAGS = {
     *("load_retry_interval_micros", "xla_cpu_compilation_enabled", "xla_gpu_compilation_enabled"),
 }
 # What each recipe sets, for the reasons that the document gives.
-SET = {"grpc_max_threads", "num_load_threads", "load_retry_interval_micros"} | {
-    f"tensorflow_{kind}_op_parallelism" for kind in ("intra", "inter")
+SET = {
+    *("grpc_max_threads", "num_load_threads", "load_retry_interval_micros"),
+    *("model_config_file_poll_wait_seconds", "allow_version_labels_for_unavailable_models"),
+    *("tensorflow_intra_op_parallelism", "tensorflow_inter_op_parallelism"),
 }
 # Fields of tensorflow.serving.BatchingParameters and MonitoringConfig, which the package with the
 # protos does not have.
@@ -114,8 +116,9 @@ def test_kubernetes():
     assert pause < pod["spec"]["terminationGracePeriodSeconds"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert ports == {"grpc": 8500, "rest": 8501}
-    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+    for probe in ("startupProbe", "readinessProbe"):
         assert container[probe]["httpGet"] == {"path": "/v1/models/en_fr", "port": "rest"}
+    assert container["livenessProbe"]["tcpSocket"] == {"port": "rest"}
     assert set(container["resources"]) == {"requests", "limits"}
     labels = pod["metadata"]["labels"]
     assert service["spec"]["selector"] == deployment["spec"]["selector"]["matchLabels"] == labels

@@ -50,7 +50,12 @@ OPTIONS = {
         False,
     ),
     "deadline": (
-        Annotated[float, number_option("Seconds for a request, with all attempts.", **PANEL)],
+        Annotated[
+            float,
+            number_option(
+                "Seconds for a request, with all attempts: so long a server may be away.", **PANEL
+            ),
+        ],
         60.0,
     ),
     "concurrency": (
@@ -142,7 +147,9 @@ def _served(context, others):
             raise ValueError("--preset or --server must be given.")
         return None
     refuse_given(context, ["preset"], "cannot be used with --server.")
-    refuse_given(context, others, "cannot be used with --server: the export has fixed it.")
+    refuse_given(
+        context, others, "cannot be used with --server: it is chosen at export, or not served."
+    )
     if given["model"] is None:
         raise ValueError("--model must be given with --server.")
     files = {name: given[name] for name in FILES if given[name] is not None}

@@ -13,12 +13,14 @@ from keras_seqzoo.serving.client.descriptions import read_signatures, read_versi
 from keras_seqzoo.serving.client.errors import ModelAddress, ServingError
 from keras_seqzoo.serving.client.grpc_transport import GrpcTransport
 from keras_seqzoo.serving.client.parallel import run_in_parallel
+from keras_seqzoo.serving.client.phrases import join_phrases
 from keras_seqzoo.serving.client.retries import call_with_retries, is_unavailable
 from keras_seqzoo.serving.client.tls import TLS
 
 PROTOCOLS = ("grpc", "rest")
 ADDRESS = re.compile(r"(\[[\w:.%]+\]|[^\s:/\[\]@?#]+):\d{1,5}", re.ASCII)
 PATH = re.compile(r"(/[^\s/?#]+)*")  # of REST behind a proxy
+FIRST_RETRIES = 5  # of a server that has never answered
 POLL = 0.2  # seconds between two questions whether a model is ready
 NOT_YET = ("NOT_FOUND", "DEADLINE_EXCEEDED")
 
@@ -28,8 +30,8 @@ class Client:
 
     Texts are sent in batches of similar length, several batches at a time; the results come in
     the order of the texts. A request that finds no server, or one that is busy, is sent again
-    after a pause, until `retries` or `deadline` are used up. No other error is: what a model
-    answers once it answers again.
+    after a pause: a server that has answered this client is waited for until the deadline, so
+    that it may start again. No other error is: what a model answers once it answers again.
 
     Methods of a family return what its models return, without what is not served. A text that is
     longer than the limit of the export is cut, with one warning for the call.
@@ -43,7 +45,8 @@ class Client:
         protocol: `"grpc"`, or `"rest"`, for which the extra `serving` must be installed.
         version: int, the version to ask, a string, its label, or `None` for the latest.
         deadline: float, the seconds for a request with all its attempts; `None` for no limit.
-        retries: int, how often a request that finds no server, or a busy one, is sent again.
+        retries: int, how often a request that finds no server, or a busy one, is sent again. By
+            default as often as the deadline allows, but 5 times before the first answer.
         batch_size: int, the largest number of texts in a request.
         concurrency: int, the largest number of requests of a call at a time.
         tls: a `TLS`, `True` for `TLS()`, or `None` for a connection that is not encrypted.
@@ -76,7 +79,7 @@ class Client:
         protocol="grpc",
         version=None,
         deadline=60.0,
-        retries=5,
+        retries=None,
         batch_size=32,
         concurrency=4,
         tls=None,
@@ -88,11 +91,13 @@ class Client:
         if deadline is not None and check_number("deadline", deadline) <= 0:
             raise ValueError(f"`deadline` must be above 0, got {deadline!r}.")
         self._deadline = deadline
-        self._retries = check_integer("retries", retries, minimum=0)
+        self._retries = None if retries is None else check_integer("retries", retries, minimum=0)
         self._batch_size = check_integer("batch_size", batch_size, minimum=1)
         self._concurrency = check_integer("concurrency", concurrency, minimum=1)
         self._on_truncated = on_truncated
         self._closed = threading.Event()
+        self._answered = False
+        self._with_phrases = set()  # signatures that take required phrases
         tls = TLS() if tls is True else tls or None
         if not isinstance(tls, TLS | None):
             raise ValueError(f"`tls` must be a TLS, True or None, got {tls!r}.")
@@ -256,14 +261,16 @@ class Client:
     def _answers(self, answer, texts, required_phrases=None, on_batch=None, name="texts"):
         """Return the results of texts, in order; an `Answer` tells how to ask and read."""
         texts = [encode_text(text, name) for text in list_of_texts(texts, name)]
-        phrases = _join_phrases(required_phrases, len(texts))
+        phrases = join_phrases(required_phrases, len(texts))
+        if phrases is not None:
+            self._check_phrases(answer.signature)
         found, cut = [None] * len(texts), []
 
         def ask(rows):
             inputs = {"text": string_array([texts[row] for row in rows])}
             if phrases is not None:
                 inputs["required_phrases"] = string_array([phrases[row] for row in rows])
-            outputs = self._predict(inputs, answer.signature)
+            outputs = self._predict_with_phrases(inputs, answer.signature)
             return self._columns(answer, outputs, len(rows))
 
         batches = list(length_sorted_batches(texts, self._batch_size))
@@ -276,6 +283,26 @@ class Client:
                 on_batch(len(rows))
         self._report_truncated(sorted(cut), len(texts))
         return found
+
+    def _check_phrases(self, signature):
+        """Raise `ServingError` if a signature takes no phrases: over REST they would be ignored."""
+        found = self.metadata()
+        if signature in found and "required_phrases" not in found[signature].inputs:
+            cause = "the model was exported without a search for required phrases"
+            raise self._address.error(signature, "UNIMPLEMENTED", cause)
+
+    def _predict_with_phrases(self, inputs, signature):
+        """Run a signature, with no phrases for each text if it takes phrases and none are given."""
+        none = {"required_phrases": string_array([b""] * len(inputs["text"]))}
+        if signature in self._with_phrases:
+            inputs = none | inputs
+        try:
+            return self._predict(inputs, signature)
+        except ServingError as error:
+            if "required_phrases" not in error.cause or "required_phrases" in inputs:
+                raise
+            self._with_phrases.add(signature)
+            return self._predict(none | inputs, signature)
 
     def _columns(self, answer, outputs, rows):
         """Return the outputs that an `Answer` reads, and `truncated`."""
@@ -323,7 +350,12 @@ class Client:
     def _retry(self, attempt):
         if self._closed.is_set():
             raise ValueError("the client must be open, got a closed one.")
-        return call_with_retries(attempt, self._deadline, self._retries, self._closed)
+        retries = self._retries
+        if retries is None and not self._answered:
+            retries = FIRST_RETRIES
+        answer = call_with_retries(attempt, self._deadline, retries, self._closed)
+        self._answered = True
+        return answer
 
 
 def _transport(protocol):
@@ -357,22 +389,3 @@ def _check_headers(headers):
         ):
             raise ValueError(f"`headers` must be printable ASCII, got {name!r}: {value!r}.")
     return headers
-
-
-def _join_phrases(phrases, count):
-    """Return the phrases of each text as the server takes them, separated by tabs."""
-    if phrases is None:
-        return None
-    phrases = list(phrases)
-    if len(phrases) != count:
-        raise ValueError(
-            f"`required_phrases` must be one list for each of the {count} `texts`, got "
-            f"{len(phrases)}."
-        )
-    for own in phrases:
-        strings = isinstance(own, (list, tuple)) and all(isinstance(one, str) for one in own)
-        if not strings or any("\t" in one for one in own):
-            raise ValueError(
-                f"`required_phrases` must be lists of strings without tabs, got {own!r}."
-            )
-    return ["\t".join(own) for own in phrases]

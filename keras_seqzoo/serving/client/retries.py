@@ -1,5 +1,6 @@
 """Requests that are sent again."""
 
+import itertools
 import random
 import time
 
@@ -25,7 +26,7 @@ def call_with_retries(attempt, deadline, retries, closed):
     Args:
         attempt: function of the seconds left, or `None` for no limit.
         deadline: float, the seconds for all attempts and delays, or `None`.
-        retries: int, the largest number of further attempts.
+        retries: int, the largest number of further attempts, or `None` for no limit.
         closed: `threading.Event` that ends a delay.
 
     Returns:
@@ -36,7 +37,7 @@ def call_with_retries(attempt, deadline, retries, closed):
             up, or no time is left.
     """
     end = None if deadline is None else time.monotonic() + deadline
-    for number in range(retries + 1):
+    for number in itertools.count():
         try:
             return attempt(None if end is None else max(0.0, end - time.monotonic()))
         except ServingError as error:

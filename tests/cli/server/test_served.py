@@ -1,4 +1,4 @@
-"""`translate`, `classify`, `tag`, `score` and `generate` with --server."""
+"""`translate`, `classify`, `tag`, `score`, `generate` and `similar` with --server."""
 
 import pytest
 
@@ -13,6 +13,7 @@ LONG = "a line that is longer than it may be"
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     monkeypatch.setattr(retries, "FIRST_DELAY", 0.001)
+    monkeypatch.setattr(retries, "LAST_DELAY", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,13 @@ def test_score(ask):
 def test_generate(ask):
     assert ask("generate", "The") == (0, "The one\nThe two\n", "")
     assert ask("generate", "--paragraphs", "The") == (0, "The one\n\nThe two\n\n", "")
+
+
+def test_similar(ask):
+    found = ask("similar", "dog", server="translate")
+    assert found == (0, "dog\tdogs\t0.5000\ndog\tdogly\t0.5000\n", "")
+    found = ask("similar", "dog", "unknown", server="translate")
+    assert found == (2, "", "seqzoo: error: no vector for 'unknown'\n")
 
 
 def test_phrases(ask, tmp_path):

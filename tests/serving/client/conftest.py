@@ -14,6 +14,7 @@ from tests.serving.client.fake_server import running
 def at_once(monkeypatch):
     """Let retries not wait."""
     monkeypatch.setattr(retries, "FIRST_DELAY", 0.001)
+    monkeypatch.setattr(retries, "LAST_DELAY", 0.01)
 
 
 @pytest.fixture(scope="module")

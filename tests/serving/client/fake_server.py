@@ -33,6 +33,9 @@ from keras_seqzoo.serving.client.rest_transport import STATUSES
 CODES = {name: code for code, name in STATUSES.items()}
 
 
+INPUTS = ("text", "required_phrases")
+
+
 class Fault(NamedTuple):
     """An answer instead of the model's."""
 
@@ -56,8 +59,8 @@ class FakeServer(
     """A server with one model, "toy".
 
     Args:
-        signatures: dict from names to pairs: a dict of the outputs' dtypes and shapes, and a
-            function of a dict of arrays of the inputs.
+        signatures: dict from names to pairs: a dict of the outputs' dtypes and shapes, and of those
+            of inputs besides `text`, and a function of a dict of arrays of the inputs.
         certificate: a `trustme.LeafCert` for TLS, or `None`.
         authority: a `trustme.CA` that clients must have a certificate of, or `None`.
     """
@@ -102,7 +105,7 @@ class FakeServer(
         for name, (outputs, _) in self.signatures.items():
             definition = SignatureDef()
             for output, (dtype, shape) in {"text": ("string", [None]), **outputs}.items():
-                side = definition.inputs if output == "text" else definition.outputs
+                side = definition.inputs if output in INPUTS else definition.outputs
                 side[output].dtype = tf.as_dtype(dtype).as_datatype_enum
                 side[output].tensor_shape.CopyFrom(tf.TensorShape(shape).as_proto())
             found.signature_def[name].CopyFrom(definition)

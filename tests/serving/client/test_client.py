@@ -66,6 +66,21 @@ def test_required_phrases_go_with_their_texts(connect):
     assert [one.text for [one] in found] == ["A one two", "BB", "CCC three"]
 
 
+def test_no_phrases_are_sent_to_a_model_that_requires_some(connect, server):
+    server.faults = [Fault("INVALID_ARGUMENT", "Missing but required: {required_phrases}")]
+    client = connect(retries=0)
+    assert best(client.translate(["a"], required_phrases=[[]])) == [[("A", -0.5)]]
+    client.translate(["b", "c"])
+    sent = [seen.inputs.get("required_phrases", np.array([])).tolist() for seen in server.seen]
+    assert sent == [[], [b""], [b"", b""]]
+
+
+def test_phrases_are_not_sent_to_a_model_that_takes_none(connect, server):
+    with pytest.raises(ServingError, match="exported without a search for required phrases"):
+        connect().n_best(["a"], required_phrases=[["one"]])
+    assert not server.seen
+
+
 def test_no_texts_ask_nothing(connect, server):
     client = connect()
     assert client.translate([]) == client.n_best([]) == client.similar([]) == []
@@ -219,6 +234,17 @@ def test_unavailable_is_asked_again(connect, server):
     server.faults = [Fault("UNAVAILABLE", "no place in the queue")] * 4
     with pytest.raises(ServingError, match="UNAVAILABLE: no place in the queue"):
         client.translate(["a"])
+
+
+def test_a_server_that_has_answered_is_waited_for(connect, server):
+    client = connect()
+    server.faults = [Fault("UNAVAILABLE")] * 6
+    with pytest.raises(ServingError, match="UNAVAILABLE"):
+        client.translate(["a"])
+    assert not server.faults
+    client.translate(["a"])
+    server.faults = [Fault("UNAVAILABLE")] * 20
+    assert best(client.translate(["a"])) == [[("A", -0.5)]]
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,12 @@ TRUNCATED = {"truncated": ("bool", [None])}
 TEXT = ("string", [None])
 SIGNATURES = {
     "serving_default": (
-        {"translation": TEXT, "score": ("float32", [None]), **TRUNCATED},
+        {
+            "required_phrases": TEXT,
+            "translation": TEXT,
+            "score": ("float32", [None]),
+            **TRUNCATED,
+        },
         translate,
     ),
     "n_best": (
