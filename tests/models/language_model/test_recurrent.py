@@ -91,6 +91,22 @@ def test_steps_scores_and_logits_agree(options):
         np.testing.assert_allclose(scores[:, t], own, rtol=1e-4, atol=1e-6)
 
 
+@every_kind
+@pytest.mark.parametrize("short", [1, 3, 9])
+def test_rows_of_any_length_are_scored_as_alone(options, short, monkeypatch):
+    monkeypatch.setattr("keras_seqzoo.models.language_model.recurrent.SHORT_LENGTH", short)
+    model = make(**options)
+    lengths = np.array([2, 5, 0, 3, 4, 1])
+    ids = np.random.default_rng(0).integers(4, 9, (6, 5)).astype("int32")
+    found = model.token_log_probabilities(tf.constant(ids), tf.constant(lengths, tf.int32))
+    assert found.shape == ids.shape
+    for row, length in enumerate(lengths):
+        own = tf.constant(ids[row : row + 1, :length])
+        alone, _ = model.read(tf.concat([[[2]], own[:, :-1]], 1)[:, :length], own, model.start(1))
+        np.testing.assert_allclose(found[row, :length], alone[0], rtol=1e-4, atol=1e-6)
+        assert not found[row, length:].numpy().any()
+
+
 @pytest.mark.parametrize("options", [{"add_bos": True}, {"add_eos": True}, {"sequence_length": 5}])
 def test_a_tokenizer_that_adds_or_cuts_is_refused(options):
     with pytest.raises(ValueError, match="`tokenizer` must have no `add_bos`"):
