@@ -17,7 +17,8 @@ from keras_seqzoo.models.language_model.base import LanguageModel
 from keras_seqzoo.models.language_model.preprocessor import RecurrentLanguageModelPreprocessor
 from keras_seqzoo.models.language_model.streams import CarriedStates
 
-SHORT_LENGTH = 64  # tokens that are read of all texts at a time
+# Scores are read up to each of these tokens in turn, and only of the rows that are longer.
+PART_ENDS = (32, 128)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -195,24 +196,23 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return graph_function(self, "rows", self._read_rows)(token_ids, lengths)
 
     def _read_rows(self, token_ids, lengths):
-        """Read the beginnings of all rows, then the rest of the long ones: it costs them alone."""
+        """Read rows in parts: what is long costs itself, not the rows beside it."""
         batch, width = tf.unstack(tf.shape(token_ids))
         order = tf.argsort(lengths, direction="DESCENDING", stable=True)
         labels = tf.gather(token_ids, order)
         inputs = tf.concat([tf.fill([batch, 1], self.tokenizer.start_token_id), labels], axis=1)
         mask = tf.sequence_mask(tf.gather(lengths, order), width)
 
-        def read(rows, begin, end, state):
+        parts, begin, state = [], 0, self.start(batch)
+        for end in (*PART_ENDS, width):
+            end = tf.minimum(end, width)
+            rows = tf.math.count_nonzero(lengths > begin, dtype=tf.int32)
             part = [x[:rows, begin:end] for x in (inputs, labels, mask)]
-            state = tf.nest.map_structure(lambda leaf: leaf[:rows], state)
+            state = tf.nest.map_structure(lambda leaf, rows=rows: leaf[:rows], state)
             found, state = self._read(*part[:2], state, part[2])
-            return tf.pad(found, [[0, batch - rows], [0, 0]]), state
-
-        long = tf.math.count_nonzero(lengths > SHORT_LENGTH, dtype=tf.int32)
-        short = tf.minimum(width, SHORT_LENGTH)
-        found, state = read(batch, 0, short, self.start(batch))
-        rest, _ = read(long, short, width, state)
-        return tf.gather(tf.concat([found, rest], axis=1), tf.argsort(order))
+            parts.append(tf.pad(found, [[0, batch - rows], [0, 0]]))
+            begin = end
+        return tf.gather(tf.concat(parts, axis=1), tf.argsort(order))
 
     def read(self, token_ids, labels, state, mask=None):
         """Read parts of texts and score the label of each token.

@@ -92,9 +92,9 @@ def test_steps_scores_and_logits_agree(options):
 
 
 @every_kind
-@pytest.mark.parametrize("short", [1, 3, 9])
-def test_rows_of_any_length_are_scored_as_alone(options, short, monkeypatch):
-    monkeypatch.setattr("keras_seqzoo.models.language_model.recurrent.SHORT_LENGTH", short)
+@pytest.mark.parametrize("ends", [(1, 3), (9,)])
+def test_rows_of_any_length_are_scored_as_alone(options, ends, monkeypatch):
+    monkeypatch.setattr("keras_seqzoo.models.language_model.recurrent.PART_ENDS", ends)
     model = make(**options)
     lengths = np.array([2, 5, 0, 3, 4, 1])
     ids = np.random.default_rng(0).integers(4, 9, (6, 5)).astype("int32")
