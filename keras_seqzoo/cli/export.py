@@ -86,7 +86,7 @@ def export(
         int | None,
         count_option(
             "Number of tokens to which an input is cut; by default the limit of the preset, or "
-            "512.",
+            "256.",
             max=1_000_000,
         ),
     ] = None,

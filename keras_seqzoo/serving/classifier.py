@@ -21,7 +21,7 @@ class ClassifierSignatures(FamilySignatures):
             a `FeatureTextClassifier`.
         max_input_length: int, the tokens to which a text is cut, at the side where the preprocessor
             truncates; of a `FeatureTextClassifier` words. The default is also the maximum, the
-            `sequence_length` of the preprocessor; without one it is 512, and there is no maximum.
+            `sequence_length` of the preprocessor; without one it is 256, and there is no maximum.
         compiled_shapes: list of pairs of ints, see `export`; not for a `FeatureTextClassifier`.
     """
 

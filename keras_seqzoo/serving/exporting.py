@@ -88,7 +88,7 @@ def export(
             `decoder_sequence_length`; or of a generated sentence, by default 64.
         max_input_length: int, the tokens to which an input is cut. Of a translation model, where
             `[EOS]` counts and is kept, and of a classifier the default is the length of the
-            preprocessor, and it cannot be higher. Else it is 512.
+            preprocessor, and it cannot be higher. Else it is 256.
         signatures: list of the names of signatures to export; by default all.
         warmup: list of ints, the batch sizes of warm-up requests to each signature; may be empty.
         compiled_shapes: list of pairs of ints, rows and tokens (of a tagger words), such as

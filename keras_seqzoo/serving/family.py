@@ -10,7 +10,7 @@ from keras_seqzoo.serving.compiled import CompiledShapes
 
 # Tokens of an input, where the model itself has no limit. A language model or tagger of the zoo
 # reads so many in less than a second on two cores.
-MAX_INPUT_LENGTH = 512
+MAX_INPUT_LENGTH = 256
 # What warm-up requests ask for, in turn: a sentence, a word and nothing.
 EXAMPLES = ("The door was open, and nobody had seen who left.", "Yes.", "")
 TRUNCATED = "whether the input was longer than `max_input_length` and was cut"

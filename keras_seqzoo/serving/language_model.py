@@ -33,7 +33,7 @@ class LanguageModelSignatures(FamilySignatures):
         max_length: int, the maximum tokens of a sentence, including its beginning and its end; by
             default 64.
         max_input_length: int, the tokens to which a text is cut, not counting the end; by default
-            512. A beginning is also cut to `max_length`.
+            256. A beginning is also cut to `max_length`.
     """
 
     model_class = LanguageModel

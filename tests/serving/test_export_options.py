@@ -29,7 +29,7 @@ def test_only_the_signatures_asked_for(model, tmp_path):
     assert sorted(files) == ["signature.json", "tf_serving_warmup_requests"]
     description = json.loads(Path(path, "assets.extra/signature.json").read_text("utf-8"))
     assert description["model"] == "language model"
-    assert description["limits"] == {"n_best": 1, "max_length": 64, "max_input_length": 512}
+    assert description["limits"] == {"n_best": 1, "max_length": 64, "max_input_length": 256}
     score = description["signatures"].pop("score")
     assert description["signatures"] == {}
     assert score["inputs"] == {"text": {"dtype": "string", "shape": [None], "meaning": "sentences"}}
