@@ -12,6 +12,7 @@ names a folder where exports are made, or found again.
 - `merge`: clients that send a row each, without batching by the server and with it, by the time
   that a batch waits for mates.
 - `bfloat16`: batches of models whose weights are float32 and bfloat16, in turn.
+- `compiled`: the same of classifier and tagger without and with XLA programs for their batches.
 """
 
 import argparse
@@ -30,6 +31,7 @@ import keras_seqzoo
 from tests.serving.model_server.process import ServerProcess
 
 LIMIT = 128  # tokens, the lower limit
+TOKENS = 32  # of compiled shapes, which hold the lines
 TIMES = 3  # that a long line is asked
 TIMEOUTS = (0, 1, 5)  # ms
 TRANSLATION = "gru_attention_multi30k_en_de"
@@ -178,12 +180,19 @@ def bfloat16(options):
     compare(options, names, {"float32": {}, "bfloat16": {"dtype": "bfloat16"}})
 
 
+def compiled(options):
+    names = options.preset or (CLASSIFIER, TAGGER)
+    shapes = [(rows, TOKENS) for rows in options.rows]
+    compare(options, names, {"ordinary": {}, "compiled": {"compiled_shapes": shapes}})
+
+
 COMMANDS = {
     "long": long,
     "first": first,
     "order": order,
     "merge": merge,
     "bfloat16": bfloat16,
+    "compiled": compiled,
 }
 
 
