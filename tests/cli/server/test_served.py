@@ -163,7 +163,7 @@ SERVER = ("--server", "localhost:1", "--model", "toy")
         (("translate", "--rest", "b"), "--rest can only be used with --server."),
         (("translate", "--preset", "a", *SERVER), "--preset cannot be used with --server."),
         (("translate", "--server", "localhost:1"), "--model must be given with --server."),
-        (("translate", *SERVER, "--beam", "5"), "--beam cannot be used with --server: the export"),
+        (("translate", *SERVER, "--beam", "5"), "--beam cannot be used with --server: it is"),
         (("translate", *SERVER, "--samples", "2"), "--samples cannot be used with --server"),
         (("translate", *SERVER, "--lexicon", "a"), "--lexicon cannot be used with --server"),
         (("translate", *SERVER, "--word-alignment"), "--word-alignment cannot be used with --s"),

@@ -312,7 +312,8 @@ def test_deadline(connect, server):
 
 
 def test_deadline_holds_for_all_attempts(connect, server, monkeypatch):
-    monkeypatch.setattr("keras_seqzoo.serving.client.retries.FIRST_DELAY", 100.0)
+    for name in ("FIRST_DELAY", "LAST_DELAY"):
+        monkeypatch.setattr(f"keras_seqzoo.serving.client.retries.{name}", 100.0)
     server.faults = [Fault("UNAVAILABLE")]
     with pytest.raises(ServingError, match="UNAVAILABLE"):
         connect(deadline=1.0).translate(["a"])
