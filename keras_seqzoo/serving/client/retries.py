@@ -41,7 +41,7 @@ def call_with_retries(attempt, deadline, retries, closed):
         try:
             return attempt(None if end is None else max(0.0, end - time.monotonic()))
         except ServingError as error:
-            delay = min(LAST_DELAY, FIRST_DELAY * 2**number) * random.uniform(0.5, 1.0)
+            delay = min(LAST_DELAY, FIRST_DELAY * 2 ** min(number, 10)) * random.uniform(0.5, 1.0)
             late = end is not None and time.monotonic() + delay >= end
             if not is_unavailable(error) or number == retries or late or closed.wait(delay):
                 raise
