@@ -49,7 +49,7 @@ def asker(client, signature, texts):
 
 # === Long lines ===
 def long(options):
-    [line] = [line for name, line in hostile_lines().items() if name == "100 kB of words"]
+    line = hostile_lines()["100 kB of words"]
     table = Table(
         *("model", "MiB of its server", "signature", "limit, tokens"),
         *("s of 100 kB", "MiB more for it"),

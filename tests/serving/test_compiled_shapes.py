@@ -15,19 +15,16 @@ from keras_seqzoo.models import (
     ConvolutionalTextClassifierPreprocessor,
     FeatureTextClassifier,
     NGramLanguageModel,
-    RecurrentBackbone,
     RecurrentTagger,
     RecurrentTaggerBackbone,
     RecurrentTaggerPreprocessor,
-    RecurrentTextClassifier,
-    RecurrentTextClassifierPreprocessor,
 )
 from keras_seqzoo.serving import export
 from keras_seqzoo.serving.compiled import CompiledShapes
 from keras_seqzoo.serving.family import EXAMPLES
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
-from tests.serving.test_export_families import TEXT, tagger, vectors
+from tests.serving.test_export_families import TEXT, classifier, tagger, vectors
 
 LIMIT = 5
 WORDS = " ".join(EXAMPLES).split()
@@ -142,15 +139,6 @@ def test_other_models_have_no_compiled_shapes(kind, tmp_path):
         export(REFUSED[kind](), tmp_path, compiled_shapes=[(1, 2)])
     message = f"`compiled_shapes` must not be given for {kind}, got [(1, 2)]."
     assert str(error.value) == message and not [*tmp_path.iterdir()]
-
-
-def classifier():
-    keras.utils.set_random_seed(2)
-    tokenizer = WordTokenizer.train(TEXT)
-    return RecurrentTextClassifier(
-        RecurrentBackbone(tokenizer.vocabulary_size(), embedding_dim=4, units=6),
-        preprocessor=RecurrentTextClassifierPreprocessor(tokenizer, 6, labels=["bad", "good"]),
-    )
 
 
 def convolution():

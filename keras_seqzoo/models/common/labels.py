@@ -139,20 +139,6 @@ class TextLabels:
         """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `predict_probabilities`.")
 
-    def text_probabilities(self, texts, max_length):
-        """Compute the probabilities of texts' labels, in graph.
-
-        Args:
-            texts: strings `(batch,)`.
-            max_length: int, the tokens to which a text is truncated.
-
-        Returns:
-            A tuple of the probabilities, float32 `(batch, labels)`, and bool `(batch,)`, whether a
-            text was truncated.
-        """
-        inputs, truncated = self.text_inputs(texts, max_length)
-        return self.probabilities(inputs), truncated
-
     def text_inputs(self, texts, max_length):
         """Convert texts to the inputs of `probabilities`, in graph.
 

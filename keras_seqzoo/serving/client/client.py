@@ -293,16 +293,15 @@ class Client:
 
     def _predict_with_phrases(self, inputs, signature):
         """Run a signature, with no phrases for each text if it takes phrases and none are given."""
-        none = {"required_phrases": string_array([b""] * len(inputs["text"]))}
-        if signature in self._with_phrases:
-            inputs = none | inputs
-        try:
-            return self._predict(inputs, signature)
-        except ServingError as error:
-            if "required_phrases" not in error.cause or "required_phrases" in inputs:
-                raise
-            self._with_phrases.add(signature)
-            return self._predict(none | inputs, signature)
+        if signature not in self._with_phrases:
+            try:
+                return self._predict(inputs, signature)
+            except ServingError as error:
+                if "required_phrases" not in error.cause or "required_phrases" in inputs:
+                    raise
+                self._with_phrases.add(signature)
+        none = string_array([b""] * len(inputs["text"]))
+        return self._predict({"required_phrases": none, **inputs}, signature)
 
     def _columns(self, answer, outputs, rows):
         """Return the outputs that an `Answer` reads, and `truncated`."""

@@ -127,7 +127,8 @@ def test_quantized_weights_are_used():
     before = model.predict_probabilities(TEXTS)
     model.quantize("int8")
     after = model.predict_probabilities(TEXTS)
-    expected, _ = model.text_probabilities(tf.constant(TEXTS), max_length=100)
+    inputs, _ = model.text_inputs(tf.constant(TEXTS), max_length=100)
+    expected = model.probabilities(inputs)
     np.testing.assert_allclose(after, expected, atol=1e-5)
     assert not np.array_equal(before, after)
 
