@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_seqzoo.checks import ItemError
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.data.ragged_ids import RaggedIds
 
@@ -230,6 +231,7 @@ def cache_items(folder, items, kind, encode, **kwargs):
 
     Raises:
         OSError: if the disk is full.
+        ItemError: of `encode`, with the number of the item among all.
         ValueError: if there is no item.
     """
     cache = _open_equal(folder, items, kind, encode, **kwargs)
@@ -237,8 +239,18 @@ def cache_items(folder, items, kind, encode, **kwargs):
         return cache
     shutil.rmtree(folder, ignore_errors=True)
     items = _Digested(items)
-    parts = (encode(chunk) for chunk in chunks(items))
-    return IdCache.write(folder, parts, items.digest, **kwargs)
+    return IdCache.write(folder, _encode_chunks(items, encode), items.digest, **kwargs)
+
+
+def _encode_chunks(items, encode):
+    done = 0
+    for chunk in chunks(items):
+        try:
+            yield encode(chunk)
+        except ItemError as error:
+            number = done + error.number
+            raise ItemError(error.argument, error.kind, number, error.problem) from None
+        done += len(chunk)
 
 
 def _open_equal(folder, items, kind, encode, **kwargs):

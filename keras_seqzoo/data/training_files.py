@@ -14,6 +14,26 @@ from keras_seqzoo.data.text_files import iterate_lines, iterate_paragraphs
 RECORDS = (".tfrecord", ".tfrecord.gz")
 
 
+class Rereading:
+    """An iterable that can be read several times and is made anew each time.
+
+    Args:
+        make: function that returns an iterable.
+
+    Example:
+        >>> upper = Rereading(lambda: map(str.upper, ["a", "b"]))
+        >>> list(upper), list(upper)
+        (['A', 'B'], ['A', 'B'])
+    """
+
+    def __init__(self, make):
+        self._make = make
+
+    def __iter__(self):
+        """Yield the items."""
+        return iter(self._make())
+
+
 class TrainingFiles:
     """Base class of files to train on: an iterable that reads them anew each time.
 
@@ -49,7 +69,7 @@ class TrainingFiles:
 
     def column(self, index):
         """Return an iterable of the parts `index` of all items, which are tuples."""
-        return _Column(self, index)
+        return Rereading(lambda: (item[index] for item in self))
 
 
 class TextFiles(TrainingFiles):
@@ -170,14 +190,6 @@ def text_digest(texts):
     for count, text in enumerate(texts, 1):
         digest.update(f"\n{text}".encode() if count > 1 else text.encode())
     return f"{count} lines, sha256 {digest.hexdigest()}"
-
-
-class _Column:
-    def __init__(self, items, index):
-        self.items, self.index = items, index
-
-    def __iter__(self):
-        return (item[self.index] for item in self.items)
 
 
 def _expand(paths, argument):
