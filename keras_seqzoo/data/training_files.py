@@ -8,7 +8,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 
 from keras_seqzoo.data.labelled_texts import iterate_labelled_texts
-from keras_seqzoo.data.tagged_sentences import iterate_tagged_sentences
+from keras_seqzoo.data.tagged_sentences import iterate_tagged_sentences, sentence_line
 from keras_seqzoo.data.text_files import iterate_lines, iterate_paragraphs
 
 RECORDS = (".tfrecord", ".tfrecord.gz")
@@ -43,7 +43,6 @@ class TrainingFiles:
         paths: string or path, or a list of them: files, read in this order. A string with `*`, `?`
             or `[...]` stands for the files that match it, in alphabetical order. A file may be
             compressed (`.gz`).
-        argument: string, the name of the argument in errors.
 
     Attributes:
         paths: list of strings, the files.
@@ -55,8 +54,8 @@ class TrainingFiles:
             message names the file and the line.
     """
 
-    def __init__(self, paths, argument="paths"):
-        self.paths = _expand(paths, argument)
+    def __init__(self, paths):
+        self.paths = _expand(paths)
 
     def read(self, path):
         """Yield the items of a file."""
@@ -66,6 +65,25 @@ class TrainingFiles:
         """Yield the items of all files."""
         for path in self.paths:
             yield from self.read(path)
+
+    def place(self, number):
+        """Return where an item stands: its file and line.
+
+        Args:
+            number: int, the number of the item, from 1.
+        """
+        for path in self.paths[:-1]:
+            count = sum(1 for _ in self.read(path))
+            if number <= count:
+                break
+            number -= count
+        else:
+            path = self.paths[-1]
+        return f"{path}, line {self.line(path, number)}"
+
+    def line(self, path, number):
+        """Return the line of item `number` of a file, both from 1."""
+        return number
 
     def column(self, index):
         """Return an iterable of the parts `index` of all items, which are tuples."""
@@ -80,7 +98,6 @@ class TextFiles(TrainingFiles):
     Args:
         paths: see `TrainingFiles`.
         paragraphs: bool, whether a text is a paragraph, up to a blank line, and not a line.
-        argument: string, the name of the argument in errors.
 
     Example:
         >>> import pathlib, tempfile
@@ -92,8 +109,8 @@ class TextFiles(TrainingFiles):
         ['A dog.', 'A cat.', 'A bird.']
     """
 
-    def __init__(self, paths, paragraphs=False, argument="paths"):
-        super().__init__(paths, argument)
+    def __init__(self, paths, paragraphs=False):
+        super().__init__(paths)
         self.paragraphs = paragraphs
 
     def read(self, path):
@@ -115,10 +132,7 @@ class ParallelFiles(TrainingFiles):
     """
 
     def __init__(self, source, target):
-        self.source, self.target = (
-            TextFiles(paths, argument=argument)
-            for paths, argument in ((source, "source"), (target, "target"))
-        )
+        self.source, self.target = TextFiles(source), TextFiles(target)
         self.paths = [*self.source.paths, *self.target.paths]
 
     def __iter__(self):
@@ -147,7 +161,6 @@ class LabelledFiles(TrainingFiles):
 
     Args:
         paths: see `TrainingFiles`.
-        argument: string, the name of the argument in errors.
     """
 
     def read(self, path):
@@ -163,16 +176,19 @@ class TaggedFiles(TrainingFiles):
     Args:
         paths: see `TrainingFiles`.
         column: the column of tags in CoNLL-U, see `read_tagged_sentences`.
-        argument: string, the name of the argument in errors.
     """
 
-    def __init__(self, paths, column="upos", argument="paths"):
-        super().__init__(paths, argument)
+    def __init__(self, paths, column="upos"):
+        super().__init__(paths)
         self.tag_column = column
 
     def read(self, path):
         """Yield the words and tags of a file."""
         return iterate_tagged_sentences(path, self.tag_column)
+
+    def line(self, path, number):
+        """Return the first line of sentence `number` of a file, both from 1."""
+        return sentence_line(path, number)
 
 
 def text_digest(texts):
@@ -192,17 +208,17 @@ def text_digest(texts):
     return f"{count} lines, sha256 {digest.hexdigest()}"
 
 
-def _expand(paths, argument):
+def _expand(paths):
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if not given:
-        raise ValueError(f"`{argument}` must have at least one file, got none.")
+        raise ValueError("`paths` must have at least one file, got none.")
     files = []
     for path in map(os.fspath, given):
         matching = [path]
         if not os.path.exists(path) and glob.has_magic(path):
             matching = sorted(glob.glob(path, recursive=True))
             if not matching:
-                raise FileNotFoundError(f"`{argument}` must match a file, got {path}")
+                raise FileNotFoundError(f"no file matches: {path}")
         elif not os.path.exists(path):
             raise FileNotFoundError(f"no such file: {path}")
         files += matching

@@ -41,8 +41,8 @@ def test_several_files_are_one_text(tmp_path):
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file: .*none.txt"):
         TextFiles(tmp_path / "none.txt")
-    with pytest.raises(FileNotFoundError, match=r"`train` must match a file, got .*\*.txt"):
-        TextFiles([tmp_path / "*.txt"], argument="train")
+    with pytest.raises(FileNotFoundError, match=r"no file matches: .*\*.txt"):
+        TextFiles([tmp_path / "*.txt"])
     with pytest.raises(ValueError, match="`paths` must have at least one file, got none"):
         TextFiles([])
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import count_option
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.data.output_files import check_new_file
@@ -66,7 +66,7 @@ def train_ngram(
     """
     if out is not None:
         check_new_file(out, "out")
-    lines = text_lines(train)
+    lines = training_texts(train)
     size = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
     tokenizer = WordTokenizer.train(lines, size, minimum_count)
     model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import Normalization, count_option, flag
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.data.output_files import new_folder
@@ -117,4 +117,4 @@ def _make_tokenizer(kind, train, vocabulary_size, options):
         options["at_most"] = True
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the text has only")  # said of every kind, if need be
-        return KINDS[kind].train(text_lines(train), vocabulary_size, **options)
+        return KINDS[kind].train(training_texts(train), vocabulary_size, **options)

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 import typer
 
-from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import Normalization, count_option, number_option, refuse_given
 from keras_seqzoo.cli.train.options import Description, Seed, TrainText, report
 from keras_seqzoo.data.output_files import check_new_file, new_folder
@@ -85,7 +85,7 @@ def train_vectors(
     }
     preset = format == PRESET
     with new_folder(out, "out") if preset else nullcontext(check_new_file(out, "out")) as place:
-        lines = text_lines(train)
+        lines = training_texts(train)
         if any(splitting.values()):
             lines = _normalize_lines(lines, splitting)
         if collocation_passes:
