@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.data import read_parallel
-from keras_seqzoo.data.text_files import read_lines
+from keras_seqzoo.data.text_files import iterate_lines
 
 CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
 
@@ -41,10 +41,24 @@ def input_chunks(texts):
 
 
 def text_lines(path):
-    """Return the lines of a text file, or of standard input if the path is `None`."""
+    """Return the lines of a text file, or of standard input if the path is `None`.
+
+    They can be iterated several times. A file is read again each time; standard input is held in
+    memory.
+    """
     if path is not None:
-        return read_lines(path)
+        return FileLines(path)
     return [line for _, chunk in input_chunks(None) for line in chunk]
+
+
+class FileLines:
+    """The lines of a text file, which can be iterated several times and are not held in memory."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __iter__(self):
+        return iterate_lines(self._path)
 
 
 def read_pairs(source, target):

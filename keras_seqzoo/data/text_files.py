@@ -38,6 +38,28 @@ def read_lines(path):
     return [line.removesuffix("\r") for line in lines]
 
 
+def iterate_lines(path):
+    """Yield the lines of a text file, without holding it in memory; see `read_lines`."""
+    path = Path(path)
+    opener = gzip.open if path.suffix == ".gz" else open
+    number = 0
+    try:
+        with opener(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{os.fspath(path)}, line {number}: not UTF-8 text (byte "
+            f"0x{error.object[error.start]:02x}, number {error.start + 1} of the line)"
+        ) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise OSError(f"not a whole gzip file: {path} ({error})") from None
+    except OSError as error:
+        raise OSError(f"cannot read the file: {path} ({error.strerror or error})") from None
+
+
 def read_paragraphs(path):
     r"""Read the paragraphs of a UTF-8 text file; arguments and errors as in `read_lines`.
 

@@ -2,7 +2,6 @@
 
 import collections
 import gzip
-import itertools
 import os
 import warnings
 
@@ -12,6 +11,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer
 
 BATCH_SIZE = 10_000
+BATCH_CHARACTERS = 2**22
 
 
 def iterate_texts(texts):
@@ -47,10 +47,15 @@ def iterate_texts(texts):
 
 def text_batches(texts):
     """Yield the strings of `iterate_texts` as string tensors `(rows,)`."""
-    lines = iterate_texts(texts)
-    while batch := list(itertools.islice(lines, BATCH_SIZE)):
-        with tf.device("CPU"):
-            yield tf.constant(batch, tf.string)
+    batch, characters = [], 0
+    for text in iterate_texts(texts):
+        batch.append(text)
+        characters += len(text)
+        if len(batch) == BATCH_SIZE or characters >= BATCH_CHARACTERS:
+            yield _string_tensor(batch)
+            batch, characters = [], 0
+    if batch:
+        yield _string_tensor(batch)
 
 
 def count_pieces(texts, cut):
@@ -96,6 +101,11 @@ def frequent_pieces(counts, most=None, minimum_count=1, kind="piece", default=1)
         )
     pieces.sort(key=lambda piece: (-counts[piece], piece))
     return pieces[:most]
+
+
+def _string_tensor(texts):
+    with tf.device("CPU"):
+        return tf.constant(texts, tf.string)
 
 
 def _read(path):

@@ -66,6 +66,18 @@ def check_texts(texts, name="texts"):
     return texts
 
 
+def check_stream(texts, name="texts"):
+    """Return texts that can be read several times, at least one, without holding them.
+
+    An iterator, which can be read only once, becomes a list. Otherwise see `check_texts`.
+    """
+    if isinstance(texts, (str, bytes)) or iter(texts) is texts:
+        return check_texts(texts, name)
+    if next(iter(texts), None) is None:
+        raise ValueError(f"`{name}` must have at least one sentence, got none.")
+    return texts
+
+
 def tokenize_texts(tokenizer, texts):
     """Normalize and tokenize texts without special tokens: ragged int32 `(rows, None)`."""
     return tokenizer.encode(tokenizer.normalize(texts))
