@@ -58,6 +58,7 @@ class FileLines:
         self._path = path
 
     def __iter__(self):
+        """Read the lines from the beginning."""
         return iterate_lines(self._path)
 
 

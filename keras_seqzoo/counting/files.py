@@ -62,8 +62,8 @@ def read_counts(path):
 def iterate_counts(path):
     """Yield the items of a file of counts, still escaped, with their counts; see `read_counts`."""
     for number, line in enumerate(iterate_lines(path), 1):
-        item, _, count = line.rpartition("\t")
-        if not item or not count.isascii() or not count.isdigit() or int(count) < 1:
+        item, tab, count = line.rpartition("\t")
+        if not tab or not count.isascii() or not count.isdigit() or int(count) < 1:
             raise ValueError(
                 f"{path}, line {number}: must be an item, a tab and a count, got {line[:80]!r}."
             )
@@ -111,7 +111,7 @@ def escape(item):
 
 
 def escape_word(word):
-    r"""Escape a word of an n-gram: a word that is spelled `<s>` or `</s>` becomes `\<s>`, `\</s>`."""
+    r"""Escape a word of an n-gram; one that is spelled `<s>` or `</s>` gets a backslash too."""
     word = escape(word)
     return f"\\{word}" if word in (BEGIN, END) else word
 

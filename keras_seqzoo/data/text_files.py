@@ -1,5 +1,6 @@
 """Lines, paragraphs and blocks of plain or gzip-compressed text files."""
 
+import contextlib
 import gzip
 import itertools
 import os
@@ -44,7 +45,7 @@ def iterate_lines(path):
     opener = gzip.open if path.suffix == ".gz" else open
     number = 0
     try:
-        with opener(path, "rb") as file:
+        with _reading(path), opener(path, "rb") as file:
             for number, line in enumerate(file, 1):
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
@@ -54,10 +55,6 @@ def iterate_lines(path):
             f"{os.fspath(path)}, line {number}: not UTF-8 text (byte "
             f"0x{error.object[error.start]:02x}, number {error.start + 1} of the line)"
         ) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise OSError(f"not a whole gzip file: {path} ({error})") from None
-    except OSError as error:
-        raise OSError(f"cannot read the file: {path} ({error.strerror or error})") from None
 
 
 def read_paragraphs(path):
@@ -143,11 +140,18 @@ def read_parallel(source, target):
 def read_bytes(path):
     """Read a whole file, decompressed if its name ends in `.gz`."""
     path = Path(path)
-    try:
+    with _reading(path):
         if path.suffix != ".gz":
             return path.read_bytes()
         with gzip.open(path, "rb") as stream:
             return stream.read()
+
+
+@contextlib.contextmanager
+def _reading(path):
+    """Put errors of reading a file in the words of this package."""
+    try:
+        yield
     except FileNotFoundError:
         raise FileNotFoundError(f"no such file: {path}") from None
     except IsADirectoryError:

@@ -50,10 +50,12 @@ class SortedRuns:
         self._runs = []  # pairs of a path and a number of rows
 
     def __enter__(self):
+        """Create the temporary folder of the runs."""
         self._folder = tempfile.TemporaryDirectory(prefix="ngram-counts-")
         return self
 
     def __exit__(self, *error):
+        """Remove the runs."""
         self._folder.cleanup()
 
     def add(self, columns, counts=None):
