@@ -1,6 +1,7 @@
 """Texts to train on: read from files, lists and datasets, and counted."""
 
 import collections
+import collections.abc
 import gzip
 import os
 import warnings
@@ -45,17 +46,47 @@ def iterate_texts(texts):
             raise TypeError(f"`texts` must hold strings or paths, got {text!r}.")
 
 
-def text_batches(texts):
-    """Yield the strings of `iterate_texts` as string tensors `(rows,)`."""
+def several_times(texts):
+    """Return texts that can be iterated several times: of an iterator a list."""
+    return list(texts) if isinstance(texts, collections.abc.Iterator) else texts
+
+
+class MappedTexts:
+    """The texts that a function makes of others, again in each iteration, a batch at a time.
+
+    Args:
+        function: function from a list of strings to a list of strings.
+        texts: see `iterate_texts`.
+    """
+
+    def __init__(self, function, texts):
+        self._function, self._texts = function, several_times(texts)
+
+    def __iter__(self):
+        """Read the texts from the beginning."""
+        for batch in list_batches(self._texts):
+            yield from self._function(batch)
+
+
+def list_batches(texts):
+    """Yield the strings of `iterate_texts` in lists of a limited number of characters."""
     batch, characters = [], 0
     for text in iterate_texts(texts):
         batch.append(text)
         characters += len(text)
         if len(batch) == BATCH_SIZE or characters >= BATCH_CHARACTERS:
-            yield _string_tensor(batch)
+            yield batch
             batch, characters = [], 0
     if batch:
-        yield _string_tensor(batch)
+        yield batch
+
+
+def text_batches(texts):
+    """Yield the strings of `iterate_texts` as string tensors `(rows,)`."""
+    for batch in list_batches(texts):
+        with tf.device("CPU"):
+            tensor = tf.constant(batch, tf.string)
+        yield tensor
 
 
 def count_pieces(texts, cut):
@@ -101,11 +132,6 @@ def frequent_pieces(counts, most=None, minimum_count=1, kind="piece", default=1)
         )
     pieces.sort(key=lambda piece: (-counts[piece], piece))
     return pieces[:most]
-
-
-def _string_tensor(texts):
-    with tf.device("CPU"):
-        return tf.constant(texts, tf.string)
 
 
 def _read(path):

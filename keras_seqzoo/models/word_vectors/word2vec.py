@@ -17,7 +17,12 @@ from keras_seqzoo.models.word_vectors.windows import (
 )
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
-from keras_seqzoo.tokenizers.training_texts import count_pieces, frequent_pieces, text_batches
+from keras_seqzoo.tokenizers.training_texts import (
+    count_pieces,
+    frequent_pieces,
+    several_times,
+    text_batches,
+)
 from keras_seqzoo.tokenizers.words import split_words
 
 # CBOW makes one prediction for each word, skip-gram one for each neighbour.
@@ -185,7 +190,7 @@ class Word2Vec(ReloadableModel, keras.Model):
         """
         check_integer("words", words, minimum=1)
         check_integer("block_words", block_words, minimum=1)
-        texts = list(texts) if iter(texts) is texts else texts
+        texts = several_times(texts)
         size = -(-block_words // words) * words
 
         def blocks():
