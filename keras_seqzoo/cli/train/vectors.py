@@ -103,9 +103,8 @@ def train_vectors(
             negatives=negatives,
             subsample=subsample,
         )
-        report(
-            f"{sum(1 for _ in lines)} lines, {model.counts.sum()} words of {len(model.words)} kinds"
-        )
+        number = sum(1 for _ in unchanged)
+        report(f"{number} lines, {model.counts.sum()} words of {len(model.words)} kinds")
         batches = model.batches(lines, seed=seed)
         steps = epochs * batches.cardinality().numpy()
         model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
