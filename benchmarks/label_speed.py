@@ -19,6 +19,7 @@ import tensorflow as tf
 from measure import Table, in_turn, machine, timed
 
 from keras_seqzoo.data import (
+    LabelledTexts,
     RaggedIds,
     labelled_batches,
     read_labelled_texts,
@@ -106,7 +107,7 @@ def classifiers(options):
     ids = model.preprocessor.token_ids(texts)
     ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
     own = model.label_array(labels)
-    batches = cached(labelled_batches(ids, own, BATCH, REVIEW_BOUNDARIES, 0))
+    batches = cached(labelled_batches(LabelledTexts(ids, own), BATCH, REVIEW_BOUNDARIES, 0))
     model.compile(keras.optimizers.Adam(1e-3, global_clipnorm=1.0), metrics=[])
     found = {"ours": epoch(model, batches)}
     for name, jit in (("Keras", False), ("Keras, XLA", True)):

@@ -17,7 +17,7 @@ import keras
 import numpy as np
 from measure import Table, machine
 
-from keras_seqzoo.data import RaggedIds, labelled_batches, read_lines
+from keras_seqzoo.data import LabelledTexts, RaggedIds, labelled_batches, read_lines
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import make_text_classifier
 
@@ -65,7 +65,9 @@ def run_fold(fold, texts, labels, vectors, options):
     own = model.label_array(chosen["train"][1])
     found = []
     for epoch in range(options.epochs):
-        batches = labelled_batches(ids, own, 50, BOUNDARIES, (options.seed, fold, epoch))
+        batches = labelled_batches(
+            LabelledTexts(ids, own), 50, BOUNDARIES, (options.seed, fold, epoch)
+        )
         model.fit(batches, verbose=0, shuffle=False)
         found.append([model.accuracy(*chosen[name], 256) for name in ("valid", "test")])
     return max(found, key=lambda accuracies: accuracies[0])  # the test set has no say

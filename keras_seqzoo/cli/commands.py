@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperCommand
 
 from keras_seqzoo.checks import ItemError
-from keras_seqzoo.data.tagged_sentences import sentence_line
+from keras_seqzoo.data import TaggedFiles, TextFiles
 
 # Arguments of the package that a command reads from a file: how a message calls them, and the
 # options that may name the file.
@@ -123,14 +123,16 @@ class Command(TyperCommand):
         _, options = FILES.get(argument, ("", ()))
         for option in options:
             if option in ctx.params:
-                return ctx.params[option] or "standard input"
+                files = ctx.params[option] or "standard input"
+                return ", ".join(files) if isinstance(files, list) else files
         return None
 
     def _locate(self, ctx, error):
-        file = self._file(ctx, error.argument)
-        line = sentence_line(file, error.number) if error.kind == "sentence" else error.number
+        _, options = FILES[error.argument]
+        [option] = (option for option in options if option in ctx.params)
+        kind = TaggedFiles if error.kind == "sentence" else TextFiles
         problem = error.problem.replace("`", "")
-        return f"{file}, line {line}: {problem}"
+        return f"{kind(ctx.params[option]).place(error.number)}: {problem}"
 
 
 def _describe(error):

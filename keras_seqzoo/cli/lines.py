@@ -1,14 +1,16 @@
 """Lines of text in and out of a command."""
 
 import itertools
+import shutil
 import sys
+import tempfile
 import warnings
 
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data import read_parallel
-from keras_seqzoo.data.text_files import iterate_lines
+from keras_seqzoo.data import TextFiles, read_parallel
+from keras_seqzoo.data.training_files import Rereading
 
 CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
 
@@ -40,26 +42,26 @@ def input_chunks(texts):
         first += len(chunk)
 
 
-def text_lines(path):
-    """Return the lines of a text file, or of standard input if the path is `None`.
+def training_texts(paths):
+    """Return the lines of files, or of standard input: an iterable that can be read several times.
 
-    They can be iterated several times. A file is read again each time; standard input is held in
-    memory.
+    Standard input is kept in a temporary file, not in memory.
+
+    Args:
+        paths: list of strings, files or patterns, or `None` for standard input.
     """
-    if path is not None:
-        return FileLines(path)
-    return [line for _, chunk in input_chunks(None) for line in chunk]
+    if paths:
+        return TextFiles(paths)
+    if sys.stdin is None:
+        raise ValueError("--train must be given if standard input is closed.")
+    file = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as it is read)
+    shutil.copyfileobj(sys.stdin.buffer, file)
 
+    def read():
+        file.seek(0)
+        return _stream_lines(file)
 
-class FileLines:
-    """The lines of a text file, which can be iterated several times and are not held in memory."""
-
-    def __init__(self, path):
-        self._path = path
-
-    def __iter__(self):
-        """Read the lines from the beginning."""
-        return iterate_lines(self._path)
+    return Rereading(read)
 
 
 def read_pairs(source, target):

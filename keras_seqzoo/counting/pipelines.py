@@ -12,6 +12,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.counting.files import BEGIN, END, escape, escape_word
 from keras_seqzoo.data.output_files import replacing
 from keras_seqzoo.data.text_files import iterate_lines
+from keras_seqzoo.data.training_files import RECORDS, TextFiles
 
 BATCH_SIZE = 2000  # lines that are cut at a time
 SPACE = "▁"
@@ -195,22 +196,14 @@ def _import_beam():
 
 def _find_files(paths):
     """Return patterns for Beam: the files of local patterns, and addresses as they are."""
-    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    if not paths:
-        raise ValueError("`paths` must be at least one file, got none.")
-    patterns = []
-    for path in map(os.fspath, paths):
-        if "://" in path:
-            patterns.append(path)
-            continue
-        files = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
-        if not files:
-            raise FileNotFoundError(f"no such file: {path}")
-        for file in files:
-            if os.path.isdir(file):
-                raise IsADirectoryError(f"`paths` must be files, got the folder {file}")
-        patterns += map(glob.escape, files)
-    return patterns
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(map(os.fspath, paths))
+    addresses = [path for path in paths if "://" in str(path)]
+    local = [path for path in paths if path not in addresses]
+    files = TextFiles(local).paths if local or not addresses else []
+    for path in files:
+        if os.path.isdir(path) or path.endswith(RECORDS):
+            raise ValueError(f"`paths` must be files of text lines, got {path}.")
+    return [*map(glob.escape, files), *addresses]
 
 
 def _make_options(beam, runner, runner_options):

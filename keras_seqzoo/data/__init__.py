@@ -1,7 +1,8 @@
 """Text files and batches."""
 
 from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
-from keras_seqzoo.data.labelled_batches import labelled_batches
+from keras_seqzoo.data.id_cache import IdCache
+from keras_seqzoo.data.labelled_batches import LabelledTexts, labelled_batches
 from keras_seqzoo.data.labelled_texts import read_labelled_texts
 from keras_seqzoo.data.length_buckets import length_sorted_batches
 from keras_seqzoo.data.multi30k import load_multi30k
@@ -13,7 +14,18 @@ from keras_seqzoo.data.tagged_sentences import (
     write_columns,
 )
 from keras_seqzoo.data.text_files import read_lines, read_paragraphs, read_parallel
-from keras_seqzoo.data.token_streams import sentence_batches, stream_batches
+from keras_seqzoo.data.token_streams import (
+    Sentences,
+    running_batches,
+    sentence_batches,
+    stream_batches,
+)
+from keras_seqzoo.data.training_files import (
+    LabelledFiles,
+    ParallelFiles,
+    TaggedFiles,
+    TextFiles,
+)
 from keras_seqzoo.data.translation_batches import (
     TokenPairs,
     bucketed_batches,
@@ -26,8 +38,15 @@ from keras_seqzoo.data.trees import Tree, dependency_tree, read_bracketed_trees
 
 __all__ = [
     "ConlluSentence",
+    "IdCache",
+    "LabelledFiles",
+    "LabelledTexts",
+    "ParallelFiles",
     "RaggedIds",
+    "Sentences",
+    "TaggedFiles",
     "TaggedSentences",
+    "TextFiles",
     "TokenPairs",
     "Tree",
     "bucketed_batches",
@@ -44,6 +63,7 @@ __all__ = [
     "read_paragraphs",
     "read_parallel",
     "read_tagged_sentences",
+    "running_batches",
     "sentence_batches",
     "stream_batches",
     "tagged_batches",

@@ -6,7 +6,7 @@ import re
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.data.output_files import write_text
-from keras_seqzoo.data.text_files import read_blocks
+from keras_seqzoo.data.text_files import iterate_blocks
 
 COLUMNS = ("ids", "words", "lemmas", "upos", "xpos", "feats", "heads", "deprels", "deps", "misc")
 HEAD = COLUMNS.index("heads")
@@ -136,16 +136,19 @@ def read_conllu(path):
             word is out of order, or a head is not a word of the sentence. The message names the
             file and the line.
     """
-    sentences = []
-    for first, lines in read_blocks(path):
+    return list(iterate_conllu(path))
+
+
+def iterate_conllu(path):
+    """Yield the sentences of a CoNLL-U file, one at a time; see `read_conllu`."""
+    for first, lines in iterate_blocks(path):
         count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
         rows = (line.split("\t") for line in lines[count:])
         try:
-            sentences.append(ConlluSentence(lines[:count], rows))
+            yield ConlluSentence(lines[:count], rows)
         except _LineError as error:
             line = first + error.line - 1
             raise ValueError(f"{os.fspath(path)}, line {line}: {error.problem}") from None
-    return sentences
 
 
 def write_conllu(path, sentences):

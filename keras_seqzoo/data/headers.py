@@ -1,6 +1,5 @@
 """Detection of header lines in files of columns."""
 
-import collections
 import re
 import warnings
 
@@ -29,22 +28,31 @@ def check_no_header(place, cells, label, labels):
         raise _header_error(place, cells, label)
 
 
-def check_first_label(place, text, labels):
-    """Raise an error or warn if the label of the first line is the only one that occurs once.
+def check_first_line(place, text, label, counts):
+    """Raise an error if the first line of labelled texts is a header, or warn if it may be one.
 
-    The line may be a header, or the label may be rare. Raise an error if label and text are single
-    words, as names of columns are; otherwise warn. Do nothing for few lines. This does not apply to
-    tagged words, since the tag of the first word may be rare.
+    It is a header by `check_no_header`. If its label is the only one that occurs once, it may be
+    one, or the label may be rare: raise an error if label and text are single words, as names of
+    columns are; otherwise warn. Few lines show nothing. The second check does not apply to tagged
+    words, since the tag of the first word may be rare.
+
+    Args:
+        place: string, the file and the line, for the error.
+        text: string, the text of the line.
+        label: string, the label of the line.
+        counts: dict from each label to the number of lines that have it.
     """
-    counts = collections.Counter(labels)
-    others = [count for label, count in counts.items() if label != labels[0]]
-    if len(labels) < MINIMUM_LINES or counts[labels[0]] > 1 or min(others) < 2:
+    cells = [label, text]
+    check_no_header(
+        place, cells, label, [other for other in counts if other != label or counts[label] > 1]
+    )
+    others = [count for other, count in counts.items() if other != label]
+    if sum(counts.values()) < MINIMUM_LINES or counts[label] > 1 or min(others) < 2:
         return
-    cells = [labels[0], text]
     if all(re.fullmatch(r"[A-Za-z][\w-]*", cell.strip(' "'), re.ASCII) for cell in cells):
-        raise _header_error(place, cells, labels[0])
+        raise _header_error(place, cells, label)
     warnings.warn(
-        f"{place}: {labels[0]!r} is the label of no other line, and every other label occurs more "
+        f"{place}: {label!r} is the label of no other line, and every other label occurs more "
         "than once. If the line is a header, delete it.",
         stacklevel=3,
     )

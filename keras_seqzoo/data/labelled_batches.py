@@ -1,19 +1,41 @@
 """Batches of labelled texts of similar length."""
 
+from typing import NamedTuple
+
 import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.id_cache import as_windows
 from keras_seqzoo.data.length_buckets import (
-    bucket_order,
-    bucket_rows,
     count_batches,
     full_batch,
+    length_buckets,
     make_dataset,
 )
+from keras_seqzoo.data.ragged_ids import RaggedIds
+from keras_seqzoo.data.window_batches import bucket_counts, window_batches
 
 
-def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pad_token_id=0):
+class LabelledTexts(NamedTuple):
+    """Texts as ids, and their labels.
+
+    Attributes:
+        ids: `RaggedIds` of the texts.
+        labels: array `(texts,)` of ints, or `(texts, labels)` of floats.
+    """
+
+    ids: RaggedIds
+    labels: np.ndarray
+
+    def take(self, rows):
+        """Return the texts at which bools `(texts,)` are true."""
+        return LabelledTexts(self.ids.take(rows), self.labels[rows])
+
+
+def labelled_batches(
+    texts, batch_size, boundaries, seed, label_weights=None, pad_token_id=0, start=0
+):
     """Create batches of texts of similar length, in random order, for `fit`.
 
     Each text is padded to the first boundary that it does not exceed, or truncated to the last. The
@@ -21,13 +43,14 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
     boundary.
 
     Args:
-        ids: `RaggedIds` of the texts.
-        labels: array `(texts,)` of ints, or `(texts, labels)` of floats.
+        texts: `LabelledTexts`, or an `IdCache` of them.
         batch_size: int, the number of rows of a batch.
         boundaries: list of increasing ints, the lengths to pad to.
         seed: int or sequence of ints. Each iteration yields the same batches.
-        weights: float array `(texts,)`, the weights of the texts in the loss, or `None` for 1.
+        label_weights: float array `(labels,)`, the weights in the loss of the texts of each label,
+            or `None` for 1.
         pad_token_id: int.
+        start: int, the number of batches to leave out at the beginning.
 
     Returns:
         A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`: a dict of
@@ -38,26 +61,35 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
         ValueError: if the numbers of texts and labels differ or are 0.
     """
     check_integer("batch_size", batch_size, minimum=1)
-    texts = len(ids.lengths)
-    labels = np.asarray(labels)
-    weights = np.ones(texts, np.float32) if weights is None else np.asarray(weights, np.float32)
-    if not texts or not len(labels) == len(weights) == texts:
-        raise ValueError(
-            "`ids`, `labels` and `weights` must have the same, positive length, "
-            f"got {texts}, {len(labels)} and {len(weights)}."
-        )
-    buckets = bucket_rows(ids.lengths, boundaries)
-    steps = count_batches(buckets, batch_size)
+    if isinstance(texts, LabelledTexts):
+        texts = LabelledTexts(texts.ids, np.asarray(texts.labels))
+        if not len(texts.labels) == len(texts.ids.lengths) > 0:
+            raise ValueError(
+                "`texts` must have ids and labels of the same, positive number, got "
+                f"{len(texts.ids.lengths)} and {len(texts.labels)}."
+            )
+
+    def find_buckets(part):
+        return length_buckets(part.ids.lengths, boundaries)
+
+    labels = next(iter(as_windows(texts).shapes())).labels
+    counts = bucket_counts(texts, len(boundaries), find_buckets)
+    steps = count_batches(counts, batch_size)
 
     def generate():
-        for rows, number in bucket_order(buckets, batch_size, True, seed):
+        options = {"shuffle": True, "seed": seed, "start": start}
+        order = window_batches(texts, len(boundaries), find_buckets, batch_size, **options)
+        for window, rows, number in order:
             width = boundaries[number]
-            token_ids, mask = full_batch(ids, rows, width, batch_size, pad_token_id)
+            token_ids, mask = full_batch(window.ids, rows, width, batch_size, pad_token_id)
             inputs = {"token_ids": token_ids, "padding_mask": mask}
             fill = (0, batch_size - len(rows))
+            weights = np.ones(len(rows), np.float32)
+            if label_weights is not None:
+                weights = np.float32(label_weights)[window.labels[rows]]
             # Any label fits the padding rows, which have weight 0.
-            batch_labels = labels[np.pad(rows, fill, constant_values=rows[0])]
-            yield inputs, batch_labels, np.pad(weights[rows], fill)
+            batch_labels = window.labels[np.pad(rows, fill, constant_values=rows[0])]
+            yield inputs, batch_labels, np.pad(weights, fill)
 
     matrix = {dtype: tf.TensorSpec((batch_size, None), dtype) for dtype in (tf.int32, tf.bool)}
     signature = (
@@ -65,4 +97,4 @@ def labelled_batches(ids, labels, batch_size, boundaries, seed, weights=None, pa
         tf.TensorSpec((batch_size, *labels.shape[1:]), labels.dtype),
         tf.TensorSpec((batch_size,), tf.float32),
     )
-    return make_dataset(generate, signature, steps)
+    return make_dataset(generate, signature, steps - start)

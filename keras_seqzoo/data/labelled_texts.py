@@ -1,10 +1,11 @@
 """Files of labelled texts."""
 
+import collections
 import json
 import os
 
-from keras_seqzoo.data.headers import check_first_label, check_no_header
-from keras_seqzoo.data.text_files import read_lines
+from keras_seqzoo.data.headers import check_first_line
+from keras_seqzoo.data.text_files import iterate_lines
 
 
 def read_labelled_texts(path):
@@ -35,27 +36,37 @@ def read_labelled_texts(path):
         >>> read_labelled_texts(path)
         (['A film to see.', 'A waste of time.'], ['good', 'bad'])
     """
+    texts, labels = zip(*iterate_labelled_texts(path), strict=True)
+    return list(texts), list(labels)
+
+
+def iterate_labelled_texts(path):
+    """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`.
+
+    Whether the first line is a header is known, and an error, after the last line.
+    """
     name = os.fspath(path)
     is_json = name.removesuffix(".gz").endswith(".jsonl")
     parse = _json_line if is_json else _tabbed_line
-    texts, labels = [], []
-    for number, line in enumerate(read_lines(path), 1):
+    first = None
+    counts = collections.Counter()
+    for number, line in enumerate(iterate_lines(path), 1):
         text, label = parse(line, f"{name}, line {number}")
-        if labels and isinstance(label, list) != isinstance(labels[0], list):
+        first = (text, label) if first is None else first
+        if isinstance(label, list) != isinstance(first[1], list):
             kinds = ("one label", "a list of labels")
             expected, got = kinds if isinstance(label, list) else kinds[::-1]
             raise ValueError(
                 f"{name}, line {number}: must have {expected} as the first line, got {got}."
             )
-        texts.append(text)
-        labels.append(label)
-    if not texts:
+        if not is_json:
+            counts[label] += 1
+        yield text, label
+    if first is None:
         raise ValueError(f"{name}, line 1: must be a text with a label, got an empty file.")
     if not is_json:
-        place = f"{name}, line 1"
-        check_no_header(place, [labels[0], texts[0]], labels[0], set(labels[1:]))
-        check_first_label(place, texts[0], labels)
-    return texts, labels
+        text, label = first
+        check_first_line(f"{name}, line 1", text, label, counts)
 
 
 def _tabbed_line(line, place):

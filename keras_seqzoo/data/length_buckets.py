@@ -24,7 +24,7 @@ def bucket_order(buckets, batch_size, shuffle, seed, drop_remainder=False):
         buckets: list of integer arrays, the rows of each bucket.
         batch_size: int.
         shuffle: bool, whether to shuffle the rows within buckets, and then the batches.
-        seed: int or sequence of ints.
+        seed: int, sequence of ints or NumPy generator.
         drop_remainder: bool, whether to leave out batches that are not full.
 
     Returns:
@@ -42,19 +42,18 @@ def bucket_order(buckets, batch_size, shuffle, seed, drop_remainder=False):
     return [batches[index] for index in order]
 
 
-def count_batches(buckets, batch_size, drop_remainder=False):
-    """Return the number of batches of `bucket_order`."""
+def count_batches(counts, batch_size, drop_remainder=False):
+    """Return the number of batches of `bucket_order` for buckets of `counts` rows."""
     extra = 0 if drop_remainder else batch_size - 1
-    return sum((len(rows) + extra) // batch_size for rows in buckets)
+    return int(((np.asarray(counts) + extra) // batch_size).sum())
 
 
-def bucket_rows(lengths, boundaries):
-    """Return the rows of each bucket, a list of integer arrays.
+def length_buckets(lengths, boundaries):
+    """Return the bucket of each row, ints `(rows,)`.
 
     A row belongs to the first boundary that its length does not exceed, or to the last.
     """
-    bucket = np.searchsorted(boundaries, np.minimum(lengths, boundaries[-1]))
-    return [np.flatnonzero(bucket == number) for number in range(len(boundaries))]
+    return np.searchsorted(boundaries, np.minimum(lengths, boundaries[-1]))
 
 
 def full_batch(ids, rows, width, batch_size, value):
@@ -71,7 +70,7 @@ def full_batch(ids, rows, width, batch_size, value):
 def make_dataset(generate, signature, steps):
     """Create a dataset from a generator function that yields `steps` batches."""
     dataset = tf.data.Dataset.from_generator(generate, output_signature=signature)
-    dataset = dataset.apply(tf.data.experimental.assert_cardinality(steps)).prefetch(4)
+    dataset = dataset.apply(tf.data.experimental.assert_cardinality(max(0, steps))).prefetch(4)
     return without_autotuning(dataset)
 
 

@@ -28,6 +28,17 @@ class RaggedIds(NamedTuple):
         np.cumsum(lengths, out=offsets[1:])
         return cls(np.asarray(values, np.int32).reshape(-1), offsets)
 
+    @classmethod
+    def concatenate(cls, parts):
+        """Create `RaggedIds` of the sequences of several, one after the other."""
+        values = np.concatenate([part.values for part in parts])
+        return cls.from_lengths(values, np.concatenate([part.lengths for part in parts]))
+
+    @classmethod
+    def from_ragged(cls, ragged):
+        """Create `RaggedIds` from a `tf.RaggedTensor` of rank 2."""
+        return cls.from_lengths(ragged.values.numpy(), ragged.row_lengths().numpy())
+
     def take(self, rows):
         """Return the sequences at which bools `(count,)` are true, as `RaggedIds`."""
         kept = np.repeat(rows, self.lengths)

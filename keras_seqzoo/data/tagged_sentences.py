@@ -1,12 +1,13 @@
 """Files of tagged sentences: in columns, as of CoNLL-2003 and WNUT-17, or CoNLL-U."""
 
+import itertools
 import os
 import re
 
-from keras_seqzoo.data.conllu import read_conllu
+from keras_seqzoo.data.conllu import iterate_conllu
 from keras_seqzoo.data.headers import check_no_header
 from keras_seqzoo.data.output_files import write_text
-from keras_seqzoo.data.text_files import is_blank, read_blocks
+from keras_seqzoo.data.text_files import is_blank, iterate_blocks
 
 DOCUMENT = "-DOCSTART-"
 
@@ -27,10 +28,14 @@ def read_tagged_sentences(path, column="upos"):
         OSError: if the file cannot be read.
         ValueError: if a line is wrong; the message names the file and the line.
     """
+    return _split(iterate_tagged_sentences(path, column))
+
+
+def iterate_tagged_sentences(path, column="upos"):
+    """Yield pairs of words and tags, a sentence at a time; see `read_tagged_sentences`."""
     if not is_conllu(path):
-        return read_columns(path)
-    sentences = read_conllu(path)
-    return [row.words for row in sentences], [row.column(column) for row in sentences]
+        return iterate_columns(path)
+    return ((row.words, row.column(column)) for row in iterate_conllu(path))
 
 
 def is_conllu(path):
@@ -40,8 +45,8 @@ def is_conllu(path):
 
 def sentence_line(path, number):
     """Return the line, from 1, at which sentence `number`, from 1, of a tagged file begins."""
-    blocks = read_blocks(path, is_blank if is_conllu(path) else _is_border)
-    return blocks[number - 1][0]
+    blocks = iterate_blocks(path, is_blank if is_conllu(path) else _is_border)
+    return next(itertools.islice(blocks, number - 1, None))[0]
 
 
 def read_columns(path, word_column=0, tag_column=-1):
@@ -72,22 +77,36 @@ def read_columns(path, word_column=0, tag_column=-1):
         >>> read_columns(path)
         ([['In', 'Paris'], ['Yes']], [['O', 'B-location'], ['O']])
     """
-    words, tags, width = [], [], None
-    blocks = read_blocks(path, _is_border)
-    for first, lines in blocks:
-        rows = []
+    return _split(iterate_columns(path, word_column, tag_column))
+
+
+def iterate_columns(path, word_column=0, tag_column=-1):
+    """Yield pairs of words and tags, a sentence at a time; see `read_columns`.
+
+    Whether the first line is a header is known, and an error, after the last sentence.
+    """
+    head = None  # the place, the cells and the tag of the first line
+    other_tags = set()
+    for first, lines in iterate_blocks(path, _is_border):
+        words, tags = [], []
         for number, line in enumerate(lines, first):
             cells = _split_cells(line)
-            width = width or len(cells)
-            _check_cells(f"{os.fspath(path)}, line {number}", cells, width, word_column, tag_column)
-            rows.append(cells)
-        words.append([cells[word_column] for cells in rows])
-        tags.append([cells[tag_column] for cells in rows])
-    first, lines = blocks[0]
-    other_tags = set(tags[0][1:]).union(*tags[1:])
-    place = f"{os.fspath(path)}, line {first}"
-    check_no_header(place, _split_cells(lines[0]), tags[0][0], other_tags)
-    return words, tags
+            place = f"{os.fspath(path)}, line {number}"
+            width = len(cells) if head is None else len(head[1])
+            _check_cells(place, cells, width, word_column, tag_column)
+            words.append(cells[word_column])
+            tags.append(cells[tag_column])
+            if head is None:
+                head = place, cells, tags[0]
+            else:
+                other_tags.add(tags[-1])
+        yield words, tags
+    check_no_header(*head, other_tags)
+
+
+def _split(sentences):
+    words, tags = zip(*sentences, strict=True)
+    return list(words), list(tags)
 
 
 def write_columns(path, words, tags):

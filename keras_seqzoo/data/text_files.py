@@ -7,6 +7,20 @@ import os
 import zlib
 from pathlib import Path
 
+BYTE_ORDER_MARK = "\ufeff"
+
+
+def iterate_lines(path):
+    """Yield the lines of a text file, one at a time; see `read_lines`."""
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            text = decode_text(line, path, number)
+            if number == 1:
+                text = text.removeprefix(BYTE_ORDER_MARK)
+                if not text:  # the file has nothing else
+                    return
+            yield text.removesuffix("\n").removesuffix("\r")
+
 
 def read_lines(path):
     r"""Read the lines of a UTF-8 text file, plain or compressed (`.gz`).
@@ -32,29 +46,13 @@ def read_lines(path):
         >>> read_lines(path)
         ['A dog.', 'A cat.']
     """
-    text = decode_text(read_bytes(path), path).removeprefix("\ufeff")
-    lines = text.split("\n")
-    if lines[-1] == "":  # after the last line end
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    return list(iterate_lines(path))
 
 
-def iterate_lines(path):
-    """Yield the lines of a text file, without holding it in memory; see `read_lines`."""
-    path = Path(path)
-    opener = gzip.open if path.suffix == ".gz" else open
-    number = 0
-    try:
-        with _reading(path), opener(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{os.fspath(path)}, line {number}: not UTF-8 text (byte "
-            f"0x{error.object[error.start]:02x}, number {error.start + 1} of the line)"
-        ) from None
+def iterate_paragraphs(path):
+    """Yield the paragraphs of a text file, one at a time; see `read_paragraphs`."""
+    blocks = _split_blocks(iterate_lines(path), lambda line: not line.strip())
+    return ("\n".join(lines) for _, lines in blocks)
 
 
 def read_paragraphs(path):
@@ -72,8 +70,7 @@ def read_paragraphs(path):
         >>> read_paragraphs(path)
         ['A dog.\nIt barks.', 'A cat.']
     """
-    blocks = _split_blocks(read_lines(path), lambda line: not line.strip())
-    return ["\n".join(lines) for _, lines in blocks]
+    return list(iterate_paragraphs(path))
 
 
 def is_blank(line):
@@ -81,15 +78,15 @@ def is_blank(line):
     return not line.strip(" \t")
 
 
-def read_blocks(path, is_border=is_blank):
-    r"""Read the blocks of lines between border lines of a UTF-8 text file; see `read_lines`.
+def iterate_blocks(path, is_border=is_blank):
+    r"""Yield the blocks of lines between border lines of a UTF-8 text file; see `read_lines`.
 
     Args:
         path: string or path.
         is_border: function from a line to a bool, whether it separates blocks.
 
-    Returns:
-        A list of pairs: the number of the first line, from 1, and the list of lines.
+    Yields:
+        Pairs: the number of the first line, from 1, and the list of lines.
 
     Raises:
         OSError: if the file cannot be read.
@@ -99,19 +96,23 @@ def read_blocks(path, is_border=is_blank):
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp(), "two.txt")
         >>> _ = path.write_text("a\nb\n\nc\n")
-        >>> read_blocks(path)
+        >>> list(iterate_blocks(path))
         [(1, ['a', 'b']), (4, ['c'])]
     """
-    blocks = _split_blocks(read_lines(path), is_border)
-    if not blocks:
+    blocks = _split_blocks(iterate_lines(path), is_border)
+    first = next(blocks, None)
+    if first is None:
         raise ValueError(f"{os.fspath(path)}, line 1: must be a sentence, got none in the file.")
-    return blocks
+    yield first
+    yield from blocks
 
 
 def _split_blocks(lines, is_border):
     groups = itertools.groupby(enumerate(lines, 1), lambda item: is_border(item[1]))
-    blocks = [list(group) for border, group in groups if not border]
-    return [(block[0][0], [line for _, line in block]) for block in blocks]
+    for border, group in groups:
+        if not border:
+            numbers, block = zip(*group, strict=True)
+            yield numbers[0], list(block)
 
 
 def read_parallel(source, target):
@@ -139,19 +140,17 @@ def read_parallel(source, target):
 
 def read_bytes(path):
     """Read a whole file, decompressed if its name ends in `.gz`."""
-    path = Path(path)
-    with _reading(path):
-        if path.suffix != ".gz":
-            return path.read_bytes()
-        with gzip.open(path, "rb") as stream:
-            return stream.read()
+    with _opened(path) as file:
+        return file.read()
 
 
 @contextlib.contextmanager
-def _reading(path):
-    """Put errors of reading a file in the words of this package."""
+def _opened(path):
+    """Open a file to read bytes, and name it in the errors of opening and reading."""
+    path = Path(path)
     try:
-        yield
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            yield file
     except FileNotFoundError:
         raise FileNotFoundError(f"no such file: {path}") from None
     except IsADirectoryError:
@@ -164,13 +163,13 @@ def _reading(path):
         raise OSError(f"cannot read the file: {path} ({error.strerror or error})") from None
 
 
-def decode_text(content, path):
-    """Decode bytes as strict UTF-8; `path` is their name in the error."""
+def decode_text(content, path, first_line=1):
+    """Decode bytes as strict UTF-8; `path` and the line are named in the error."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start]
-        line = before.count(b"\n") + 1
+        line = first_line + before.count(b"\n")
         column = error.start - before.rfind(b"\n")
         raise ValueError(
             f"{os.fspath(path)}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x}, "

@@ -1,14 +1,33 @@
 """Batches for language models: parallel streams of a text, or sentences."""
 
+from typing import NamedTuple
+
 import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.length_buckets import without_autotuning
+from keras_seqzoo.data.length_buckets import count_batches, full_batch, make_dataset
 from keras_seqzoo.data.ragged_ids import RaggedIds
+from keras_seqzoo.data.window_batches import bucket_counts, window_batches
+
+STEPS_AT_A_TIME = 32  # that streams are read for: one read for each stream
 
 
-def stream_batches(token_ids, labels, streams, length, offset=0):
+class Sentences(NamedTuple):
+    """Sentences as ids.
+
+    Attributes:
+        ids: `RaggedIds` of the sentences, each ending with `[EOS]`.
+    """
+
+    ids: RaggedIds
+
+    def take(self, rows):
+        """Return the sentences at which bools `(sentences,)` are true."""
+        return Sentences(self.ids.take(rows))
+
+
+def stream_batches(token_ids, labels, streams, length, offset=0, start=0):
     """Create batches of parallel streams, for truncated back-propagation through time.
 
     The text is divided into `streams` parts of equal length, and row i of the batches reads part i:
@@ -23,6 +42,7 @@ def stream_batches(token_ids, labels, streams, length, offset=0):
         length: int, the number of tokens of a row in each batch.
         offset: int, the token at which the first stream begins; the tokens before it are moved to
             the end. Another offset for each epoch divides the text at other tokens.
+        start: int, the number of batches to leave out at the beginning.
 
     Returns:
         A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`: a dict of
@@ -52,29 +72,90 @@ def stream_batches(token_ids, labels, streams, length, offset=0):
             f"`token_ids` must have a token for each of the {streams} `streams`, "
             f"got {len(token_ids)}."
         )
-    part = -(-len(token_ids) // streams)  # tokens of a stream
+    return _stream_dataset(
+        lambda first, last: (token_ids[first:last], labels[first:last]),
+        len(token_ids),
+        streams,
+        length,
+        offset,
+        start,
+    )
+
+
+def running_batches(sentences, start_token_id, streams, length, offset=0, start=0):
+    """Create batches of parallel streams of the running text of sentences.
+
+    The labels are the joined sentences. The inputs are the tokens before them, with `[BOS]` instead
+    of `[EOS]`.
+
+    Args:
+        sentences: an `IdCache` of `Sentences`.
+        start_token_id: int, the id of `[BOS]`.
+        streams: int, see `stream_batches`, as the following ones.
+        length: int.
+        offset: int.
+        start: int.
+
+    Returns:
+        A `tf.data.Dataset`, see `stream_batches`.
+    """
+    text = sentences.flat("ids")
+    end_token_id = text[-1]
+
+    def read(first, last):
+        labels = np.array(text[first:last])
+        before = np.array(text[max(0, first - 1) : last - 1])
+        if first == 0:
+            before = np.insert(before, 0, end_token_id)
+        return np.where(before == end_token_id, np.int32(start_token_id), before), labels
+
+    return _stream_dataset(read, len(text), streams, length, offset, start)
+
+
+def _stream_dataset(read, tokens, streams, length, offset, start):
+    """Create the dataset of `stream_batches`; `read(first, last)` returns inputs and labels."""
+    part = -(-tokens // streams)  # tokens of a stream
     steps = -(-part // length)
 
-    def split(values):
-        rolled = np.roll(values, -offset) if offset else values
-        rows = np.pad(rolled, (0, part * streams - len(values))).reshape(streams, part)
-        rows = np.pad(rows, ((0, 0), (0, steps * length - part)))
-        return rows.reshape(streams, steps, length).swapaxes(0, 1)  # (steps, streams, length)
+    def read_stream(stream, first, last):
+        """Return positions `first` to `last` of a stream, padded: inputs, labels and weights."""
+        begin = stream * part + first
+        end = min(stream * part + min(last, part), tokens)
+        count = max(0, end - begin)
+        pieces = []
+        if count:
+            begin, end = (begin + offset) % tokens, (end - 1 + offset) % tokens + 1
+            ranges = [(begin, end)] if begin < end else [(begin, tokens), (0, end)]
+            pieces = [read(*bounds) for bounds in ranges]
+        rows = [np.zeros(last - first, kind) for kind in (np.int32, np.int32, np.float32)]
+        for row, values in zip(rows, zip(*pieces, strict=True), strict=False):
+            row[:count] = np.concatenate(values)
+        rows[2][:count] = 1.0
+        return rows
 
-    ids, valid = split(token_ids), split(np.ones(len(token_ids), np.float32))
-    return _make_dataset(ids, split(labels), valid)
+    def generate():
+        for step in range(start, steps, STEPS_AT_A_TIME):
+            bounds = step * length, min(step + STEPS_AT_A_TIME, steps) * length
+            rows = zip(*(read_stream(stream, *bounds) for stream in range(streams)), strict=True)
+            shape = streams, -1, length
+            ids, labels, weights = (np.reshape(row, shape).swapaxes(0, 1) for row in rows)
+            for batch in zip(ids, labels, weights, strict=True):
+                yield _make_batch(*batch)
+
+    return make_dataset(generate, _signature(streams, length), steps - start)
 
 
-def sentence_batches(sentences, start_token_id, batch_size, length, seed=None):
+def sentence_batches(sentences, start_token_id, batch_size, length, seed=None, start=0):
     """Create batches with a sentence in each row.
 
     Args:
-        sentences: list of int32 arrays, each ending with `[EOS]`.
+        sentences: list of int32 arrays, each ending with `[EOS]`, or an `IdCache` of `Sentences`.
         start_token_id: int, the id of `[BOS]`, the first input.
         batch_size: int, the number of rows of a batch. The last batch is filled with padding rows
             of weight 0.
         length: int, the length to which sentences are padded or truncated.
         seed: int or sequence of ints, the seed of a random order, or `None` for the given order.
+        start: int, the number of batches to leave out at the beginning.
 
     Returns:
         A `tf.data.Dataset` of batches `(batch_size, length)` as from `stream_batches`.
@@ -90,24 +171,33 @@ def sentence_batches(sentences, start_token_id, batch_size, length, seed=None):
     """
     check_integer("batch_size", batch_size, minimum=1)
     check_integer("length", length, minimum=1)
-    if not len(sentences):
-        raise ValueError("`sentences` must have at least one sentence, got none.")
-    rows = np.arange(len(sentences))
-    if seed is not None:
-        rows = np.random.default_rng(seed).permutation(rows)
-    ragged = RaggedIds.from_lengths(np.concatenate(sentences), [len(ids) for ids in sentences])
-    labels, valid = ragged.padded(rows, length, 0)
-    steps = -(-len(rows) // batch_size)
-    fill = ((0, steps * batch_size - len(rows)), (0, 0))
-    labels, valid = (np.pad(part, fill) for part in (labels, valid))
-    ids = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=start_token_id) * valid
-    shape = (steps, batch_size, length)
-    arrays = (part.reshape(shape) for part in (ids, labels, valid.astype(np.float32)))
-    return _make_dataset(*arrays)
+    if isinstance(sentences, (list, tuple)):
+        if not sentences:
+            raise ValueError("`sentences` must have at least one sentence, got none.")
+        lengths = [len(ids) for ids in sentences]
+        sentences = Sentences(RaggedIds.from_lengths(np.concatenate(sentences), lengths))
+
+    def find_buckets(part):  # all sentences are padded to one length
+        return np.zeros(len(part.ids.lengths), np.int64)
+
+    steps = count_batches(bucket_counts(sentences, 1, find_buckets), batch_size)
+
+    def generate():
+        options = {"shuffle": seed is not None, "seed": seed, "start": start}
+        for window, rows, _ in window_batches(sentences, 1, find_buckets, batch_size, **options):
+            labels, valid = full_batch(window.ids, rows, length, batch_size, 0)
+            before = np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=start_token_id)
+            yield _make_batch(before * valid, labels, valid.astype(np.float32))
+
+    return make_dataset(generate, _signature(batch_size, length), steps - start)
 
 
-def _make_dataset(ids, labels, weights):
-    """Create a dataset from arrays `(steps, rows, length)`."""
-    inputs = {"token_ids": ids, "padding_mask": weights > 0}
-    dataset = tf.data.Dataset.from_tensor_slices((inputs, labels, weights))
-    return without_autotuning(dataset)
+def _make_batch(ids, labels, weights):
+    return {"token_ids": ids, "padding_mask": weights > 0}, labels, weights
+
+
+def _signature(rows, length):
+    ids, mask, weights = (
+        tf.TensorSpec((rows, length), dtype) for dtype in (tf.int32, tf.bool, tf.float32)
+    )
+    return {"token_ids": ids, "padding_mask": mask}, ids, weights

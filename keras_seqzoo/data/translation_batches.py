@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.length_buckets import (
-    bucket_order,
     check_boundaries,
     count_batches,
     full_batch,
     make_dataset,
 )
 from keras_seqzoo.data.ragged_ids import RaggedIds
+from keras_seqzoo.data.window_batches import bucket_counts, window_batches
 
 BOUNDARIES = (8, 12, 16, 20, 24, 32, 48, 64)
 CHUNK = 8192  # lines per call of a tokenizer, enough to make the cost of a call negligible
@@ -30,6 +30,10 @@ class TokenPairs(NamedTuple):
 
     source: RaggedIds
     target: RaggedIds
+
+    def take(self, rows):
+        """Return the pairs at which bools `(pairs,)` are true."""
+        return TokenPairs(self.source.take(rows), self.target.take(rows))
 
 
 def translation_batches(source, target, encode_source, encode_target, **options):
@@ -122,6 +126,7 @@ def bucketed_batches(
     drop_remainder=False,
     reshuffle_each_epoch=False,
     pad_token_id=0,
+    start=0,
 ):
     """Create padded batches, bucketed by length, of tokenized pairs.
 
@@ -132,11 +137,11 @@ def bucketed_batches(
     are left out, and a warning counts them.
 
     The order depends on the arguments alone: each iteration over the dataset yields the same
-    batches, and a run can be resumed with `dataset.skip(k)`. For another order in each epoch, use
-    another seed or set `reshuffle_each_epoch`.
+    batches, and a run can be resumed with `start=k`. For another order in each epoch, use another
+    seed or set `reshuffle_each_epoch`.
 
     Args:
-        pairs: `TokenPairs`.
+        pairs: `TokenPairs`, or an `IdCache` of them.
         batch_size: int, the number of rows of a batch.
         boundaries: increasing ints, the lengths to pad to.
         shuffle: bool, whether to shuffle the pairs of each bucket, and then the batches. Otherwise
@@ -146,6 +151,7 @@ def bucketed_batches(
         reshuffle_each_epoch: bool, whether each iteration over this dataset has a new order, which
             depends on the seed and the number of the iteration.
         pad_token_id: int, the id at padding.
+        start: int, the number of batches to leave out at the beginning of the first iteration.
 
     Returns:
         A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)` in the
@@ -167,8 +173,13 @@ def bucketed_batches(
     check_integer("batch_size", batch_size, minimum=1)
     check_boundaries(boundaries)
     _check_seed(seed)
-    buckets = _bucket_pairs(pairs, boundaries)
-    steps = count_batches(buckets, batch_size, drop_remainder)
+
+    def find_buckets(part):
+        return _bucket_indices(part, boundaries)
+
+    counts = bucket_counts(pairs, len(boundaries), find_buckets)
+    _check_long(counts, boundaries)
+    steps = count_batches(counts[:-1], batch_size, drop_remainder)
     if steps == 0:
         raise ValueError(
             "`batch_size` must be at most the number of pairs of a bucket with `drop_remainder`, "
@@ -179,26 +190,28 @@ def bucketed_batches(
     def generate():
         nonlocal iterations
         words = [*np.atleast_1d(seed), iterations] if iterations else seed
+        options = {"seed": words, "shuffle": shuffle, "drop_remainder": drop_remainder}
+        options["start"] = 0 if iterations else start
         iterations += reshuffle_each_epoch
-        order = bucket_order(buckets, batch_size, shuffle, words, drop_remainder)
-        for rows, bucket in order:
-            yield _padded_batch(pairs, rows, boundaries[bucket], batch_size, pad_token_id)
+        order = window_batches(pairs, len(boundaries), find_buckets, batch_size, **options)
+        for window, rows, bucket in order:
+            yield _padded_batch(window, rows, boundaries[bucket], batch_size, pad_token_id)
 
-    return make_dataset(generate, _SIGNATURE, steps)
+    return make_dataset(generate, _SIGNATURE, steps - start)
 
 
 def count_buckets(pairs, boundaries=BOUNDARIES):
     """Count the boundaries that have pairs, which are the batch shapes of `bucketed_batches`.
 
     Args:
-        pairs: `TokenPairs`.
+        pairs: `TokenPairs`, or an `IdCache` of them.
         boundaries: see `bucketed_batches`.
 
     Returns:
         An int, also the number of times that `fit` compiles a step for them.
     """
-    buckets = np.unique(_bucket_indices(pairs, boundaries))
-    return int(np.count_nonzero(buckets < len(boundaries)))
+    counts = bucket_counts(pairs, len(boundaries), lambda part: _bucket_indices(part, boundaries))
+    return int(np.count_nonzero(counts[:-1]))
 
 
 _MATRIX = {dtype: tf.TensorSpec((None, None), dtype) for dtype in (tf.int32, tf.bool, tf.float32)}
@@ -266,22 +279,20 @@ def _bucket_indices(pairs, boundaries):
     return np.searchsorted(boundaries, np.maximum(pairs.source.lengths, pairs.target.lengths - 1))
 
 
-def _bucket_pairs(pairs, boundaries):
-    """Return the indices of the pairs of each boundary, in the order of the data."""
-    bucket = _bucket_indices(pairs, boundaries)
-    too_long = int(np.count_nonzero(bucket == len(boundaries)))
-    if too_long == len(bucket):
+def _check_long(counts, boundaries):
+    """Warn of pairs that are left out, or raise an error if all are."""
+    pairs, too_long = counts.sum(), counts[-1]
+    if too_long == pairs:
         raise ValueError(
             f"`pairs` must have a pair of at most {boundaries[-1]} ids a side (the last of "
-            f"`boundaries`), got {len(bucket)} pairs, {too_long} of them longer."
+            f"`boundaries`), got {pairs} pairs, {too_long} of them longer."
         )
     if too_long:
         warnings.warn(
-            f"{too_long} of {len(bucket)} pairs are left out: longer than {boundaries[-1]} ids, "
+            f"{too_long} of {pairs} pairs are left out: longer than {boundaries[-1]} ids, "
             "the last of `boundaries`.",
             stacklevel=3,
         )
-    return [np.flatnonzero(bucket == index) for index in range(len(boundaries))]
 
 
 def _padded_batch(pairs, rows, width, batch_size, pad_token_id):

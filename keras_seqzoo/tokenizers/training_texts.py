@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.training_files import Rereading
 
 BATCH_SIZE = 10_000
 BATCH_CHARACTERS = 2**22
@@ -51,21 +52,18 @@ def several_times(texts):
     return list(texts) if isinstance(texts, collections.abc.Iterator) else texts
 
 
-class MappedTexts:
-    """The texts that a function makes of others, again in each iteration, a batch at a time.
+def mapped_texts(function, texts):
+    """Return the texts that a function makes of others, again in each iteration.
 
     Args:
         function: function from a list of strings to a list of strings.
         texts: see `iterate_texts`.
+
+    Returns:
+        An iterable of strings.
     """
-
-    def __init__(self, function, texts):
-        self._function, self._texts = function, several_times(texts)
-
-    def __iter__(self):
-        """Read the texts from the beginning."""
-        for batch in list_batches(self._texts):
-            yield from self._function(batch)
+    texts = several_times(texts)
+    return Rereading(lambda: (text for batch in list_batches(texts) for text in function(batch)))
 
 
 def list_batches(texts):

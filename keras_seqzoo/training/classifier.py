@@ -9,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_labelled, shorten
-from keras_seqzoo.data import labelled_batches
-from keras_seqzoo.data.ragged_ids import RaggedIds
+from keras_seqzoo.data import LabelledTexts, RaggedIds, labelled_batches
 from keras_seqzoo.layers.classifier_head import POOLINGS
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
@@ -24,7 +23,7 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.packing import truncate
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
-from keras_seqzoo.training.run import Measure
+from keras_seqzoo.training.run import DroppedItems, Measure
 from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
@@ -139,8 +138,8 @@ def make_text_classifier(texts, labels, **kwargs):
     labels are odd, but not wrong, and a run is easily stopped.
 
     Args:
-        texts: list of strings.
-        labels: list of names, or of lists of names if texts have any number of labels. The
+        texts: list of strings, or an iterable of them that can be read several times.
+        labels: the same of names, or of lists of names if texts have any number of labels. The
             classifier has the labels that occur, in alphabetical order.
         **kwargs: the options in `TextClassifierOptions`.
 
@@ -159,8 +158,9 @@ def make_text_classifier(texts, labels, **kwargs):
     ```
     """
     options = TextClassifierOptions(**kwargs)
-    check_labelled(texts, labels)
-    multi_label = isinstance(labels[0], (list, tuple))
+    if isinstance(texts, collections.abc.Sized) and isinstance(labels, collections.abc.Sized):
+        check_labelled(texts, labels)
+    multi_label = isinstance(next(iter(labels), None), (list, tuple))
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
     names = sorted(counts)
     if len(names) < 2:
@@ -168,7 +168,7 @@ def make_text_classifier(texts, labels, **kwargs):
             f"`labels` must have two different names or more, got {', '.join(names) or 'none'}."
         )
     if not multi_label:
-        _warn_if_swapped(names, len(texts))
+        _warn_if_swapped(names, counts.total())
     if options.start is not None:
         backbone, tokenizer = _load_backbone(options)
     else:
@@ -262,9 +262,9 @@ class TextClassifierTraining(AdamWTraining):
     the EMA of the weights is evaluated by the accuracy on the validation texts. Texts without
     tokens are classified by the frequency of the labels in the training texts. Validation labels
     that the model does not have count as wrong, and are reported before the first epoch; with
-    `multi_label` each is a wrong decision of its text. For `run`, `train`
-    and `validation` are pairs of lists: texts and labels, names or, with `multi_label`, lists of
-    names.
+    `multi_label` each is a wrong decision of its text. For `run`, `train` and `validation` are
+    pairs of lists: texts and labels, names or, with `multi_label`, lists of names; `train` may also
+    be `keras_seqzoo.data.LabelledFiles`.
 
     Args:
         model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier`, with a preprocessor
@@ -284,6 +284,7 @@ class TextClassifierTraining(AdamWTraining):
     """
 
     options_class = TextClassifierTrainingOptions
+    data_names = "texts", "labels"
     measures = {"accuracy": Measure("accuracy")}
 
     def __init__(self, model, directory, **kwargs):
@@ -294,50 +295,51 @@ class TextClassifierTraining(AdamWTraining):
             raise ValueError("`balanced` must be False for texts of several labels, got True.")
         longest = model.preprocessor.sequence_length or BOUNDARIES[-1]
         self.boundaries = [*(length for length in BOUNDARIES if length < longest), longest]
-        self._ids = self._labels = self._weights = None
+        self._texts = self._label_weights = None
 
     def prepare(self, train, validation):
         """Convert the texts and the labels to ids."""
-        for name, (texts, labels) in (("train", train), ("validation", validation)):
-            if not texts or len(texts) != len(labels):
-                raise ValueError(
-                    f"`{name}` must have texts and labels of the same number, at least one, "
-                    f"got {len(texts)} and {len(labels)}."
-                )
-        texts, labels = train
-        preprocessor = self.model.preprocessor
-        ids, longest = preprocessor.tokenizer(tf.constant(texts)), self.boundaries[-1]
-        long = [ids.row_lengths().numpy() > longest]
-        if preprocessor.sequence_length is not None:  # otherwise validation texts are not cut
-            others = preprocessor.tokenizer(tf.constant(validation[0]))
-            long.append(others.row_lengths().numpy() > longest)
-        self.report_dropped(f"cut to {longest} tokens", "texts", *long)
-        lengths = tf.minimum(ids.row_lengths(), longest)
-        ids = truncate(ids, lengths, preprocessor.truncation_side)
-        self._ids = RaggedIds.from_lengths(ids.values.numpy(), ids.row_lengths().numpy())
-        self._labels = self.model.label_array(labels, "train")
+        self.check_pair("validation", validation)
         # Find a wrong kind of label now, not after the first epoch.
         names, multi_label = self.model.label_names, self.model.multi_label
         label_indices(names, validation[1], "validation", multi_label, allow_unknown=True)
+        preprocessor, longest = self.model.preprocessor, self.boundaries[-1]
+        long, others = DroppedItems(), None
+
+        def encode(items):
+            texts, labels = zip(*items, strict=True)
+            ids = preprocessor.tokenizer(tf.constant(texts))
+            long.add(ids.row_lengths().numpy() > longest)
+            lengths = tf.minimum(ids.row_lengths(), longest)
+            ids = truncate(ids, lengths, preprocessor.truncation_side)
+            labels = self.model.label_array(labels, "train")
+            return LabelledTexts(RaggedIds.from_ragged(ids), labels)
+
+        self._texts = self.cache_rows(train, LabelledTexts, encode)
+        self.tokens = self._texts.tokens["ids"]
+        if preprocessor.sequence_length is not None:  # otherwise validation texts are not cut
+            ids = preprocessor.tokenizer(tf.constant(validation[0]))
+            others = DroppedItems(ids.row_lengths().numpy() > longest)
+        self.report_dropped(f"cut to {longest} tokens", "texts", long, others)
         own = validation[1] if multi_label else [[label] for label in validation[1]]
         report_unknown_labels(self.report, "label", "texts", own, names)
         counts = self._counts()
         if self.balanced:
-            self._weights = (counts.sum() / (len(counts) * np.maximum(counts, 1)))[self._labels]
+            self._label_weights = counts.sum() / (len(counts) * np.maximum(counts, 1))
         # Add-one smoothing, of each label or of the two values of a multi-label decision.
-        outcomes = 2.0 if self.model.multi_label else len(counts)
-        self.model.set_prior((counts + 1.0) / (len(texts) + outcomes))
+        outcomes = 2.0 if multi_label else len(counts)
+        self.model.set_prior((counts + 1.0) / (self._texts.rows + outcomes))
 
-    def batches(self, epoch):
+    def batches(self, epoch, start=0):
         """Return the batches of an epoch."""
         return labelled_batches(
-            self._ids,
-            self._labels,
+            self._texts,
             self.batch_size,
             self.boundaries,
             (self.seed, epoch),
-            self._weights,
+            self._label_weights,
             self.model.preprocessor.tokenizer.pad_token_id,
+            start,
         )
 
     def evaluate(self, validation, stop):
@@ -346,6 +348,8 @@ class TextClassifierTraining(AdamWTraining):
         return {"accuracy": self.model.accuracy(texts, labels)}
 
     def _counts(self):
+        """Return the number of training texts of each label."""
+        labels = (part.labels for part in self._texts.shapes())
         if self.model.multi_label:
-            return self._labels.sum(0)
-        return np.bincount(self._labels, minlength=self.model.num_classes)
+            return sum(part.sum(0) for part in labels)
+        return sum(np.bincount(part, minlength=self.model.num_classes) for part in labels)

@@ -7,7 +7,8 @@ from typing import Literal
 import keras
 import numpy as np
 
-from keras_seqzoo.data import sentence_batches, stream_batches
+from keras_seqzoo.data import RaggedIds, Sentences, running_batches, sentence_batches
+from keras_seqzoo.data.id_cache import chunks
 from keras_seqzoo.layers.large_softmax import (
     ClassFactoredSoftmax,
     HierarchicalSoftmax,
@@ -23,11 +24,11 @@ from keras_seqzoo.models import (
     RecurrentLanguageModelPreprocessor,
 )
 from keras_seqzoo.models.language_model.base import tokenize_sentences
-from keras_seqzoo.models.language_model.running_text import RunningText, running_tokens
+from keras_seqzoo.models.language_model.running_text import RunningText
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.training.optimization import limit_warmup, warmup_cosine
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
-from keras_seqzoo.training.run import Measure, TrainingOptions, TrainingRun
+from keras_seqzoo.training.run import DroppedItems, Measure, TrainingOptions, TrainingRun
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
 TOKENIZERS = {"word": WordTokenizer, "character": CharacterTokenizer}
@@ -198,7 +199,8 @@ def make_language_model(texts, **kwargs):
     """Train a tokenizer on a text and create a recurrent language model for it.
 
     Args:
-        texts: list of strings.
+        texts: list of strings, or an iterable of them that can be read several times, such as
+            `keras_seqzoo.data.TextFiles`.
         **kwargs: the options in `LanguageModelOptions`.
 
     Returns:
@@ -233,8 +235,10 @@ def make_language_model(texts, **kwargs):
     )
     if options.softmax == "full":
         return RecurrentLanguageModel(backbone, preprocessor, options.tie_softmax)
-    labels = tokenize_sentences(tokenizer, texts).flat_values.numpy()
-    counts = np.bincount(labels, minlength=size) + 1  # add-one smoothing
+    counts = np.ones(size, np.int64)  # add-one smoothing
+    for chunk in chunks(texts):
+        labels = tokenize_sentences(tokenizer, chunk).flat_values.numpy()
+        counts += np.bincount(labels, minlength=size)
     samples = options.samples or 1024
     arguments = {
         "sampled": {"samples": samples, "proposals": counts},
@@ -254,7 +258,7 @@ class LanguageModelTraining(TrainingRun):
     place in each epoch. Otherwise each sentence is a row, in random order and cut or padded to
     `length`. After each epoch the EMA of the weights is evaluated by the perplexity of the
     validation sentences, read as streams too, or one by one and not cut. For `run`, `train` and
-    `validation` are lists of sentences.
+    `validation` are lists of sentences; `train` may also be `keras_seqzoo.data.TextFiles`.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor; the run compiles it.
@@ -273,43 +277,55 @@ class LanguageModelTraining(TrainingRun):
     """
 
     options_class = LanguageModelTrainingOptions
+    data_names = ("sentences",)
     measures = {"perplexity": Measure("perplexity", lower_is_better=True)}
 
     def __init__(self, model, directory, **kwargs):
         super().__init__(model, directory, **kwargs)
         if self.learning_rate is None:
             self.learning_rate = OPTIMIZERS[self.optimizer][1]
-        self._text = None
+        self._sentences = None
         self._streams = _StreamStates(self)
 
     def prepare(self, train, validation):
         """Tokenize the text."""
-        for argument, sentences in (("train", train), ("validation", validation)):
-            if not sentences:
-                raise ValueError(f"`{argument}` must have at least one sentence, got none.")
-        sentences = self.model.sentence_ids(train)
-        begin = self.model.tokenizer.start_token_id
-        self._text = running_tokens(sentences, begin) if self.carry else (sentences, begin)
+        if not validation:
+            raise ValueError("`validation` must have at least one sentence, got none.")
+        long = DroppedItems()
+
+        def encode(texts):
+            sentences = self.model.sentence_ids(texts)
+            lengths = np.array([len(sentence) for sentence in sentences])
+            long.add(lengths > self.length)
+            return Sentences(RaggedIds.from_lengths(np.concatenate(sentences), lengths))
+
+        self._sentences = self.cache_rows(train, Sentences, encode)
+        self.tokens = self._sentences.tokens["ids"]
         if self.batch_size is None:
             self.batch_size = BATCH_SIZE
-            if self.carry and len(self._text[0]) < BATCH_SIZE:
-                self.batch_size = len(self._text[0])
+            if self.carry and self.tokens < BATCH_SIZE:
+                self.batch_size = self.tokens
                 warnings.warn(
                     f"the text has {self.batch_size} tokens, so a batch has {self.batch_size} "
                     f"streams, not the default of {BATCH_SIZE}",
                     stacklevel=3,
                 )
+        if self.carry and self.tokens < self.batch_size:
+            raise ValueError(
+                f"`batch_size` must be at most the number of tokens of `train`, {self.tokens}, got "
+                f"{self.batch_size}."
+            )
         if not self.carry:
-            long = np.array([len(sentence) > self.length for sentence in sentences])
             self.report_dropped(f"cut to {self.length} tokens", "sentences", long)
 
-    def batches(self, epoch):
+    def batches(self, epoch, start=0):
         """Return the batches of an epoch."""
         seed = (self.seed, epoch)
+        arguments = self._sentences, self.model.tokenizer.start_token_id, self.batch_size
         if not self.carry:
-            return sentence_batches(*self._text, self.batch_size, self.length, seed)
-        offset = int(np.random.default_rng(seed).integers(len(self._text[0])))
-        return stream_batches(*self._text, self.batch_size, self.length, offset)
+            return sentence_batches(*arguments, self.length, seed, start)
+        offset = int(np.random.default_rng(seed).integers(self.tokens))
+        return running_batches(*arguments, self.length, offset, start)
 
     def compile_model(self, steps):
         """Compile the model with its optimizer and learning-rate schedule."""

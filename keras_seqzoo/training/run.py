@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import keras
+import numpy as np
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
+from keras_seqzoo.data.id_cache import cache_items
+from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.state import RunState
 from keras_seqzoo.zoo import save_preset
@@ -75,8 +78,8 @@ class TrainingRun:
     An interrupt (Ctrl-C) stops the run after the current step. A resumed run computes exactly the
     weights of a run that was never stopped. One process at a time trains in a folder.
 
-    A subclass implements `prepare`, `batches`, `compile_model` and `evaluate`, and sets `measures`
-    and `options_class`.
+    A subclass implements `prepare`, `batches`, `compile_model` and `evaluate`, and sets
+    `data_names`, `measures` and `options_class`.
 
     Args:
         model: a task with a preprocessor; the run compiles it.
@@ -94,6 +97,7 @@ class TrainingRun:
     """
 
     options_class = TrainingOptions
+    data_names = ()  # what the lists of the data are called
     measures = {}  # name -> `Measure` that can choose the best epoch
     measure = None  # the option of runs with several measures; otherwise the first is used
 
@@ -112,6 +116,7 @@ class TrainingRun:
         self.ema = WeightAverage(self.ema_momentum)
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
+        self.tokens = None  # that an epoch predicts, or reads if it predicts labels of texts
         self._metrics = {}
 
     # === For subclasses ===
@@ -120,8 +125,8 @@ class TrainingRun:
         """Check the data and convert it to what `batches` needs."""
         raise NotImplementedError(f"{type(self).__name__} must implement `prepare`.")
 
-    def batches(self, epoch):
-        """Return the batches of an epoch: a `tf.data.Dataset` of known cardinality."""
+    def batches(self, epoch, start=0):
+        """Return the batches of an epoch from step `start`: a dataset of known cardinality."""
         raise NotImplementedError(f"{type(self).__name__} must implement `batches`.")
 
     def compile_model(self, steps):
@@ -160,19 +165,50 @@ class TrainingRun:
         """Return whether there is no further epoch to train."""
         return self.state.epoch >= self.epochs
 
+    def cache_rows(self, train, kind, encode):
+        """Tokenize the training data into files next to the state of the run.
+
+        A resumed run takes the files of its earlier process. The end of the run removes them.
+
+        Args:
+            train: a list of strings, a tuple of lists of the same length, or
+                `keras_seqzoo.data.TrainingFiles`.
+            kind: class, see `keras_seqzoo.data.IdCache`.
+            encode: function from a list of strings or tuples to rows of this kind.
+
+        Returns:
+            An `IdCache`.
+        """
+        items = train
+        if isinstance(train, tuple):
+            self.check_pair("train", train)
+            items = Rereading(lambda: zip(*train, strict=True))
+        if next(iter(items), None) is None:
+            names = " and ".join(self.data_names)
+            raise ValueError(f"`train` must have at least one item of {names}, got none.")
+        return cache_items(self.state.cache, items, kind, encode)
+
+    def check_pair(self, argument, lists):
+        """Raise a `ValueError` unless two lists of data have the same length, at least 1."""
+        if not len(lists[0]) or len(lists[0]) != len(lists[1]):
+            raise ValueError(
+                f"`{argument}` must have {' and '.join(self.data_names)} of the same number, at "
+                f"least one, got {len(lists[0])} and {len(lists[1])}."
+            )
+
     def report_dropped(self, what, kind, train=None, validation=None):
         """Report how many items are cut or left out, if any are.
 
         Args:
             what: string, what happens to the items.
             kind: string, what the items are called.
-            train: bools `(items,)`, whether it happens to each training item, or `None`.
-            validation: the same for the validation items.
+            train: `DroppedItems` of the training data, or `None`.
+            validation: the same of the validation data.
         """
         parts = [("training", train), ("validation", validation)]
-        parts = [(name, dropped) for name, dropped in parts if dropped is not None]
-        if any(dropped.any() for _, dropped in parts):
-            counts = (f"{dropped.sum()} of {len(dropped)} {name} {kind}" for name, dropped in parts)
+        parts = [(name, items) for name, items in parts if items is not None]
+        if any(items.dropped for _, items in parts):
+            counts = (f"{items.dropped} of {items.total} {name} {kind}" for name, items in parts)
             self.report(f"{what}: {', '.join(counts)}")
 
     # === The run ===
@@ -200,11 +236,17 @@ class TrainingRun:
         self.state.check(self.options)
         if self.state.finished:
             return True
-        self.prepare(train, validation)
-        self.steps = int(self.batches(0).cardinality())
-        self.compile_model(self.steps)
         with self.state.locked(self.options):
-            return self.state.finished or self._train(validation, verbose, callbacks)
+            if self.state.finished:
+                return True
+            try:
+                self.prepare(train, validation)
+            except Exception:
+                self.state.discard()
+                raise
+            self.steps = int(self.batches(0).cardinality())
+            self.compile_model(self.steps)
+            return self._train(validation, verbose, callbacks)
 
     def _train(self, validation, verbose, callbacks):
         self.state.restore(self.model, self.parts())
@@ -225,7 +267,7 @@ class TrainingRun:
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the remaining steps of the current epoch."""
         self.on_epoch_begin()
-        dataset = self.batches(self.state.epoch).skip(self.state.step)
+        dataset = self.batches(self.state.epoch, self.state.step)
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks()]
         started = time.perf_counter()
         history = self.model.fit(
@@ -269,6 +311,23 @@ class TrainingRun:
         )
         self.report(text + ("  (best so far, saved)" if improved else ""))
         return True
+
+
+class DroppedItems:
+    """Counts of items that are cut or left out, and of all.
+
+    Args:
+        dropped: bools `(items,)`, or nothing to begin with no item.
+    """
+
+    def __init__(self, dropped=()):
+        self.dropped = self.total = 0
+        self.add(np.asarray(dropped, bool))
+
+    def add(self, dropped):
+        """Count further items, bools `(items,)`."""
+        self.dropped += int(dropped.sum())
+        self.total += len(dropped)
 
 
 class _StepCounter(keras.callbacks.Callback):

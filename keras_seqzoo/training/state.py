@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ FOLDER = "training"
 FILE = "run.json"
 LOCK = "run.lock"
 LAST = "last"
+CACHE = "cache"
 
 
 class RunState:
@@ -45,6 +47,7 @@ class RunState:
         finished: bool, whether the run is finished; its state then has no weights.
         lock: a `FileLock`, held within `locked`.
         last: path of the preset with the weights of the last evaluated epoch.
+        cache: path of the tokenized training data.
 
     Raises:
         ValueError: if there is a `run.json` that cannot be read.
@@ -54,6 +57,7 @@ class RunState:
         self.directory = Path(directory)
         self.folder = self.directory / FOLDER
         self.last = self.folder / LAST
+        self.cache = self.folder / CACHE
         self.lock = FileLock(self.folder / LOCK, "another run trains here")
         self.epoch = 0
         self.step = 0
@@ -63,6 +67,7 @@ class RunState:
         self._options = None
         self._seeds = []
         self._files = []
+        self._is_new = False  # the folder of the run
         if self.exists:
             self._read()
 
@@ -132,6 +137,7 @@ class RunState:
         Raises:
             OSError: if the disk is full; see also `check`.
         """
+        self._is_new = not self.directory.exists()
         with contextlib.ExitStack() as stack:
             with writing_into(self.folder):
                 stack.enter_context(self.lock)
@@ -182,17 +188,28 @@ class RunState:
             variable.assign(np.array(seed, variable.dtype))
 
     def finish(self):
-        """Mark the run as finished, and remove the lock and the saved weights."""
+        """Mark the run as finished, and remove the lock, the saved weights and the cache."""
         self.finished = True
         self._seeds = []
         self._write()
+        shutil.rmtree(self.cache, ignore_errors=True)
         self.lock.remove()
 
+    def discard(self):
+        """Remove all files of a run of which no step was saved."""
+        if not self.trained:
+            self.lock.remove()
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if self._is_new:
+                with contextlib.suppress(OSError):  # it has other files now
+                    self.directory.rmdir()
+
     def _holds_other_files(self):
-        """Return whether the folder holds more than litter and the lock of a new run."""
-        own = self.folder, self.lock.path
+        """Return whether the folder holds more than litter, and the lock and cache of a new run."""
+        own = self.folder, self.lock.path, self.cache
         return self.directory.is_dir() and any(
-            path not in own and path.name not in LITTER for path in self.directory.rglob("*")
+            path not in own and path.parent != self.cache and path.name not in LITTER
+            for path in self.directory.rglob("*")
         )
 
     def _check_options(self, options):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import ItemError, list_names, shorten
 from keras_seqzoo.data.ragged_ids import RaggedIds
 from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
+from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.metrics import entities, entity_scores, tag_accuracy
 from keras_seqzoo.models import (
     RecurrentTagger,
@@ -21,7 +22,7 @@ from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.training_texts import frequent_pieces
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
-from keras_seqzoo.training.run import Measure
+from keras_seqzoo.training.run import DroppedItems, Measure
 from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
@@ -123,9 +124,9 @@ def make_tagger(words, tags, **kwargs):
     passed to the tagger later are split at white space and around punctuation.
 
     Args:
-        words: list of lists of strings.
-        tags: list of lists of strings, of the same lengths. The tagger has the tags that occur, in
-            alphabetical order.
+        words: list of lists of strings, or an iterable of them that can be read several times.
+        tags: the same of lists of strings, of the same lengths. The tagger has the tags that occur,
+            in alphabetical order.
         **kwargs: the options in `TaggerOptions`.
 
     Returns:
@@ -155,7 +156,7 @@ def make_tagger(words, tags, **kwargs):
 
 
 def _make_new(words, labels, options):
-    texts = [" ".join(sentence) for sentence in words]
+    texts = Rereading(lambda: map(" ".join, words))
     known = _count_words(words, options.vocabulary_size, options.minimum_count)
     tokenizer = make_word_tokenizer(known, options.vectors)
     config_file = {"config_file": PIECE_TOKENIZER_FILE}
@@ -223,7 +224,7 @@ class TaggerTraining(AdamWTraining):
     epoch the EMA of the weights is evaluated by the accuracy of tags, or by the F1 of the entities
     that the tags `B-type` and `I-type` mark. Validation tags that the model does not have count as
     wrong, and are reported before the first epoch. For `run`, `train` and `validation` are pairs of
-    lists of lists: words and tags.
+    lists of lists: words and tags; `train` may also be `keras_seqzoo.data.TaggedFiles`.
 
     Args:
         model: a `RecurrentTagger` with a preprocessor; the run compiles it.
@@ -242,6 +243,7 @@ class TaggerTraining(AdamWTraining):
     """
 
     options_class = TaggerTrainingOptions
+    data_names = "words", "tags"
     measures = {"accuracy": Measure("accuracy"), "f1": Measure("f1")}
 
     def __init__(self, model, directory, **kwargs):
@@ -258,27 +260,33 @@ class TaggerTraining(AdamWTraining):
     def prepare(self, train, validation):
         """Convert words, pieces and tags to ids."""
         names = self.model.preprocessor.labels
-        for argument, (words, tags) in (("train", train), ("validation", validation)):
-            if not words or len(words) != len(tags):
-                raise ValueError(
-                    f"`{argument}` must have words and tags of the same number of sentences, at "
-                    f"least one, got {len(words)} and {len(tags)}."
-                )
-            for number, (sentence, labels) in enumerate(zip(words, tags, strict=True), 1):
-                if len(sentence) != len(labels):
-                    problem = "must have one tag for each word, got "
-                    problem += f"{len(sentence)} words and {len(labels)} tags."
-                    raise ItemError(argument, "sentence", number, problem)
-                problem = self._find_wrong_tag(labels, names if argument == "train" else None)
-                if problem is not None:
-                    raise ItemError(argument, "sentence", number, problem)
+        self.check_pair("validation", validation)
+        self._check_sentences("validation", *validation)
         own = [[tag] for row in validation[1] for tag in row]
         report_unknown_labels(self.report, "tag", "words", own, names)
-        if self.model.crf and self.model.field.allowed is not None:
-            _check_transitions(train[1], names, self.model.field.allowed)
-        long = np.array([len(words) > BOUNDARIES[-1] for words in train[0]])
+        long = DroppedItems()
+
+        def encode(items):
+            words, tags = zip(*items, strict=True)
+            self._check_sentences("train", words, tags, names)
+            if self.model.crf and self.model.field.allowed is not None:
+                _check_transitions(tags, names, self.model.field.allowed)
+            long.add(np.array([len(sentence) > BOUNDARIES[-1] for sentence in words]))
+            return encode_sentences(self.model.preprocessor, words, tags)
+
+        self._sentences = self.cache_rows(train, TaggedSentences, encode)
+        self.tokens = self._sentences.tokens["words"]
         self.report_dropped(f"cut to {BOUNDARIES[-1]} words", "sentences", long)
-        self._sentences = encode_sentences(self.model.preprocessor, *train)
+
+    def _check_sentences(self, argument, words, tags, names=None):
+        """Raise an `ItemError` for the first sentence with wrong tags."""
+        for number, (sentence, labels) in enumerate(zip(words, tags, strict=True), 1):
+            problem = self._find_wrong_tag(labels, names)
+            if len(sentence) != len(labels):
+                problem = "must have one tag for each word, got "
+                problem += f"{len(sentence)} words and {len(labels)} tags."
+            if problem is not None:
+                raise ItemError(argument, "sentence", number, problem)
 
     def _find_wrong_tag(self, tags, names):
         """Return what is wrong with the first wrong tag of a sentence, or `None`."""
@@ -292,7 +300,7 @@ class TaggerTraining(AdamWTraining):
                     return str(error)
         return None
 
-    def batches(self, epoch):
+    def batches(self, epoch, start=0):
         """Return the batches of an epoch."""
         preprocessor = self.model.preprocessor
         return tagged_batches(
@@ -302,6 +310,7 @@ class TaggerTraining(AdamWTraining):
             preprocessor.word_length,
             (self.seed, epoch),
             preprocessor.tokenizer.pad_token_id,
+            start,
         )
 
     def evaluate(self, validation, stop):

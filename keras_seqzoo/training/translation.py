@@ -1,6 +1,7 @@
 """Translation models: making one for parallel texts, and training it."""
 
 import functools
+import itertools
 import math
 from typing import Literal
 
@@ -8,6 +9,7 @@ import tensorflow as tf
 
 from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
 from keras_seqzoo.data.length_buckets import check_boundaries
+from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import score_translations
@@ -24,7 +26,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
-from keras_seqzoo.training.run import VALIDATION_LOSS, Measure
+from keras_seqzoo.training.run import VALIDATION_LOSS, DroppedItems, Measure
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
 
@@ -136,8 +138,9 @@ def make_translation_model(source, target, **kwargs):
     """Train tokenizers on parallel texts and create a translation model for them.
 
     Args:
-        source: list of strings.
-        target: list of strings.
+        source: list of strings, or an iterable of them that can be read several times, such as
+            `keras_seqzoo.data.TextFiles`.
+        target: the same.
         **kwargs: the options in `TranslationModelOptions`.
 
     Returns:
@@ -164,7 +167,7 @@ def make_translation_model(source, target, **kwargs):
         encoder_tokenizer = train(texts=source, config_file="encoder_tokenizer.json")
         decoder_tokenizer = train(texts=target)
     else:
-        decoder_tokenizer = train(texts=[*source, *target])
+        decoder_tokenizer = train(texts=Rereading(lambda: itertools.chain(source, target)))
     backbone = RecurrentEncoderDecoderBackbone(
         (encoder_tokenizer or decoder_tokenizer).vocabulary_size(),
         decoder_tokenizer.vocabulary_size(),
@@ -190,7 +193,7 @@ class TranslationTraining(AdamWTraining):
     seed and the epoch. Then the EMA of the weights is evaluated on the validation pairs: by chrF
     and BLEU (cased, sacrebleu's) of greedy translations, and by the loss, the mean -log p of the
     reference tokens, without label smoothing. For `run`, `train` and `validation` are pairs of
-    lists of strings: source and target.
+    lists of strings, source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
@@ -209,6 +212,7 @@ class TranslationTraining(AdamWTraining):
     """
 
     options_class = TranslationTrainingOptions
+    data_names = "sources", "targets"
     measures = {
         "chrf": Measure("chrf"),
         "bleu": Measure("bleu"),
@@ -222,33 +226,37 @@ class TranslationTraining(AdamWTraining):
 
     def prepare(self, train, validation):
         """Check the texts, tokenize the training texts, and report which are too long."""
-        if len(validation[0]) != len(validation[1]) or not validation[0]:
-            raise ValueError(
-                "`validation` must have sources and targets of the same number, at least one, "
-                f"got {len(validation[0])} and {len(validation[1])}."
-            )
+        self.check_pair("validation", validation)
         preprocessor = self.model.preprocessor
-        encoders = preprocessor.encode_source, preprocessor.encode_target
-        pairs = tokenize_pairs(*train, *(functools.partial(e, length=UNCUT) for e in encoders))
         lengths = preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
         source, target = (min(self.boundaries[-1], length) for length in lengths)
         limits = f"{source} (source) and {target} (target) tokens"
         if source == target:
             limits = f"{source} tokens"
-        fits = pairs.source.lengths <= source
-        fits &= pairs.target.lengths - 1 <= target  # without [BOS]
-        if not fits.any():
+        encoders = preprocessor.encode_source, preprocessor.encode_target
+        encoders = [functools.partial(encode, length=UNCUT) for encode in encoders]
+        long = DroppedItems()
+
+        def encode(items):
+            pairs = tokenize_pairs(*zip(*items, strict=True), *encoders)
+            fits = pairs.source.lengths <= source
+            fits &= pairs.target.lengths - 1 <= target  # without [BOS]
+            long.add(~fits)
+            return pairs.take(fits)
+
+        self._pairs = self.cache_rows(train, TokenPairs, encode)
+        if not self._pairs.rows:
             raise ValueError(
                 f"`train` must have a pair of at most {limits} a side (the last of `boundaries` "
-                f"and the model's sequence lengths), got {len(fits)} longer pairs."
+                f"and the model's sequence lengths), got {long.total} longer pairs."
             )
-        self.report_dropped(f"left out, longer than {limits}", "pairs", ~fits)
+        self.tokens = self._pairs.tokens["target"] - self._pairs.rows  # without [BOS]
+        self.report_dropped(f"left out, longer than {limits}", "pairs", long)
         ids = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
-        long = ids.row_lengths().numpy() > lengths[0]  # `translate` and `score` cut them
-        self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=long)
-        self._pairs = TokenPairs(*(side.take(fits) for side in pairs))
+        cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # `translate` and `score` cut
+        self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=cut)
 
-    def batches(self, epoch):
+    def batches(self, epoch, start=0):
         """Return the bucketed batches of an epoch."""
         return bucketed_batches(
             self._pairs,
@@ -256,6 +264,7 @@ class TranslationTraining(AdamWTraining):
             boundaries=self.boundaries,
             seed=(self.seed, epoch),
             pad_token_id=self.model.preprocessor.tokenizer.pad_token_id,
+            start=start,
         )
 
     def describe(self, steps):

@@ -78,9 +78,10 @@ def test_spaced_words_and_pairs(files):
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"paths": "none*"}, FileNotFoundError, "no such file: none"),
-        ({"paths": []}, ValueError, "`paths` must be at least one file"),
-        ({"paths": "."}, IsADirectoryError, "`paths` must be files, got the folder"),
+        ({"paths": "none*"}, FileNotFoundError, "no file matches: none"),
+        ({"paths": ["one.txt", "none"]}, FileNotFoundError, "no such file: none"),
+        ({"paths": []}, ValueError, "`paths` must have at least one file"),
+        ({"paths": "."}, ValueError, "`paths` must be files of text lines, got \\."),
         ({"runner": "Abacus"}, ValueError, "`runner` must be a runner of Beam, got 'Abacus'"),
         (
             {"runner_options": ["direct_num_workers=x"]},

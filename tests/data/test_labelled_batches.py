@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_seqzoo.data import RaggedIds, labelled_batches
+from keras_seqzoo.data import LabelledTexts, RaggedIds, labelled_batches
 
 ROWS = np.random.default_rng(0).integers(5, 90, size=(23, 12)).astype("int32")
 LENGTHS = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, *range(1, 11)])
@@ -13,7 +13,9 @@ IDS = RaggedIds.from_lengths(
 def test_every_text_is_in_one_batch_of_its_length():
     labels = np.arange(23)
     weights = 1.0 + np.arange(23)
-    batches = labelled_batches(IDS, labels, 4, [3, 6, 10], (1, 2), weights, pad_token_id=0)
+    batches = labelled_batches(
+        LabelledTexts(IDS, labels), 4, [3, 6, 10], (1, 2), weights, pad_token_id=0
+    )
     assert batches.cardinality() == len(list(batches))
     seen = []
     for inputs, own, weight in batches:
@@ -34,7 +36,7 @@ def test_every_text_is_in_one_batch_of_its_length():
 
 def test_the_order_depends_on_the_seed_alone():
     def order(seed):
-        batches = labelled_batches(IDS, np.arange(23), 4, [3, 6, 12], seed)
+        batches = labelled_batches(LabelledTexts(IDS, np.arange(23)), 4, [3, 6, 12], seed)
         return [row for _, labels, _ in batches for row in labels.numpy().tolist()]
 
     assert order(1) == order(1) != order(2)
@@ -42,10 +44,7 @@ def test_the_order_depends_on_the_seed_alone():
 
 def test_many_labels_and_errors():
     labels = np.eye(23, dtype="float32")
-    batches = labelled_batches(IDS, labels, 5, [12], 0)
+    batches = labelled_batches(LabelledTexts(IDS, labels), 5, [12], 0)
     assert {tuple(own.shape) for _, own, _ in batches} == {(5, 23)}
-    with pytest.raises(
-        ValueError,
-        match="`ids`, `labels` and `weights` must have the same, positive length, got 23",
-    ):
-        labelled_batches(IDS, labels[:3], 5, [12], 0)
+    with pytest.raises(ValueError, match="`texts` must have ids and labels of the same, .* got 23"):
+        labelled_batches(LabelledTexts(IDS, labels[:3]), 5, [12], 0)

@@ -11,7 +11,7 @@ from keras_seqzoo.tokenizers import (
     WordTokenizer,
     training_texts,
 )
-from keras_seqzoo.tokenizers.training_texts import MappedTexts, list_batches
+from keras_seqzoo.tokenizers.training_texts import mapped_texts, list_batches
 from tests.counting.texts import Stream
 
 LINES = ["the cat sat on the mat", "the dog sat on the log", "", "été  – ñandú"] * 2
@@ -49,5 +49,5 @@ def test_batches_are_limited(monkeypatch):
     monkeypatch.setattr(training_texts, "BATCH_SIZE", 3)
     texts = ["ab", "cdefghi", "j", "", "k", "l"]
     assert list(list_batches(texts)) == [["ab", "cdefghi"], ["j", "", "k"], ["l"]]
-    mapped = MappedTexts(lambda batch: [text.upper() for text in batch], iter(texts))
+    mapped = mapped_texts(lambda batch: [text.upper() for text in batch], iter(texts))
     assert list(mapped) == list(mapped) == ["AB", "CDEFGHI", "J", "", "K", "L"]

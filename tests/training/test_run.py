@@ -55,8 +55,8 @@ class SmallRun(TrainingRun):
     def prepare(self, train, validation):
         self.text = self.model.sentence_ids(train), self.model.tokenizer.start_token_id
 
-    def batches(self, epoch):
-        return sentence_batches(*self.text, 2, 4, (self.seed, epoch))
+    def batches(self, epoch, start=0):
+        return sentence_batches(*self.text, 2, 4, (self.seed, epoch), start)
 
     def compile_model(self, steps):
         self.model.compile(keras.optimizers.Adam(0.1), SequenceCrossentropy())
@@ -162,14 +162,11 @@ def test_the_measure_is_an_option_of_the_run(tmp_path, model):
 def test_one_run_at_a_time_trains_in_a_folder(tmp_path, model):
     other = RunState(tmp_path)
 
-    class Late(SmallRun):
-        """Finds no other run at first; one begins while it makes ready."""
-
-        def compile_model(self, steps):
-            other.lock.__enter__()
-
+    # It finds no other run at first; one begins then.
+    late = SmallRun(tmp_path, model=model)
+    late.state.check = lambda options: other.lock.__enter__()
     with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on "):
-        Late(tmp_path, model=model).train()
+        late.train()
     with pytest.raises(BlockingIOError, match=f"process {os.getpid()} on "):
         SmallRun(tmp_path, model=model).train()
     assert not RunState(tmp_path).exists
@@ -179,12 +176,13 @@ def test_one_run_at_a_time_trains_in_a_folder(tmp_path, model):
 def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path, model):
     training = SmallRun(tmp_path, model=model)
 
-    def compile_model(steps):
+    def check(options):
+        del training.state.check
         other = RunState(tmp_path)
         other.begin(training.options)
         other.finish()
 
-    training.compile_model = compile_model
+    training.state.check = check
     assert training.train() and training.state.finished
 
 

@@ -6,8 +6,14 @@ import typer
 
 from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.cli.presets import check_task
-from keras_seqzoo.cli.train.options import load_vectors, train_command, train_preset
-from keras_seqzoo.data import read_labelled_texts
+from keras_seqzoo.cli.train.options import (
+    SEVERAL_FILES,
+    held_in_memory,
+    load_vectors,
+    train_command,
+    train_preset,
+)
+from keras_seqzoo.data import LabelledFiles
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import (
     TextClassifierOptions,
@@ -24,9 +30,11 @@ Examples:
 """
 
 LabelledFile = Annotated[
-    str,
+    list[str],
     typer.Option(
-        metavar="FILE", help="Lines of label, tab and text, or .jsonl with label and text."
+        metavar="FILE",
+        help="Lines of label, tab and text, or .jsonl with label and text; may be gzipped (.gz), "
+        f"or .tfrecord. {SEVERAL_FILES}",
     ),
 ]
 
@@ -56,13 +64,21 @@ def train_classify(
         refuse_given(ctx, ("k",), "can only be used with --pooling k-max.")
     train_preset(
         ctx,
-        read=lambda: (read_labelled_texts(train), read_labelled_texts(valid)),
-        lines=lambda train, valid: {"train": _lines(*train), "valid": _lines(*valid)},
-        make_model=lambda data: make_text_classifier(*data, **load_vectors(model)),
+        read=lambda: (
+            LabelledFiles(train),
+            held_in_memory(LabelledFiles(valid)),
+        ),
+        lines=lambda train, valid: {
+            "train": _lines(train),
+            "valid": _lines(zip(*valid, strict=True)),
+        },
+        make_model=lambda train: make_text_classifier(
+            train.column(0), train.column(1), **load_vectors(model)
+        ),
         training_class=TextClassifierTraining,
         training=training,
     )
 
 
-def _lines(texts, labels):
-    return [f"{label}\t{text}" for text, label in zip(texts, labels, strict=True)]
+def _lines(items):
+    return (f"{label}\t{text}" for text, label in items)

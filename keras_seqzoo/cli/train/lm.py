@@ -7,7 +7,7 @@ import typer
 from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.cli.presets import check_task, load_recurrent_language_model
 from keras_seqzoo.cli.train.options import TextFile, option_names, train_command, train_preset
-from keras_seqzoo.data import read_lines, read_paragraphs
+from keras_seqzoo.data import TextFiles
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import (
     LanguageModelOptions,
@@ -63,7 +63,6 @@ def train_lm(
         refuse_given(ctx, ("untied",), "can only be used with --softmax full.")
     if training.schedule != "plateau":
         refuse_given(ctx, ("decay",), "can only be used with --schedule plateau.")
-    read = read_paragraphs if paragraphs else read_lines
 
     def make_model(texts):
         if start is not None:
@@ -72,7 +71,10 @@ def train_lm(
 
     train_preset(
         ctx,
-        read=lambda: (read(train), read(valid)),
+        read=lambda: (
+            TextFiles(train, paragraphs),
+            list(TextFiles(valid, paragraphs)),
+        ),
         lines=lambda *texts: dict(zip(("train", "valid"), texts, strict=True)),
         make_model=make_model,
         training_class=LanguageModelTraining,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import count_option, refuse_given
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.counting.files import ngram_word_counts
@@ -91,7 +91,7 @@ def train_ngram(
         limit = {} if memory is None else {"memory": memory}
         model = NGramLanguageModel.from_counts(counts, order, smoothing, tokenizer, **limit)
     else:
-        lines = text_lines(train)
+        lines = training_texts(train)
         tokenizer = WordTokenizer.train(lines, size, minimum_count)
         model = NGramLanguageModel.train(lines, order, smoothing, tokenizer, memory)
     if out is not None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import hashlib
 import inspect
 import re
 import typing
@@ -13,6 +12,7 @@ import typer
 
 from keras_seqzoo.cli.options import Progress, count_option, flag, refuse_given
 from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.data.training_files import text_digest
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
 from keras_seqzoo.training.options import check_option, split_optional
@@ -22,14 +22,20 @@ FREE_OPTIONS = ("out", "description", "progress")
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
+SEVERAL_FILES = "May be given several times, and be a pattern in quotes, as 'part-*.gz'."
 TextFile = Annotated[
-    str, typer.Option(metavar="FILE", help="Sentences, one a line; may be gzipped (.gz).")
-]
-TrainText = Annotated[
-    str | None,
+    list[str],
     typer.Option(
         metavar="FILE",
-        help="Sentences, one a line; may be gzipped (.gz). By default standard input.",
+        help=f"Sentences, one a line; may be gzipped (.gz), or .tfrecord. {SEVERAL_FILES}",
+    ),
+]
+TrainText = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Sentences, one a line; may be gzipped (.gz), or .tfrecord. By default standard "
+        f"input. {SEVERAL_FILES}",
     ),
 ]
 Seed = Annotated[int, count_option("Random seed.", min=0, max=2**32 - 1)]
@@ -101,8 +107,9 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
 
     Args:
         ctx: the `typer.Context` of a `train_command`.
-        read: function that reads the files and returns the training and the validation data.
-        lines: function of both that returns a dict from each option of a file to its lines.
+        read: function that returns the training data, `TrainingFiles`, and the validation data.
+        lines: function of both that returns a dict from each option of files to their lines, an
+            iterable of strings.
         make_model: function of the training data that returns the model.
         training_class: a `TrainingRun` class.
         training: its options, an `Options` object.
@@ -130,6 +137,11 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         raise typer.Abort from None
     measures = training_class.measures
     _report_end(state, ctx.params.get("measure", next(iter(measures))))
+
+
+def held_in_memory(files):
+    """Return the two columns of `TrainingFiles` as a pair of lists."""
+    return list(files.column(0)), list(files.column(1))
 
 
 def load_vectors(model):
@@ -259,14 +271,8 @@ def _record_options(ctx, texts):
     """Return what identifies a run: its options by their flags, and digests of its texts."""
     names = [name for name in ctx.params if name not in FREE_OPTIONS]
     return {name: ctx.params[name] for name in names} | {
-        name: _digest(lines) for name, lines in texts.items()
+        name: text_digest(lines) for name, lines in texts.items()
     }
-
-
-def _digest(lines):
-    """Return a string that identifies texts, whatever their files are called."""
-    digest = hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
-    return f"{len(lines)} lines, sha256 {digest}"
 
 
 def _run_to_end(run, train, validation, progress):

@@ -6,8 +6,14 @@ import typer
 
 from keras_seqzoo.cli.options import Column, refuse_column, refuse_given
 from keras_seqzoo.cli.presets import check_task
-from keras_seqzoo.cli.train.options import load_vectors, train_command, train_preset
-from keras_seqzoo.data import read_tagged_sentences
+from keras_seqzoo.cli.train.options import (
+    SEVERAL_FILES,
+    held_in_memory,
+    load_vectors,
+    train_command,
+    train_preset,
+)
+from keras_seqzoo.data import TaggedFiles
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import (
     TaggerOptions,
@@ -26,9 +32,11 @@ Examples:
 """
 
 TaggedFile = Annotated[
-    str,
+    list[str],
     typer.Option(
-        metavar="FILE", help="CoNLL-U (.conllu), or words in the first and tags in the last column."
+        metavar="FILE",
+        help="CoNLL-U (.conllu), or words in the first and tags in the last column; may be gzipped "
+        f"(.gz). {SEVERAL_FILES}",
     ),
 ]
 
@@ -56,16 +64,24 @@ def train_tag(
     if model.pieces == "none":
         names = ("piece_dim", "piece_units", "piece_encoder", "word_length")
         refuse_given(ctx, names, "cannot be used with --pieces none.")
-    refuse_column(ctx, train, valid)
+    refuse_column(ctx, *train, *valid)
     train_preset(
         ctx,
-        read=lambda: [read_tagged_sentences(path, column) for path in (train, valid)],
-        lines=lambda train, valid: {"train": _lines(*train), "valid": _lines(*valid)},
-        make_model=lambda data: make_tagger(*data, **load_vectors(model)),
+        read=lambda: (
+            TaggedFiles(train, column),
+            held_in_memory(TaggedFiles(valid, column)),
+        ),
+        lines=lambda train, valid: {
+            "train": _lines(train),
+            "valid": _lines(zip(*valid, strict=True)),
+        },
+        make_model=lambda train: make_tagger(
+            train.column(0), train.column(1), **load_vectors(model)
+        ),
         training_class=TaggerTraining,
         training=training,
     )
 
 
-def _lines(words, tags):
-    return [f"{' '.join(row)}\t{' '.join(own)}" for row, own in zip(words, tags, strict=True)]
+def _lines(sentences):
+    return (f"{' '.join(words)}\t{' '.join(tags)}" for words, tags in sentences)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import Normalization, count_option, flag
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.counting import read_counts
@@ -133,4 +133,4 @@ def _make_tokenizer(kind, train, counts, vocabulary_size, options):
         warnings.filterwarnings("ignore", "the text has only")  # said of every kind, if need be
         if counts is not None:
             return KINDS[kind].from_counts(read_counts(counts), vocabulary_size, **options)
-        return KINDS[kind].train(text_lines(train), vocabulary_size, **options)
+        return KINDS[kind].train(training_texts(train), vocabulary_size, **options)

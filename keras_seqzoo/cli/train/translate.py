@@ -6,8 +6,13 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.options import count_option
-from keras_seqzoo.cli.train.options import TextFile, train_command, train_preset
-from keras_seqzoo.data import read_parallel
+from keras_seqzoo.cli.train.options import (
+    TextFile,
+    held_in_memory,
+    train_command,
+    train_preset,
+)
+from keras_seqzoo.data import ParallelFiles
 from keras_seqzoo.training import (
     TranslationModelOptions,
     TranslationTraining,
@@ -53,12 +58,24 @@ def train_translate(
     """
     train_preset(
         ctx,
-        read=lambda: (read_parallel(source, target), read_parallel(valid_source, valid_target)),
-        lines=lambda train, valid: dict(zip(TEXT_OPTIONS, (*train, *valid), strict=True)),
-        make_model=lambda texts: _make_model(*texts, model, max_length),
+        read=lambda: (
+            _check_lines(ParallelFiles(source, target)),
+            held_in_memory(ParallelFiles(valid_source, valid_target)),
+        ),
+        lines=lambda train, valid: dict(
+            zip(TEXT_OPTIONS, (train.source, train.target, *valid), strict=True)
+        ),
+        make_model=lambda train: _make_model(train.source, train.target, model, max_length),
         training_class=TranslationTraining,
         training=dataclasses.replace(training, boundaries=_boundaries(max_length)),
     )
+
+
+def _check_lines(pairs):
+    """Read all pairs once, so that a missing line is known before tokenizers are trained."""
+    for _ in pairs:
+        pass
+    return pairs
 
 
 def _make_model(source, target, options, max_length):

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 import typer
 
-from keras_seqzoo.cli.lines import text_lines
+from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import Normalization, count_option, number_option, refuse_given
 from keras_seqzoo.cli.train.options import Description, Seed, TrainText, report
 from keras_seqzoo.data.output_files import check_new_file, new_folder
@@ -15,7 +15,7 @@ from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec,
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.training_texts import MappedTexts
+from keras_seqzoo.tokenizers.training_texts import mapped_texts
 
 PRESET = "preset"
 
@@ -85,9 +85,9 @@ def train_vectors(
     }
     preset = format == PRESET
     with new_folder(out, "out") if preset else nullcontext(check_new_file(out, "out")) as place:
-        lines = unchanged = text_lines(train)
+        lines = unchanged = training_texts(train)
         if any(splitting.values()):
-            lines = MappedTexts(_make_splitter(splitting), lines)
+            lines = mapped_texts(_make_splitter(splitting), lines)
         if collocation_passes:
             limits = {} if minimum_count is None else {"minimum_count": minimum_count}
             lines = Collocations.learn(lines, passes=collocation_passes, **limits).mapped(lines)

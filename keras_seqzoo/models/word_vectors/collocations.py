@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.tokenizers.training_texts import MappedTexts, list_batches, several_times
+from keras_seqzoo.tokenizers.training_texts import mapped_texts, list_batches, several_times
 
 MOST_WORDS = 2**32  # above all numbers of words, which make the keys of pairs
 
@@ -75,7 +75,7 @@ class Collocations:
         Args:
             texts: see `learn`; the same texts are not held in memory.
         """
-        return MappedTexts(self, texts)
+        return mapped_texts(self, texts)
 
     def __call__(self, texts):
         """Join the collocations in texts; see the class."""

@@ -108,7 +108,7 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
 def test_an_interrupt_before_training_loses_nothing(seqzoo, files, tmp_path, monkeypatch):
     said = "interrupted before training began: nothing is lost; give the same command again\n"
     made = []
-    for name in ("read_parallel", "_make_model"):
+    for name in ("ParallelFiles", "_make_model"):
         with monkeypatch.context() as patch:
             patch.setattr(command, name, interrupt)
             assert seqzoo(*arguments(files, tmp_path / "new")) == (130, "", said)

@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.data import labelled_batches, stream_batches, tagged_batches, translation_batches
+from keras_seqzoo.data import (
+    LabelledTexts,
+    labelled_batches,
+    stream_batches,
+    tagged_batches,
+    translation_batches,
+)
 from keras_seqzoo.data.ragged_ids import RaggedIds
 from keras_seqzoo.data.tagged_batches import TaggedSentences
 from keras_seqzoo.models import (
@@ -61,7 +67,7 @@ def classified(cls, backbone, preprocessor_cls):
     preprocessor = preprocessor_cls(WORDS, 4, labels=["bad", "good"])
     model = cls(backbone, preprocessor=preprocessor)
     ids = ragged(preprocessor.token_ids(TEXTS))
-    return model, (TEXTS, LABELS), labelled_batches(ids, [0, 1, 1], 2, [2, 4], 0)
+    return model, (TEXTS, LABELS), labelled_batches(LabelledTexts(ids, [0, 1, 1]), 2, [2, 4], 0)
 
 
 def recurrent_classifier():

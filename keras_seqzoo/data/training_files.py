@@ -1,0 +1,250 @@
+"""Files to train on, read anew in each pass and never held in memory."""
+
+import glob
+import hashlib
+import os
+
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+
+from keras_seqzoo.data.labelled_texts import iterate_labelled_texts
+from keras_seqzoo.data.tagged_sentences import iterate_tagged_sentences, sentence_line
+from keras_seqzoo.data.text_files import iterate_lines, iterate_paragraphs
+
+RECORDS = (".tfrecord", ".tfrecord.gz")
+
+
+class Rereading:
+    """An iterable that can be read several times and is made anew each time.
+
+    Args:
+        make: function that returns an iterable.
+
+    Example:
+        >>> upper = Rereading(lambda: map(str.upper, ["a", "b"]))
+        >>> list(upper), list(upper)
+        (['A', 'B'], ['A', 'B'])
+    """
+
+    def __init__(self, make):
+        self._make = make
+
+    def __iter__(self):
+        """Yield the items."""
+        return iter(self._make())
+
+
+class TrainingFiles:
+    """Base class of files to train on: an iterable that reads them anew each time.
+
+    Memory does not grow with the files. A subclass implements `read`.
+
+    Args:
+        paths: string or path, or a list of them: files, read in this order. A string with `*`, `?`
+            or `[...]` stands for the files that match it, in alphabetical order. A file may be
+            compressed (`.gz`).
+
+    Attributes:
+        paths: list of strings, the files.
+
+    Raises:
+        OSError: if a file is missing, or no file matches a pattern; and while reading, if one is
+            unreadable or cut off.
+        ValueError: if there is no file; and while reading, if one has not the right form. The
+            message names the file and the line.
+    """
+
+    def __init__(self, paths):
+        self.paths = _expand(paths)
+
+    def read(self, path):
+        """Yield the items of a file."""
+        raise NotImplementedError(f"{type(self).__name__} must implement `read`.")
+
+    def __iter__(self):
+        """Yield the items of all files."""
+        for path in self.paths:
+            yield from self.read(path)
+
+    def place(self, number):
+        """Return where an item stands: its file and line.
+
+        Args:
+            number: int, the number of the item, from 1.
+        """
+        for path in self.paths[:-1]:
+            count = sum(1 for _ in self.read(path))
+            if number <= count:
+                break
+            number -= count
+        else:
+            path = self.paths[-1]
+        return f"{path}, line {self.line(path, number)}"
+
+    def line(self, path, number):
+        """Return the line of item `number` of a file, both from 1."""
+        return number
+
+    def column(self, index):
+        """Return an iterable of the parts `index` of all items, which are tuples."""
+        return Rereading(lambda: (item[index] for item in self))
+
+
+class TextFiles(TrainingFiles):
+    r"""The texts of files: lines or paragraphs, or the feature `text` of TFRecord files.
+
+    TFRecord files, by their names `.tfrecord` or `.tfrecord.gz`, hold `tf.train.Example` messages.
+
+    Args:
+        paths: see `TrainingFiles`.
+        paragraphs: bool, whether a text is a paragraph, up to a blank line, and not a line.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "a.txt").write_text("A dog.\nA cat.\n", encoding="utf-8")
+        >>> _ = (folder / "b.txt").write_text("A bird.\n", encoding="utf-8")
+        >>> texts = TextFiles(folder / "*.txt")
+        >>> list(texts)
+        ['A dog.', 'A cat.', 'A bird.']
+    """
+
+    def __init__(self, paths, paragraphs=False):
+        super().__init__(paths)
+        self.paragraphs = paragraphs
+
+    def read(self, path):
+        """Yield the texts of a file."""
+        if path.endswith(RECORDS):
+            return (text for [text] in _read_records(path, "text"))
+        return iterate_paragraphs(path) if self.paragraphs else iterate_lines(path)
+
+
+class ParallelFiles(TrainingFiles):
+    """Pairs of sentences: line i of the source files, and line i of the target files.
+
+    Args:
+        source: see `TextFiles`.
+        target: the same for the translations. The files need not be divided at the same lines.
+
+    Raises:
+        ValueError: while reading, if the numbers of lines differ.
+    """
+
+    def __init__(self, source, target):
+        self.source, self.target = TextFiles(source), TextFiles(target)
+        self.paths = [*self.source.paths, *self.target.paths]
+
+    def __iter__(self):
+        """Yield pairs of a source and a target sentence."""
+        sides = iter(self.source), iter(self.target)
+        count = 0
+        while True:
+            pair = [next(side, None) for side in sides]
+            if None in pair:
+                break
+            yield tuple(pair)
+            count += 1
+        more = [sum(1 for _ in side) for side in sides]
+        if pair != [None, None]:
+            lines = [count + (text is not None) + n for text, n in zip(pair, more, strict=True)]
+            raise ValueError(
+                f"`source` and `target` must have the same number of lines, got {lines[0]} in "
+                f"{', '.join(self.source.paths)} and {lines[1]} in {', '.join(self.target.paths)}."
+            )
+
+
+class LabelledFiles(TrainingFiles):
+    """Pairs of a text and its label, or its list of labels; see `read_labelled_texts`.
+
+    TFRecord files (see `TextFiles`) have the features `text` and `label`, one string each.
+
+    Args:
+        paths: see `TrainingFiles`.
+    """
+
+    def read(self, path):
+        """Yield the texts and labels of a file."""
+        if path.endswith(RECORDS):
+            return _read_records(path, "text", "label")
+        return iterate_labelled_texts(path)
+
+
+class TaggedFiles(TrainingFiles):
+    """Pairs of the words and the tags of a sentence, two lists; see `read_tagged_sentences`.
+
+    Args:
+        paths: see `TrainingFiles`.
+        column: the column of tags in CoNLL-U, see `read_tagged_sentences`.
+    """
+
+    def __init__(self, paths, column="upos"):
+        super().__init__(paths)
+        self.tag_column = column
+
+    def read(self, path):
+        """Yield the words and tags of a file."""
+        return iterate_tagged_sentences(path, self.tag_column)
+
+    def line(self, path, number):
+        """Return the first line of sentence `number` of a file, both from 1."""
+        return sentence_line(path, number)
+
+
+def text_digest(texts):
+    """Return a string that identifies texts: their number and a checksum of them.
+
+    Args:
+        texts: iterable of strings.
+
+    Example:
+        >>> text_digest(["A dog."])[:31]
+        '1 lines, sha256 330283a5ffefd18'
+    """
+    digest = hashlib.sha256()
+    count = 0
+    for count, text in enumerate(texts, 1):
+        digest.update(f"\n{text}".encode() if count > 1 else text.encode())
+    return f"{count} lines, sha256 {digest.hexdigest()}"
+
+
+def _expand(paths):
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not given:
+        raise ValueError("`paths` must have at least one file, got none.")
+    files = []
+    for path in map(os.fspath, given):
+        matching = [path]
+        if not os.path.exists(path) and glob.has_magic(path):
+            matching = sorted(glob.glob(path, recursive=True))
+            if not matching:
+                raise FileNotFoundError(f"no file matches: {path}")
+        elif not os.path.exists(path):
+            raise FileNotFoundError(f"no such file: {path}")
+        files += matching
+    return files
+
+
+def _read_records(path, *names):
+    """Yield the values of string features of the records of a TFRecord file, as tuples."""
+    compression = "GZIP" if path.endswith(".gz") else ""
+    number = 0
+    try:
+        for number, record in enumerate(tf.data.TFRecordDataset(path, compression), 1):
+            yield _parse_record(record.numpy(), names, f"{path}, record {number}")
+    except tf.errors.DataLossError as error:
+        raise OSError(
+            f"not a whole TFRecord file: {path} (damaged after record {number})"
+        ) from error
+
+
+def _parse_record(record, names, place):
+    try:
+        features = tf.train.Example.FromString(record).features.feature
+        values = [[text.decode() for text in features[name].bytes_list.value] for name in names]
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{place}: must be a `tf.train.Example` with UTF-8 strings.") from error
+    for name, strings in zip(names, values, strict=True):
+        if len(strings) != 1:
+            raise ValueError(f"{place}: `{name}` must be one string, got {len(strings)}.")
+    return tuple(strings[0] for strings in values)

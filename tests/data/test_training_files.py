@@ -1,0 +1,102 @@
+import gzip
+
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.data import LabelledFiles, ParallelFiles, TaggedFiles, TextFiles
+from keras_seqzoo.data.training_files import text_digest
+
+
+def write(path, text):
+    content = text.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def write_records(path, records):
+    options = tf.io.TFRecordOptions("GZIP" if path.suffix == ".gz" else "")
+    with tf.io.TFRecordWriter(str(path), options) as writer:
+        for record in records:
+            features = {
+                name: tf.train.Feature(bytes_list=tf.train.BytesList(value=[value.encode()]))
+                for name, value in record.items()
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=features))
+            writer.write(example.SerializeToString())
+    return path
+
+
+def test_several_files_are_one_text(tmp_path):
+    one = write(tmp_path / "a1.txt", "a\nb\n")
+    two = write(tmp_path / "a2.txt.gz", "c\r\nd")
+    texts = TextFiles([one, str(two)])
+    assert list(texts) == list(texts) == ["a", "b", "c", "d"]
+    matching = TextFiles(tmp_path / "a?.txt*")
+    assert matching.paths == [str(one), str(two)] and list(matching) == list(texts)
+    assert list(TextFiles(two)) == ["c", "d"]
+    odd = write(tmp_path / "[1].txt", "x\n\ny\nz\n")  # a name, not a pattern
+    assert list(TextFiles(odd, paragraphs=True)) == ["x", "y\nz"]
+
+
+def test_missing_files_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file: .*none.txt"):
+        TextFiles(tmp_path / "none.txt")
+    with pytest.raises(FileNotFoundError, match=r"no file matches: .*\*.txt"):
+        TextFiles([tmp_path / "*.txt"])
+    with pytest.raises(ValueError, match="`paths` must have at least one file, got none"):
+        TextFiles([])
+
+
+def test_files_cut_off_are_named(tmp_path):
+    whole = write(tmp_path / "a.gz", "word\n" * 1000).read_bytes()
+    (tmp_path / "a.gz").write_bytes(whole[:-10])
+    with pytest.raises(OSError, match="not a whole gzip file: .*a.gz"):
+        list(TextFiles(tmp_path / "a.gz"))
+    path = write_records(tmp_path / "a.tfrecord", [{"text": "x" * 50}] * 3)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(OSError, match=r"not a whole TFRecord file: .*\(damaged after record 2\)"):
+        list(TextFiles(path))
+
+
+def test_records(tmp_path):
+    records = [{"text": "gut", "label": "a"}, {"text": "für", "label": "b"}]
+    paths = [write_records(tmp_path / name, records) for name in ("1.tfrecord", "2.tfrecord.gz")]
+    assert list(TextFiles(paths)) == ["gut", "für"] * 2
+    assert list(LabelledFiles(paths[1])) == [("gut", "a"), ("für", "b")]
+    with pytest.raises(ValueError, match="1.tfrecord, record 1: `label` must be one string, got 0"):
+        list(LabelledFiles(write_records(paths[0], [{"text": "gut"}])))
+    with tf.io.TFRecordWriter(str(paths[0])) as writer:
+        writer.write(b"\xff\xff")
+    with pytest.raises(ValueError, match="record 1: must be a `tf.train.Example`"):
+        list(TextFiles(paths[0]))
+
+
+def test_sides_of_parallel_files_may_be_divided_differently(tmp_path):
+    source = [write(tmp_path / "1.en", "a\nb\n"), write(tmp_path / "2.en", "c\n")]
+    target = write(tmp_path / "all.fr", "A\nB\nC\n")
+    pairs = ParallelFiles(source, target)
+    assert list(pairs) == [("a", "A"), ("b", "B"), ("c", "C")]
+    assert list(pairs.column(1)) == ["A", "B", "C"] and list(pairs.source) == ["a", "b", "c"]
+    message = "same number of lines, got {} in .*1.en, .*2.en and {} in .*all.fr"
+    write(target, "A\nB\n")
+    with pytest.raises(ValueError, match=message.format(3, 2)):
+        list(pairs)
+    write(target, "A\nB\nC\nD\nE\n")
+    with pytest.raises(ValueError, match=message.format(3, 5)):
+        list(pairs)
+
+
+def test_labelled_and_tagged_files(tmp_path):
+    one = write(tmp_path / "1.tsv", "x\ta\ny\tb\n")
+    two = write(tmp_path / "2.jsonl", '{"label": "x", "text": "c"}\n')
+    assert list(LabelledFiles([one, two])) == [("a", "x"), ("b", "y"), ("c", "x")]
+    tagged = write(tmp_path / "1.conll", "a\tX\nb\tY\n\nc\tX\n")
+    assert list(TaggedFiles([tagged, tagged])) == [(["a", "b"], ["X", "Y"]), (["c"], ["X"])] * 2
+    with pytest.raises(ValueError, match="1.tsv, line 3: must be a label, a tab and a text"):
+        list(LabelledFiles(write(one, "x\ta\ny\tb\nz\n")))
+
+
+def test_digest_depends_on_the_lines_alone(tmp_path):
+    paths = [write(tmp_path / "1", "a\nb\n"), write(tmp_path / "2.gz", "c")]
+    assert text_digest(TextFiles(paths)) == text_digest(["a", "b", "c"])
+    assert text_digest(["a", "b", "c"]) != text_digest(["a", "b\nc"])
