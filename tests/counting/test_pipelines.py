@@ -130,7 +130,8 @@ def lines(data_directory):
     with gzip.open(data_directory / "ptb/ptb.valid.txt.gz", "rt", encoding="utf-8") as file:
         lines = file.read().replace("<unk>", "unk").split("\n")[:-1]
     with gzip.open(data_directory / "tatoeba/fra-eng.tsv.gz", "rt", encoding="utf-8") as file:
-        lines += [line.split("\t")[1] for line in itertools.islice(file, 0, 200_000, 40)]
+        rows = itertools.islice(file, 0, 200_000, 40)
+        lines += [row.rstrip("\n").split("\t")[1] for row in rows]
     return lines
 
 

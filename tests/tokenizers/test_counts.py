@@ -11,7 +11,7 @@ from keras_seqzoo.tokenizers import (
     WordTokenizer,
     training_texts,
 )
-from keras_seqzoo.tokenizers.training_texts import mapped_texts, list_batches
+from keras_seqzoo.tokenizers.training_texts import list_batches, mapped_texts
 from tests.counting.texts import Stream
 
 LINES = ["the cat sat on the mat", "the dog sat on the log", "", "été  – ñandú"] * 2

@@ -129,10 +129,10 @@ SPACED = ["the  cat sat ", " a dog's  tail", "   ", "", "the été 日本", "the
 @pytest.mark.parametrize("suffix", [False, True])
 def test_byte_pair_encoding_of_words_is_that_of_lines(suffix):
     lines = [line.rstrip("\r\n") for line in SPACED if line]
-    options = {"treat_whitespace_as_suffix": suffix, "character_coverage": 0.97}
+    options = {"treat_whitespace_as_suffix": suffix, "character_coverage": 0.98}
     expected = sentence_piece_model._train(lines, model_type="bpe", vocab_size=282, **options)
     found = BytePairTokenizer.train(
-        Stream(SPACED), 282, end_of_word=suffix, character_coverage=0.97
+        Stream(SPACED), 282, end_of_word=suffix, character_coverage=0.98
     )
     pieces = ModelProto.FromString(found.proto).pieces
     assert [(p.piece, p.score) for p in pieces] == [(p.piece, p.score) for p in expected.pieces]
@@ -151,6 +151,7 @@ def test_lines_with_counts_have_each_word_and_space(counts):
 @pytest.mark.parametrize("byte_level", [False, True])
 def test_reserved_characters_are_characters_like_others(byte_level):
     lines = ["a\tb a\tb", "c\x1fd c\x1fd", "\x08\x07"] * 9
-    tokenizer = BytePairTokenizer.train(lines, 290, byte_level=byte_level, at_most=True)
-    assert {"▁a\tb", "▁c\x1fd"} <= set(tokenizer.get_vocabulary())
+    tokenizer = BytePairTokenizer.train(lines, 272, byte_level=byte_level)
+    learned = {"▁a\tb", "▁c\x1fd"} if byte_level else {"\t", "\x1f"}
+    assert learned <= set(tokenizer.get_vocabulary())
     assert tokenizer.detokenize(tokenizer(lines)) == lines

@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_seqzoo.checks import check_integer, check_number
-from keras_seqzoo.tokenizers.training_texts import mapped_texts, list_batches, several_times
+from keras_seqzoo.tokenizers.training_texts import list_batches, mapped_texts, several_times
 
 MOST_WORDS = 2**32  # above all numbers of words, which make the keys of pairs
 

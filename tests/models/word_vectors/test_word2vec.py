@@ -196,15 +196,28 @@ def test_a_text_of_any_length_is_read_in_blocks(monkeypatch):
         for start in range(0, len(expected), 4):  # shuffled within each block
             block = slice(start, start + 4)
             assert sorted(found[block]) == sorted(expected[block])
-    again = model.batches(Stream(lines), block_words=35, **options)
-    assert passes_of(again, 2) == [first, second]
-    whole, plain = (
-        passes_of(model.batches(texts, block_words=size, **options), 2)
-        for texts, size in ((Stream(lines), len(ids)), (iter(lines), 2**24))
+
+
+@pytest.mark.slow
+def test_the_order_depends_on_the_seed_and_the_size_of_blocks():
+    lines = [" ".join("abcdef"[(n * k) % 6] for k in range(n % 9)) for n in range(40)]
+    model = Word2Vec.for_text(lines, minimum_count=1, window=2, subsample=0)
+    size = int(model.counts.sum())
+    first, again, other, whole, plain = (
+        passes_of(model.batches(texts, 10, 8, seed, block_words), 2)
+        for texts, seed, block_words in (
+            (Stream(lines), 3, 40),
+            (Stream(lines), 3, 40),
+            (Stream(lines), 4, 40),
+            (Stream(lines), 3, size),
+            (iter(lines), 3, 2**24),
+        )
     )
-    assert whole == plain != [first, second]
+    assert first == again != other
+    assert whole == plain != first
 
 
+@pytest.mark.slow
 def test_training_on_blocks():
     keras.utils.set_random_seed(1)
     model = Word2Vec.for_text(Stream(TEXT), dimensions=8, window=2, subsample=0)
