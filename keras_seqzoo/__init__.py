@@ -7,6 +7,7 @@ from keras_seqzoo import _environment  # noqa: F401  before everything that impo
 # isort: split
 from keras_seqzoo import (
     callbacks,
+    counting,
     data,
     decoding,
     layers,
@@ -39,6 +40,7 @@ zoo.register_tokenizers(
 __all__ = [
     "__version__",
     "callbacks",
+    "counting",
     "data",
     "decoding",
     "layers",

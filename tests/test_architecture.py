@@ -18,7 +18,7 @@ PACKAGES = [
     {"checks", "tensors", "overriding", "_compat", "_environment"},
     {"losses", "metrics", "callbacks", "decoding", "layers"},
     {"data"},
-    {"zoo", "plots"},
+    {"zoo", "plots", "counting"},
     {"tokenizers"},
     {"models"},
     {"training", "serving"},

@@ -27,6 +27,7 @@ from keras_seqzoo.cli import (
 )
 from keras_seqzoo.cli.commands import Command
 from keras_seqzoo.cli.train import classify as train_classify
+from keras_seqzoo.cli.train import count
 from keras_seqzoo.cli.train import lm as train_lm
 from keras_seqzoo.cli.train import ngram as train_ngram
 from keras_seqzoo.cli.train import tag as train_tag
@@ -72,6 +73,7 @@ for group, commands in (
             "generate": (generate.generate, generate.EXAMPLES),
             "tokenize": (tokenize.tokenize, tokenize.EXAMPLES),
             "similar": (similar.similar, similar.EXAMPLES),
+            "count": (count.count, count.EXAMPLES),
             "average": (zoo.average, zoo.AVERAGE_EXAMPLES),
             "export": (export.export, export.EXAMPLES),
         },

@@ -6,7 +6,13 @@ import keras
 
 from keras_seqzoo.checks import check_rate
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
-from keras_seqzoo.tokenizers.sentence_piece_model import RESERVED, SPACE, proto_of_pieces
+from keras_seqzoo.tokenizers.sentence_piece_model import (
+    RESERVED,
+    SPACE,
+    count_spaced_words,
+    proto_of_pieces,
+    train_bpe,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -94,6 +100,58 @@ class BytePairTokenizer(SentencePieceTokenizer):
             byte_level=byte_level,
             suffix=end_of_word,
         )
+
+    @staticmethod
+    def _train_proto(texts, vocabulary_size, **options):
+        return train_bpe(count_spaced_words(texts), vocabulary_size, **options)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts,
+        vocabulary_size,
+        *,
+        at_most=False,
+        character_coverage=0.9995,
+        byte_level=False,
+        end_of_word=False,
+        **kwargs,
+    ):
+        """Train a tokenizer on the counts of words; the result is that of `train` for the text.
+
+        Args:
+            counts: dict from the words between spaces (U+0020) to their counts in a normalized
+                text, such as `read_counts` returns for counts of `seqzoo count spaced-words`.
+            vocabulary_size: see `train`.
+            at_most: see `train`.
+            character_coverage: see `train`.
+            byte_level: see `train`.
+            end_of_word: see `train`.
+            **kwargs: Other arguments of the constructor, with the normalization of the counts.
+
+        Returns:
+            A tokenizer of this class.
+
+        Raises:
+            ValueError: if there is no word, or `vocabulary_size` does not fit the words.
+
+        Example:
+        >>> counts = {"dab": 5, "adab": 4, "bub": 9}
+        >>> BytePairTokenizer.from_counts(counts, vocabulary_size=268).merges
+        [('a', 'b'), ('▁', 'b')]
+        """
+        tokenizer = cls(**kwargs)
+        tokenizer.set_proto(
+            train_bpe(
+                counts,
+                vocabulary_size,
+                at_most=at_most,
+                character_coverage=character_coverage,
+                byte_level=byte_level,
+                suffix=end_of_word,
+            )
+        )
+        return tokenizer
 
     @classmethod
     def from_merges(cls, merges, characters="", end_of_word=None, **kwargs):

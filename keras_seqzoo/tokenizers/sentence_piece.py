@@ -5,7 +5,7 @@ import os
 import tensorflow as tf
 
 from keras_seqzoo.tokenizers.segmenter import Segmenter
-from keras_seqzoo.tokenizers.sentence_piece_model import train_proto
+from keras_seqzoo.tokenizers.sentence_piece_model import train_unigram
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, TextTokenizer
 from keras_seqzoo.tokenizers.training_texts import text_batches
 
@@ -78,8 +78,10 @@ class SentencePieceTokenizer(TextTokenizer):
         if tokenizer.normalization:
             batches = map(tokenizer.normalize, text_batches(texts))
             texts = (text for batch in batches for text in batch.numpy().tolist())
-        tokenizer.set_proto(train_proto(texts, vocabulary_size, cls.model_type, **options))
+        tokenizer.set_proto(cls._train_proto(texts, vocabulary_size, **options))
         return tokenizer
+
+    _train_proto = staticmethod(train_unigram)
 
     @property
     def text_ops(self):

@@ -1,5 +1,6 @@
 """SentencePiece models: trained from text, or created from pieces."""
 
+import collections
 import contextlib
 import io
 import os
@@ -24,31 +25,26 @@ ESCAPES = {ESCAPE: ESCAPE + "0", SPACE: ESCAPE + "1"}
 # contain: it is character 256.
 NUL = "\u0100"
 BYTES = tuple({"\x00": NUL, " ": SPACE}.get(chr(byte), chr(byte)) for byte in range(256))
-UNTRAINED = "\x1f"  # reserved by SentencePiece's trainer
+
+# Reserved by SentencePiece's trainers; the tab also separates a word from its count. In training
+# other characters, which do not occur in the text, stand for them.
+UNTRAINED = "\t\x1f"
+STAND_INS = (*range(8, 0, -1), *range(0xE000, 0xF900))
 
 FIRST = len(SPECIAL_TOKENS)
 RESERVED = FIRST + 256
 
 
-def train_proto(
-    texts,
-    vocabulary_size,
-    model_type,
-    character_coverage=0.9995,
-    byte_level=False,
-    suffix=False,
-    at_most=False,
-):
-    """Train a SentencePiece model that can spell every text, without unknown tokens.
+def train_unigram(texts, vocabulary_size, character_coverage=0.9995, at_most=False):
+    """Train a SentencePiece unigram model that can spell every text, without unknown tokens.
+
+    SentencePiece holds all texts in memory.
 
     Args:
         texts: see `iterate_texts`.
         vocabulary_size: int. The number of tokens, including 5 special tokens and 256 bytes.
-        model_type: `"bpe"` or `"unigram"`.
         character_coverage: float in (0, 1]. The fraction of the text's characters that become
             tokens; rarer ones are written as bytes.
-        byte_level: bool. Whether tokens are sequences of bytes instead of characters.
-        suffix: bool. Whether a word's space is at its end instead of its beginning.
         at_most: bool. Whether to train fewer tokens, with a warning instead of an error, if the
             text is too small for `vocabulary_size`.
 
@@ -59,6 +55,97 @@ def train_proto(
         ValueError: if the text is empty or not UTF-8, or `vocabulary_size` does not fit it.
         TypeError: if `texts` or `vocabulary_size` has the wrong type.
     """
+    _check_arguments(vocabulary_size, character_coverage)
+    lines = [line for line in iterate_texts(texts) if line.strip("\r\n")]
+    if not lines:
+        raise ValueError("`texts` must have at least one line of text, got none.")
+    options = {"model_type": "unigram", "character_coverage": character_coverage}
+    model = _train_to_size(lines, int(vocabulary_size), 0, at_most, options)
+    return model.SerializeToString(deterministic=True)
+
+
+def count_spaced_words(texts):
+    """Count the words between spaces (U+0020), among them empty ones: a `Counter`.
+
+    Args:
+        texts: see `iterate_texts`.
+    """
+    counts = collections.Counter()
+    for text in iterate_texts(texts):
+        if line := text.rstrip("\r\n"):
+            counts.update(line.split(" "))
+    return counts
+
+
+def train_bpe(
+    counts,
+    vocabulary_size,
+    character_coverage=0.9995,
+    byte_level=False,
+    suffix=False,
+    at_most=False,
+):
+    """Train a SentencePiece model of byte-pair encoding; see `train_unigram`.
+
+    Byte-pair encoding merges within words, so the counts of the words are all that it needs.
+
+    Args:
+        counts: dict from words to their counts; see `count_spaced_words`.
+        vocabulary_size: see `train_unigram`.
+        character_coverage: see `train_unigram`.
+        byte_level: bool. Whether tokens are sequences of bytes instead of characters.
+        suffix: bool. Whether a word's space is at its end instead of its beginning.
+        at_most: see `train_unigram`.
+
+    Returns:
+        bytes. The serialized model; the same counts and arguments give the same bytes.
+
+    Raises:
+        ValueError: if there is no word, or `vocabulary_size` does not fit the words.
+        TypeError: if `vocabulary_size` has the wrong type.
+    """
+    _check_arguments(vocabulary_size, character_coverage)
+    if not counts:
+        raise ValueError("`texts` must have at least one line of text, got none.")
+    options = {
+        "model_type": "bpe",
+        "character_coverage": character_coverage,
+        "treat_whitespace_as_suffix": suffix,
+        "input_format": "tsv",
+    }
+    missing = 0
+    if byte_level:
+        counts = {
+            word.encode().decode("latin-1").replace("\x00", NUL): count
+            for word, count in counts.items()
+        }
+        options |= {
+            "character_coverage": 1.0,
+            "byte_fallback": False,
+            "split_by_unicode_script": False,
+            "split_by_number": False,
+        }
+    characters = set().union(*counts)
+    if byte_level:  # bytes that do not occur are added to the model afterwards
+        missing = len(set(BYTES) - characters - {SPACE})
+    free = (character for character in map(chr, STAND_INS) if character not in characters)
+    stand_ins = dict(zip(UNTRAINED, free, strict=False))
+    lines = _tsv_lines(
+        {word.translate(str.maketrans(stand_ins)): count for word, count in counts.items()}
+    )
+    model = _train_to_size(lines, int(vocabulary_size), missing, at_most, options)
+    meant = str.maketrans({other: character for character, other in stand_ins.items()})
+    for piece in model.pieces:
+        piece.piece = piece.piece.translate(meant)
+    if byte_level:
+        pieces = [piece.piece for piece in model.pieces[FIRST:] if len(piece.piece) > 1]
+        ranks = {piece: -float(rank) for rank, piece in enumerate([*pieces, *BYTES])}
+        _set_pieces(model, {piece: ranks[piece] for piece in [*BYTES, *pieces]})
+    model.trainer_spec.ClearField("input_format")
+    return model.SerializeToString(deterministic=True)
+
+
+def _check_arguments(vocabulary_size, character_coverage):
     if isinstance(vocabulary_size, bool) or not isinstance(vocabulary_size, (int, np.integer)):
         raise TypeError(f"`vocabulary_size` must be an int, got {vocabulary_size!r}.")
     if vocabulary_size <= RESERVED:
@@ -70,45 +157,51 @@ def train_proto(
         raise ValueError(
             f"`character_coverage` must be above 0 and at most 1, got {character_coverage!r}."
         )
-    lines = [line for line in iterate_texts(texts) if line.strip("\r\n")]
-    if not lines:
-        raise ValueError("`texts` must have at least one line of text, got none.")
-    options = {
-        "model_type": model_type,
-        "vocab_size": int(vocabulary_size),
-        "character_coverage": character_coverage,
-        "treat_whitespace_as_suffix": suffix,
-    }
-    missing = 0
-    if byte_level:
-        lines = [line.encode().decode("latin-1").replace("\x00", NUL) for line in lines]
-        trained = [byte for byte in BYTES if byte not in (SPACE, UNTRAINED)]
-        missing = len(UNTRAINED)
-        options.update(
-            vocab_size=int(vocabulary_size) - missing,
-            character_coverage=1.0,
-            required_chars="".join(trained),
-            byte_fallback=False,
-            split_by_unicode_script=False,
-            split_by_number=False,
-        )
+
+
+def _tsv_lines(counts):
+    """Return SentencePiece's lines of words and counts, sorted by words.
+
+    SentencePiece drops an empty line. An empty word, which is a space in the text, therefore stands
+    behind another word, of all occurrences equally many.
+    """
+    counts = dict(sorted(counts.items()))
+    spaces = counts.pop("", 0)
+    if not counts:
+        return [f"{' ' * (spaces - 1)}\t1"]
+    carrier = max(counts, key=counts.get)
+    each, rest = divmod(spaces, counts[carrier])
+    counts[carrier] -= rest
+    rows = [(word + " " * (each * (word == carrier)), count) for word, count in counts.items()]
+    rows.append((carrier + " " * (each + 1), rest))
+    return [f"{word}\t{count}" for word, count in rows if count]
+
+
+def _train_to_size(lines, vocabulary_size, missing, at_most, options):
+    """Train a model, of a smaller size if the text is too small and `at_most` is set.
+
+    Args:
+        lines: list of strings.
+        vocabulary_size: int.
+        missing: int, tokens that are not trained.
+        at_most: bool.
+        options: dict of options of SentencePiece.
+
+    Returns:
+        A `ModelProto`.
+    """
     try:
-        model = _train(lines, **options)
+        return _train(lines, vocab_size=vocabulary_size - missing, **options)
     except RuntimeError as error:
         maximum = _maximum_size(error)
         if not at_most or maximum is None:
-            raise _training_error(error, int(vocabulary_size), missing) from error
+            raise _training_error(error, vocabulary_size, missing) from error
         warnings.warn(
             f"the text has only {maximum + missing} tokens, fewer than the `vocabulary_size` of "
             f"{vocabulary_size}",
-            stacklevel=4,
+            stacklevel=5,
         )
-        model = _train(lines, **options | {"vocab_size": maximum})
-    if byte_level:
-        pieces = [piece.piece for piece in model.pieces[FIRST:] if len(piece.piece) > 1]
-        ranks = {piece: -float(rank) for rank, piece in enumerate([*pieces, *BYTES])}
-        _set_pieces(model, {piece: ranks[piece] for piece in [*BYTES, *pieces]})
-    return model.SerializeToString(deterministic=True)
+        return _train(lines, vocab_size=maximum, **options)
 
 
 def proto_of_pieces(scores, model_type, byte_fallback=True, mark="prefix"):
@@ -125,8 +218,8 @@ def proto_of_pieces(scores, model_type, byte_fallback=True, mark="prefix"):
     Returns:
         bytes. The serialized model.
     """
-    model = _train(  # on any text: the pieces are replaced
-        ["a"],
+    model = _train(  # on any text with a space: the pieces are replaced
+        ["a a"],
         model_type=model_type,
         vocab_size=RESERVED + 2 if byte_fallback else FIRST + 2,
         byte_fallback=byte_fallback,

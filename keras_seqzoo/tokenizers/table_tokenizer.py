@@ -46,16 +46,34 @@ class TableTokenizer(TextTokenizer):
         Raises:
             ValueError: if `vocabulary_size` is below 6 or no piece is frequent enough.
         """
-        most = None if vocabulary_size is None else vocabulary_size - len(SPECIAL_TOKENS)
-        if most is not None and most < 1:
-            raise ValueError(
-                f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens, "
-                f"got {vocabulary_size}."
-            )
+        _most_pieces(vocabulary_size)  # before the text is read
         tokenizer = cls(**kwargs)
         counts = count_pieces(texts, lambda rows: tokenizer.cut(tokenizer.normalize(rows)))
-        tokenizer.set_pieces(frequent_pieces(counts, most, minimum_count, cls.kind))
-        return tokenizer
+        return cls.from_counts(counts, vocabulary_size, minimum_count, **kwargs)
+
+    @classmethod
+    def from_counts(cls, counts, vocabulary_size=None, minimum_count=1, **kwargs):
+        """Create a tokenizer of the most frequent pieces; the result is that of `train`.
+
+        Args:
+            counts: dict from pieces to their counts in a text, such as `read_counts` returns.
+            vocabulary_size: see `train`.
+            minimum_count: see `train`.
+            **kwargs: Other arguments of the constructor, the same as for the counts.
+
+        Returns:
+            A tokenizer of this class.
+
+        Raises:
+            ValueError: if `vocabulary_size` is below 6 or no piece is frequent enough.
+
+        Example:
+        >>> from keras_seqzoo.tokenizers import WordTokenizer
+        >>> WordTokenizer.from_counts({"the": 3, "dog": 1, "cat": 2}, 7).pieces
+        ['the', 'cat']
+        """
+        pieces = frequent_pieces(counts, _most_pieces(vocabulary_size), minimum_count, cls.kind)
+        return cls(pieces, **kwargs)
 
     def cut(self, texts):
         """Split texts `(rows,)` into pieces, in graph: a ragged string tensor `(rows, None)`."""
@@ -73,3 +91,15 @@ class TableTokenizer(TextTokenizer):
     def decode(self, ids):
         """Join pieces, without special tokens other than `[UNK]`."""
         return join_pieces(self._surfaces, ids, first=self.separator)
+
+
+def _most_pieces(vocabulary_size):
+    """Return the largest number of pieces, or `None` for all."""
+    if vocabulary_size is None:
+        return None
+    if vocabulary_size <= len(SPECIAL_TOKENS):
+        raise ValueError(
+            f"`vocabulary_size` must be above {len(SPECIAL_TOKENS)}, the special tokens, "
+            f"got {vocabulary_size}."
+        )
+    return vocabulary_size - len(SPECIAL_TOKENS)

@@ -1,8 +1,8 @@
 """Texts to train on: read from files, lists and datasets, and counted."""
 
 import collections
+import collections.abc
 import gzip
-import itertools
 import os
 import warnings
 
@@ -10,8 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.training_files import Rereading
 
 BATCH_SIZE = 10_000
+BATCH_CHARACTERS = 2**22
 
 
 def iterate_texts(texts):
@@ -45,12 +47,44 @@ def iterate_texts(texts):
             raise TypeError(f"`texts` must hold strings or paths, got {text!r}.")
 
 
+def several_times(texts):
+    """Return texts that can be iterated several times: of an iterator a list."""
+    return list(texts) if isinstance(texts, collections.abc.Iterator) else texts
+
+
+def mapped_texts(function, texts):
+    """Return the texts that a function makes of others, again in each iteration.
+
+    Args:
+        function: function from a list of strings to a list of strings.
+        texts: see `iterate_texts`.
+
+    Returns:
+        An iterable of strings.
+    """
+    texts = several_times(texts)
+    return Rereading(lambda: (text for batch in list_batches(texts) for text in function(batch)))
+
+
+def list_batches(texts):
+    """Yield the strings of `iterate_texts` in lists of a limited number of characters."""
+    batch, characters = [], 0
+    for text in iterate_texts(texts):
+        batch.append(text)
+        characters += len(text)
+        if len(batch) == BATCH_SIZE or characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
 def text_batches(texts):
     """Yield the strings of `iterate_texts` as string tensors `(rows,)`."""
-    lines = iterate_texts(texts)
-    while batch := list(itertools.islice(lines, BATCH_SIZE)):
+    for batch in list_batches(texts):
         with tf.device("CPU"):
-            yield tf.constant(batch, tf.string)
+            tensor = tf.constant(batch, tf.string)
+        yield tensor
 
 
 def count_pieces(texts, cut):

@@ -85,12 +85,37 @@ class WordPieceTokenizer(TextTokenizer):
         Raises:
             ValueError: if the text has no words, or more characters than fit `vocabulary_size`.
         """
-        check_integer("vocabulary_size", vocabulary_size, minimum=len(SPECIAL_TOKENS) + 1)
-        check_integer("minimum_count", minimum_count, minimum=1)
         tokenizer = cls(**kwargs)
-        words = count_pieces(
+        counts = count_pieces(
             texts, lambda rows: split_words(tokenizer.normalize(rows), tokenizer.split_punctuation)
         )
+        return cls.from_counts(counts, vocabulary_size, minimum_count=minimum_count, **kwargs)
+
+    @classmethod
+    def from_counts(cls, counts, vocabulary_size, *, minimum_count=2, **kwargs):
+        """Train a tokenizer on the counts of words; the result is that of `train` for the text.
+
+        Args:
+            counts: dict from words to their counts in a normalized text, such as `read_counts`
+                returns for counts of `seqzoo count words`.
+            vocabulary_size: see `train`.
+            minimum_count: see `train`.
+            **kwargs: Other arguments of the constructor, the same as for the counts.
+
+        Returns:
+            A tokenizer of this class.
+
+        Raises:
+            ValueError: if there are no words, or more characters than fit `vocabulary_size`.
+
+        Example:
+        >>> tokenizer = WordPieceTokenizer.from_counts({"abc": 3, "ab": 2}, vocabulary_size=9)
+        >>> tokenizer.pieces
+        ['##b', '##c', 'a', 'ab']
+        """
+        check_integer("vocabulary_size", vocabulary_size, minimum=len(SPECIAL_TOKENS) + 1)
+        check_integer("minimum_count", minimum_count, minimum=1)
+        words = dict(sorted(counts.items()))  # ties do not depend on the order of the text
         words = {(word[0], *(INSIDE + c for c in word[1:])): n for word, n in words.items()}
         if not words:
             raise ValueError("`texts` must have a word, got none.")
@@ -106,8 +131,7 @@ class WordPieceTokenizer(TextTokenizer):
         pieces = dict.fromkeys(alphabet)
         while len(pieces) < len(alphabet) + room and (merge := next(merges, None)):
             pieces.setdefault(_joined(*merge))
-        tokenizer.set_pieces(pieces)
-        return tokenizer
+        return cls(pieces, **kwargs)
 
     @property
     def text_ops(self):

@@ -1,9 +1,12 @@
+import collections
 import gzip
 
 import pytest
 import tensorflow as tf
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
+from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer, sentence_piece_model
+from tests.counting.texts import Stream
 
 LINES = ["the cat sat on the mat", "the dog sat on the log", "été – ñandú"]
 both = pytest.mark.parametrize("cls", [BytePairTokenizer, UnigramTokenizer])
@@ -118,3 +121,37 @@ def test_quiet(cls, capfd):
     tokenizer.detokenize(tokenizer(LINES))
     captured = capfd.readouterr()
     assert captured.out == captured.err == ""
+
+
+SPACED = ["the  cat sat ", " a dog's  tail", "   ", "", "the été 日本", "the log\r\n"] * 3
+
+
+@pytest.mark.parametrize("suffix", [False, True])
+def test_byte_pair_encoding_of_words_is_that_of_lines(suffix):
+    lines = [line.rstrip("\r\n") for line in SPACED if line]
+    options = {"treat_whitespace_as_suffix": suffix, "character_coverage": 0.98}
+    expected = sentence_piece_model._train(lines, model_type="bpe", vocab_size=282, **options)
+    found = BytePairTokenizer.train(
+        Stream(SPACED), 282, end_of_word=suffix, character_coverage=0.98
+    )
+    pieces = ModelProto.FromString(found.proto).pieces
+    assert [(p.piece, p.score) for p in pieces] == [(p.piece, p.score) for p in expected.pieces]
+
+
+@pytest.mark.parametrize("counts", [{"a": 3}, {"": 5, "a": 3}, {"": 9, "b": 2, "a": 4}, {"": 4}])
+def test_lines_with_counts_have_each_word_and_space(counts):
+    found = collections.Counter()
+    for row in sentence_piece_model._tsv_lines(counts):
+        line, count = row.split("\t")
+        assert line and int(count) > 0
+        found.update(line.split(" ") * int(count))
+    assert found == counts
+
+
+@pytest.mark.parametrize("byte_level", [False, True])
+def test_reserved_characters_are_characters_like_others(byte_level):
+    lines = ["a\tb a\tb", "c\x1fd c\x1fd", "\x08\x07"] * 9
+    tokenizer = BytePairTokenizer.train(lines, 272, byte_level=byte_level)
+    learned = {"▁a\tb", "▁c\x1fd"} if byte_level else {"\t", "\x1f"}
+    assert learned <= set(tokenizer.get_vocabulary())
+    assert tokenizer.detokenize(tokenizer(lines)) == lines

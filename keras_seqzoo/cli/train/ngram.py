@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import training_texts
-from keras_seqzoo.cli.options import count_option
+from keras_seqzoo.cli.options import count_option, refuse_given
 from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.counting.files import ngram_word_counts
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models.language_model.ngram import (
     AbsoluteDiscounting,
@@ -24,6 +25,7 @@ from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 EXAMPLES = """\b
 Examples:
   seqzoo train ngram --order 5 < some.txt > model.arpa
+  seqzoo train ngram --train large.txt.gz --memory 2048 --out model.arpa.gz
   seqzoo score --preset model.arpa < other.txt
   seqzoo generate --preset model.arpa --samples 3 "The film"
 """
@@ -39,6 +41,7 @@ ESTIMATORS = {
 
 
 def train_ngram(
+    context: typer.Context,
     train: TrainText = None,
     out: Annotated[
         str | None,
@@ -59,6 +62,17 @@ def train_ngram(
         int | None,
         count_option("Number of most frequent words that are known; by default all."),
     ] = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Counts of n-grams by seqzoo count, instead of text."),
+    ] = None,
+    memory: Annotated[
+        int | None,
+        count_option(
+            "MiB in which n-grams are counted, with temporary files, if the text does not fit "
+            "memory; by default they are counted in memory."
+        ),
+    ] = None,
 ):
     """Estimate an n-gram language model from text.
 
@@ -66,10 +80,20 @@ def train_ngram(
     """
     if out is not None:
         check_new_file(out, "out")
-    lines = training_texts(train)
     size = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
-    tokenizer = WordTokenizer.train(lines, size, minimum_count)
-    model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)
+    smoothing = ESTIMATORS[estimator]
+    if counts is not None:
+        refuse_given(context, ("train",), "cannot be used with --counts.")
+        words, longest = ngram_word_counts(counts)
+        if context.get_parameter_source("order").name == "DEFAULT":
+            order = min(order, longest)
+        tokenizer = WordTokenizer.from_counts(words, size, minimum_count)
+        limit = {} if memory is None else {"memory": memory}
+        model = NGramLanguageModel.from_counts(counts, order, smoothing, tokenizer, **limit)
+    else:
+        lines = training_texts(train)
+        tokenizer = WordTokenizer.train(lines, size, minimum_count)
+        model = NGramLanguageModel.train(lines, order, smoothing, tokenizer, memory)
     if out is not None:
         model.save_arpa(out)
     else:
@@ -78,4 +102,5 @@ def train_ngram(
         output.detach()
     sizes = [f"{count} {n}-grams" for n, count in enumerate(model.lookup.sizes[1:], 2)]
     words = f"{len(tokenizer.words)} words"
-    typer.echo(", ".join([f"{len(lines)} lines: {words}", *sizes]), err=True)
+    read = f"{counts}" if counts is not None else f"{sum(1 for _ in lines)} lines"
+    typer.echo(", ".join([f"{read}: {words}", *sizes]), err=True)

@@ -8,6 +8,7 @@ import typer
 from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import Normalization, count_option, flag
 from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.counting import read_counts
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,
@@ -75,6 +76,14 @@ def train_tokenizer(
         ),
     ] = None,
     normalization: Normalization = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Counts by seqzoo count instead of text: words (word, wordpiece), characters "
+            "(character) or spaced-words (bpe).",
+        ),
+    ] = None,
 ):
     """Train a tokenizer on text.
 
@@ -91,9 +100,13 @@ def train_tokenizer(
         if kind not in OPTION_KINDS[name]:
             kinds = " or ".join(OPTION_KINDS[name])
             raise ValueError(f"{flag(name)} can only be used with --kind {kinds}, got {kind}.")
+    if counts is not None and train is not None:
+        raise ValueError("--train cannot be used with --counts.")
+    if counts is not None and kind == "unigram":
+        raise ValueError("--counts cannot be used with --kind unigram, which is trained on text.")
     options["normalization"] = list(map(str, normalization or []))
     with new_folder(out, "out") as folder:
-        tokenizer = _make_tokenizer(kind, train, vocabulary_size, options)
+        tokenizer = _make_tokenizer(kind, train, counts, vocabulary_size, options)
         tokenizer.save_to_preset(str(folder))
     if vocabulary_size is not None and tokenizer.vocabulary_size() < vocabulary_size:
         warnings.warn(
@@ -104,9 +117,10 @@ def train_tokenizer(
     typer.echo(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset", err=True)
 
 
-def _make_tokenizer(kind, train, vocabulary_size, options):
+def _make_tokenizer(kind, train, counts, vocabulary_size, options):
     if kind == "character" and options.get("byte_level"):
-        if train is not None or vocabulary_size is not None or "minimum_count" in options:
+        given = train, counts, vocabulary_size, options.get("minimum_count")
+        if given != (None,) * len(given):
             raise ValueError(
                 "--kind character --byte-level is not trained and takes no text or size."
             )
@@ -117,4 +131,6 @@ def _make_tokenizer(kind, train, vocabulary_size, options):
         options["at_most"] = True
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "the text has only")  # said of every kind, if need be
+        if counts is not None:
+            return KINDS[kind].from_counts(read_counts(counts), vocabulary_size, **options)
         return KINDS[kind].train(training_texts(train), vocabulary_size, **options)

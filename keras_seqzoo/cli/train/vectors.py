@@ -15,7 +15,7 @@ from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec,
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.training_texts import text_batches
+from keras_seqzoo.tokenizers.training_texts import mapped_texts
 
 PRESET = "preset"
 
@@ -85,12 +85,12 @@ def train_vectors(
     }
     preset = format == PRESET
     with new_folder(out, "out") if preset else nullcontext(check_new_file(out, "out")) as place:
-        lines = training_texts(train)
+        lines = unchanged = training_texts(train)
         if any(splitting.values()):
-            lines = _normalize_lines(lines, splitting)
+            lines = mapped_texts(_make_splitter(splitting), lines)
         if collocation_passes:
             limits = {} if minimum_count is None else {"minimum_count": minimum_count}
-            lines = Collocations.learn(lines, passes=collocation_passes, **limits)(lines)
+            lines = Collocations.learn(lines, passes=collocation_passes, **limits).mapped(lines)
         keras.utils.set_random_seed(seed)
         model = Word2Vec.for_text(
             lines,
@@ -103,7 +103,8 @@ def train_vectors(
             negatives=negatives,
             subsample=subsample,
         )
-        report(f"{len(lines)} lines, {model.counts.sum()} words of {len(model.words)} kinds")
+        number = sum(1 for _ in unchanged)
+        report(f"{number} lines, {model.counts.sum()} words of {len(model.words)} kinds")
         batches = model.batches(lines, seed=seed)
         steps = epochs * batches.cardinality().numpy()
         model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
@@ -118,11 +119,13 @@ def train_vectors(
             vectors.save(place, format)
 
 
-def _normalize_lines(lines, splitting):
+def _make_splitter(splitting):
+    """Return a function that normalizes texts and puts single spaces between their words."""
     tokenizer = WordTokenizer(**splitting)
-    normal = []
-    for batch in text_batches(lines):
-        words = tokenizer.cut(tokenizer.normalize(batch))
+
+    def split(texts):
+        words = tokenizer.cut(tokenizer.normalize(tf.constant(texts, tf.string)))
         joined = tf.strings.reduce_join(words, axis=-1, separator=" ")
-        normal += [line.decode() for line in joined.numpy().tolist()]
-    return normal
+        return [line.decode() for line in joined.numpy().tolist()]
+
+    return split

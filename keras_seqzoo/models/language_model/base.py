@@ -10,6 +10,7 @@ from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.length_buckets import run_by_length
 from keras_seqzoo.decoding import DecodingStrategy, Sampling, score_targets
 from keras_seqzoo.models.common.scores import Score
+from keras_seqzoo.tokenizers.training_texts import several_times
 
 
 class PerplexityReport(NamedTuple):
@@ -62,6 +63,19 @@ def check_texts(texts, name="texts"):
     """Return a list of at least one string, or raise a `ValueError`."""
     texts = list_of_texts(texts, name)
     if not texts:
+        raise ValueError(f"`{name}` must have at least one sentence, got none.")
+    return texts
+
+
+def check_stream(texts, name="texts"):
+    """Return texts that can be read several times, at least one, without holding them.
+
+    An iterator, which can be read only once, becomes a list. Otherwise see `check_texts`.
+    """
+    texts = several_times(texts)
+    if isinstance(texts, (str, bytes, list)):
+        return check_texts(texts, name)
+    if next(iter(texts), None) is None:
         raise ValueError(f"`{name}` must have at least one sentence, got none.")
     return texts
 

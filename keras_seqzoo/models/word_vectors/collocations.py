@@ -3,6 +3,9 @@
 import numpy as np
 
 from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.tokenizers.training_texts import list_batches, mapped_texts, several_times
+
+MOST_WORDS = 2**32  # above all numbers of words, which make the keys of pairs
 
 
 class Collocations:
@@ -42,7 +45,9 @@ class Collocations:
         """Find the collocations of a text.
 
         Args:
-            texts: list of strings, with words separated by white space.
+            texts: iterable of strings, with words separated by white space, that can be iterated
+                several times, such as a list. The memory grows with the number of different words
+                and pairs.
             minimum_count: int, δ, and the minimum count of both words and of the pair.
             threshold: float; higher for fewer collocations.
             passes: int; a collocation has at most 2 to this power words.
@@ -58,11 +63,19 @@ class Collocations:
         check_integer("passes", passes, minimum=1)
         check_number("threshold", threshold, minimum=0.0)
         learned = cls([], separator)
+        texts = several_times(texts)
         for _ in range(passes):
-            pairs = _frequent_pairs(texts, minimum_count, threshold)
-            learned.passes.append(pairs)
-            texts = learned._join(texts, pairs)
+            joined = learned.mapped(texts) if learned.passes else texts
+            learned.passes.append(_frequent_pairs(joined, minimum_count, threshold))
         return learned
+
+    def mapped(self, texts):
+        """Return texts with collocations joined as an iterable, which reads them in each iteration.
+
+        Args:
+            texts: see `learn`; the same texts are not held in memory.
+        """
+        return mapped_texts(self, texts)
 
     def __call__(self, texts):
         """Join the collocations in texts; see the class."""
@@ -100,17 +113,48 @@ def _split_words(texts):
 
 
 def _frequent_pairs(texts, minimum_count, threshold):
-    words, sentences = _split_words(texts)
-    if len(words) < 2:
-        return []
-    vocabulary = {}
-    ids = np.fromiter((vocabulary.setdefault(w, len(vocabulary)) for w in words), np.int64)
-    counts = np.bincount(ids)
-    keys = (ids[:-1] * len(vocabulary) + ids[1:])[sentences[:-1] == sentences[1:]]
-    keys, pair_counts = np.unique(keys, return_counts=True)
-    first, second = np.divmod(keys, len(vocabulary))
-    scores = (pair_counts - minimum_count) * len(ids) / (counts[first] * counts[second])
+    vocabulary, counts, pairs = {}, _IntegerCounts(), _IntegerCounts()
+    for batch in list_batches(texts):
+        words, sentences = _split_words(batch)
+        numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in words)
+        ids = np.fromiter(numbers, np.int64, len(words))
+        counts.add(ids)
+        pairs.add((ids[:-1] * MOST_WORDS + ids[1:])[sentences[:-1] == sentences[1:]])
+    _, counts = counts.total()
+    keys, pair_counts = pairs.total()
+    first, second = np.divmod(keys, MOST_WORDS)
+    scores = (pair_counts - minimum_count) * counts.sum() / (counts[first] * counts[second])
     # If the pair is frequent, so are its words.
     kept = (scores > threshold) & (pair_counts >= minimum_count)
     names = list(vocabulary)
     return [(names[a], names[b]) for a, b in zip(first[kept], second[kept], strict=True)]
+
+
+class _IntegerCounts:
+    """Counts of integers, sorted; memory grows with the number of different ones."""
+
+    def __init__(self):
+        self._keys = self._counts = np.zeros(0, np.int64)
+        self._recent, self._size = [], 0
+
+    def add(self, integers):
+        """Count the integers of an array."""
+        self._recent.append(np.unique(integers, return_counts=True))
+        self._size += len(self._recent[-1][0])
+        if self._size > len(self._keys):  # so that merging takes linear time in total
+            self._merge()
+
+    def total(self):
+        """Return the different integers and their counts."""
+        self._merge()
+        return self._keys, self._counts
+
+    def _merge(self):
+        keys, counts = (
+            np.concatenate(column)
+            for column in zip((self._keys, self._counts), *self._recent, strict=True)
+        )
+        self._keys, places = np.unique(keys, return_inverse=True)
+        self._counts = np.zeros(len(self._keys), np.int64)
+        np.add.at(self._counts, places, counts)
+        self._recent, self._size = [], 0

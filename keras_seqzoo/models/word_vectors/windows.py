@@ -47,14 +47,66 @@ def windows(ids, sentences, keep, window, row_length=64, words=16_384, seed=0):
         A `tf.data.Dataset` of dicts of `words` int32 `(rows, row_length + 2 window)`; `sentences`
         of the same shape, -1 at padding; `reach` int32 `(rows, row_length)`.
     """
-    ids, sentences, keep = (tf.constant(array) for array in (ids, sentences, keep))
+    ids, sentences = tf.constant(ids), tf.constant(sentences)
     batches = -(-ids.shape[0] // words)
+    order = tf.data.Dataset.range(batches).shuffle(batches, seed, reshuffle_each_iteration=True)
+    parts = order.map(_make_cut(ids, sentences, words))
+    return _framed_batches(parts, keep, window, row_length, seed)
 
-    def make_batch(number, seed):
+
+def block_windows(blocks, batches, keep, window, row_length=64, words=16_384, seed=0):
+    """Create the dataset of `windows` for a text of which a block at a time is in memory.
+
+    Batches are shuffled within their block.
+
+    Args:
+        blocks: function without arguments that yields pairs of int32 arrays: words of the text, and
+            the sentence number of each. All but the last have the same multiple of `words`.
+        batches: int, the number of batches in a pass.
+        keep: see `windows`.
+        window: see `windows`.
+        row_length: see `windows`.
+        words: see `windows`.
+        seed: see `windows`.
+
+    Returns:
+        A `tf.data.Dataset`; see `windows`.
+    """
+    row = tf.TensorSpec([None], tf.int32)
+    orders = tf.data.Dataset.random(seed + 1, rerandomize_each_iteration=True)
+
+    def shuffle(block, order_seed):
+        ids, sentences = block
+        size = -(-tf.size(ids, tf.int64) // words)
+        order = tf.range(size)
+        order = tf.random.experimental.stateless_shuffle(order, tf.stack([order_seed, 0]))
+        return tf.data.Dataset.from_tensor_slices(order).map(_make_cut(ids, sentences, words))
+
+    parts = tf.data.Dataset.from_generator(blocks, output_signature=(row, row))
+    parts = tf.data.Dataset.zip(parts, orders).flat_map(shuffle)
+    dataset = _framed_batches(parts, keep, window, row_length, seed)
+    return dataset.apply(tf.data.experimental.assert_cardinality(batches))
+
+
+def _make_cut(ids, sentences, words):
+    """Return a function from the number of a part of the text to the number and the part."""
+
+    def cut(number):
         here = slice(number * words, (number + 1) * words)
+        return number, ids[here], sentences[here]
+
+    return cut
+
+
+def _framed_batches(parts, keep, window, row_length, seed):
+    """Subsample parts of the text, and cut each into a batch of rows with their neighbours."""
+    keep = tf.constant(keep)
+
+    def make_batch(part, seed):
+        number, ids, sentences = part
         seed = tf.stack([seed, number])
-        kept = tf.random.stateless_uniform(tf.shape(ids[here]), seed) < tf.gather(keep, ids[here])
-        rows = [tf.boolean_mask(ids[here], kept), tf.boolean_mask(sentences[here], kept)]
+        kept = tf.random.stateless_uniform(tf.shape(ids), seed) < tf.gather(keep, ids)
+        rows = [tf.boolean_mask(ids, kept), tf.boolean_mask(sentences, kept)]
         number_of_rows = -(-tf.size(rows[0]) // row_length)
         missing = number_of_rows * row_length - tf.size(rows[0])
         padding = [[window, missing + window]]
@@ -69,8 +121,7 @@ def windows(ids, sentences, keep, window, row_length=64, words=16_384, seed=0):
         return {"words": rows[0], "sentences": rows[1], "reach": reach}
 
     seeds = tf.data.Dataset.random(seed, rerandomize_each_iteration=True)
-    order = tf.data.Dataset.range(batches).shuffle(batches, seed, reshuffle_each_iteration=True)
-    dataset = tf.data.Dataset.zip(order, seeds)
+    dataset = tf.data.Dataset.zip(parts, seeds)
     return without_autotuning(dataset.map(make_batch, num_parallel_calls=2).prefetch(4))
 
 

@@ -9,10 +9,20 @@ from keras_seqzoo.layers.large_softmax.hierarchical import huffman_paths, huffma
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
-from keras_seqzoo.models.word_vectors.windows import keep_probabilities, neighbours, windows
+from keras_seqzoo.models.word_vectors.windows import (
+    block_windows,
+    keep_probabilities,
+    neighbours,
+    windows,
+)
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
-from keras_seqzoo.tokenizers.training_texts import count_pieces, frequent_pieces, text_batches
+from keras_seqzoo.tokenizers.training_texts import (
+    count_pieces,
+    frequent_pieces,
+    several_times,
+    text_batches,
+)
 from keras_seqzoo.tokenizers.words import split_words
 
 # CBOW makes one prediction for each word, skip-gram one for each neighbour.
@@ -20,6 +30,7 @@ NOISE_WORDS = {"skip-gram": 64, "cbow": 32}
 ARCHITECTURES = tuple(NOISE_WORDS)
 OBJECTIVES = ("negative-sampling", "hierarchical", "full")
 FIRST_ID = len(SPECIAL_TOKENS)
+MOST_SENTENCES = 2**30  # numbers of sentences, which tell neighbouring ones apart
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -155,28 +166,46 @@ class Word2Vec(ReloadableModel, keras.Model):
         words = frequent_pieces(counts, vocabulary_size, minimum_count, "word", 5)
         return cls(words, [counts[word] for word in words], **kwargs)
 
-    def batches(self, texts, words=16_384, row_length=64, seed=0):
+    def batches(self, texts, words=16_384, row_length=64, seed=0, block_words=2**24):
         """Create the dataset for `fit`, with windows drawn again in each epoch.
 
-        Words without a vector are removed before windows are made, as in word2vec's program.
+        Words without a vector are removed before windows are made, as in word2vec's program. A text
+        of more than `block_words` is counted first, and read again in each epoch, a block at a
+        time; its batches are shuffled within their block.
 
         Args:
-            texts: see `for_text`; windows stay within a line.
+            texts: see `for_text`; windows stay within a line. A long text must be an iterable that
+                can be iterated several times.
             words: int, words of the text in a batch.
             row_length: int, words that share their noise words.
             seed: int.
+            block_words: int, words of the text in memory, with 8 bytes each. It is rounded up to
+                whole batches.
 
         Returns:
             A `tf.data.Dataset`, see `windows`.
 
         Raises:
-            ValueError: if no word of the text has a vector.
+            ValueError: if no word of the text has a vector, or an argument is out of its range.
         """
-        ids, sentences = _word_rows(self._tokenizer, texts)
-        if not len(ids):
+        check_integer("words", words, minimum=1)
+        check_integer("block_words", block_words, minimum=1)
+        texts = several_times(texts)
+        size = -(-block_words // words) * words
+
+        def blocks():
+            return _word_blocks(self._tokenizer, texts, size)
+
+        read = blocks()
+        first = next(read, None)
+        if first is None:
             raise ValueError("`texts` must have at least one word with a vector, got none.")
         keep = keep_probabilities(self.counts, self.subsample)
-        return windows(ids, sentences, keep, self.window, row_length, words, seed)
+        options = {"row_length": row_length, "words": words, "seed": seed}
+        number = len(first[0]) + sum(len(ids) for ids, _ in read)
+        if number <= size:
+            return windows(*first, keep, self.window, **options)
+        return block_windows(blocks, -(-number // words), keep, self.window, **options)
 
     def compile(self, optimizer=None, **kwargs):
         """Configure training, by default with `RowAdagrad(0.25)`; see `keras.Model.compile`."""
@@ -261,14 +290,26 @@ class Word2Vec(ReloadableModel, keras.Model):
         }
 
 
-def _word_rows(tokenizer, texts):
-    """Return the row of each known word of the texts, and the number of its text."""
-    empty, first = np.zeros(0, np.int32), 0
-    ids, sentences = [empty], [empty]
+def _word_blocks(tokenizer, texts, size):
+    """Yield the row of each known word of the texts and the number of its text, in blocks.
+
+    Args:
+        tokenizer: `WordTokenizer`.
+        texts: see `Word2Vec.batches`.
+        size: int, the words of a block, but for the last.
+    """
+    parts, held, first = [], 0, 0
     for batch in text_batches(texts):
         rows = tokenizer(batch)
         known = rows.flat_values.numpy() >= FIRST_ID
-        ids.append(rows.flat_values.numpy()[known] - FIRST_ID)
-        sentences.append(rows.value_rowids().numpy()[known].astype(np.int32) + first)
-        first += len(batch)
-    return np.concatenate(ids), np.concatenate(sentences)
+        ids = rows.flat_values.numpy()[known] - FIRST_ID
+        sentences = rows.value_rowids().numpy()[known].astype(np.int32) + first
+        first = (first + len(batch)) % MOST_SENTENCES
+        parts.append(np.stack([ids, sentences]))
+        held += len(ids)
+        while held > size:
+            joined = np.concatenate(parts, axis=1)
+            yield tuple(joined[:, :size])
+            parts, held = [joined[:, size:]], held - size
+    if held:
+        yield tuple(np.concatenate(parts, axis=1))

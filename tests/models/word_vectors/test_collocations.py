@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.models.word_vectors import Collocations
+from keras_seqzoo.tokenizers import training_texts
+from tests.counting.texts import Stream
 from tests.properties import examples
 
 TEXT = ["the new york times", "in new york", "new york times", "times are new", ""] * 4
@@ -62,6 +64,16 @@ def test_new_words_stay_as_they_are():
     collocations = Collocations.learn(TEXT, minimum_count=5, threshold=1.5)
     assert collocations(["york new york", "never seen", " "]) == ["york new_york", "never seen", ""]
     assert collocations([]) == []
+
+
+def test_a_text_of_any_length(monkeypatch):
+    expected = Collocations.learn(TEXT, minimum_count=5, threshold=0.8, passes=2)
+    monkeypatch.setattr(training_texts, "BATCH_SIZE", 3)
+    for texts in (Stream(TEXT), iter(TEXT)):
+        found = Collocations.learn(texts, minimum_count=5, threshold=0.8, passes=2)
+        assert found.passes == expected.passes
+    mapped = found.mapped(Stream(TEXT))
+    assert list(mapped) == list(mapped) == expected(TEXT)
 
 
 def test_bad_arguments():

@@ -5,6 +5,8 @@ import tensorflow as tf
 
 from keras_seqzoo.models.word_vectors import RowAdagrad, Word2Vec
 from keras_seqzoo.models.word_vectors.windows import neighbours
+from keras_seqzoo.tokenizers import training_texts
+from tests.counting.texts import Stream
 from tests.layer_checks import dtype_policy
 from tests.tiers import slow
 
@@ -162,6 +164,67 @@ def test_words_that_are_not_known_are_left_out():
     [part] = model.batches(["c a c b", "x", "b"])
     words, sentences = part["words"].numpy()[0], part["sentences"].numpy()[0]
     assert words[1:4].tolist() == [0, 1, 1] and sentences[1:5].tolist() == [0, 0, 2, -1]
+
+
+def passes_of(batches, number):
+    """The words and sentences of the batches of each pass, without padding."""
+    passes = []
+    for _ in range(number):
+        parts = []
+        for part in batches:
+            words, sentences = (part[name].numpy()[:, 2:-2] for name in ("words", "sentences"))
+            parts.append((words[sentences >= 0].tolist(), sentences[sentences >= 0].tolist()))
+        passes.append(parts)
+    return passes
+
+
+def test_a_text_of_any_length_is_read_in_blocks(monkeypatch):
+    lines = [" ".join("abcdef"[(n * k) % 6] for k in range(n % 9)) for n in range(40)]
+    monkeypatch.setattr(training_texts, "BATCH_SIZE", 7)
+    model = Word2Vec.for_text(Stream(lines), minimum_count=1, window=2, subsample=0)
+    [[(ids, sentences)]] = passes_of(model.batches(lines, words=1000, row_length=8), 1)
+    assert len(ids) == model.counts.sum() == sum(len(line.split()) for line in lines)
+    expected = [
+        (ids[first : first + 10], sentences[first : first + 10]) for first in range(0, len(ids), 10)
+    ]
+    options = {"words": 10, "row_length": 8, "seed": 3}
+    batches = model.batches(Stream(lines), block_words=35, **options)  # 40 in fact
+    assert batches.cardinality() == len(expected)
+    first, second = passes_of(batches, 2)
+    assert first != second
+    for found in (first, second):
+        for start in range(0, len(expected), 4):  # shuffled within each block
+            block = slice(start, start + 4)
+            assert sorted(found[block]) == sorted(expected[block])
+
+
+@pytest.mark.slow
+def test_the_order_depends_on_the_seed_and_the_size_of_blocks():
+    lines = [" ".join("abcdef"[(n * k) % 6] for k in range(n % 9)) for n in range(40)]
+    model = Word2Vec.for_text(lines, minimum_count=1, window=2, subsample=0)
+    size = int(model.counts.sum())
+    first, again, other, whole, plain = (
+        passes_of(model.batches(texts, 10, 8, seed, block_words), 2)
+        for texts, seed, block_words in (
+            (Stream(lines), 3, 40),
+            (Stream(lines), 3, 40),
+            (Stream(lines), 4, 40),
+            (Stream(lines), 3, size),
+            (iter(lines), 3, 2**24),
+        )
+    )
+    assert first == again != other
+    assert whole == plain != first
+
+
+@pytest.mark.slow
+def test_training_on_blocks():
+    keras.utils.set_random_seed(1)
+    model = Word2Vec.for_text(Stream(TEXT), dimensions=8, window=2, subsample=0)
+    model.compile()
+    batches = model.batches(Stream(TEXT), words=90, row_length=16, block_words=200)
+    losses = model.fit(batches, epochs=4, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
 
 
 @every_kind

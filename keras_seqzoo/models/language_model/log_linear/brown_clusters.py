@@ -3,6 +3,11 @@
 import numpy as np
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.counting.files import ngram_word_counts
+from keras_seqzoo.models.language_model.ngram.count_files import ngram_id_batches
+from keras_seqzoo.models.language_model.ngram.sorted_runs import SortedRuns
+
+MEMORY = 256  # MiB in which pairs are sorted
 
 
 class BrownClusters:
@@ -57,12 +62,60 @@ class BrownClusters:
                 f"`ids` must be at least two ids of one text, from 0 to {vocabulary_size - 1}, got "
                 f"shape {ids.shape}{f' from {ids.min()} to {ids.max()}' if ids.size else ''}."
             )
+        pairs, pair_counts = np.unique(ids[:-1] * vocabulary_size + ids[1:], return_counts=True)
         counts = np.bincount(ids, minlength=vocabulary_size)
+        return cls._learn(counts, np.divmod(pairs, vocabulary_size), pair_counts, classes)
+
+    @classmethod
+    def from_counts(cls, path, tokenizer, classes=256):
+        """Learn the classes from the counts of n-grams of a text.
+
+        Args:
+            path: string or path, a file of `keras_seqzoo.counting.count_ngrams` with an order of at
+                least 2.
+            tokenizer: `WordTokenizer`. Words that it does not know are counted as `[UNK]`.
+            classes: int, see `learn`.
+
+        Returns:
+            `BrownClusters`, the same as `learn` returns for the ids of all lines, each with `[BOS]`
+            and `[EOS]`.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if the file has no n-gram counts, or an argument is out of its range.
+        """
+        check_integer("classes", classes, minimum=1)
+        _, longest = ngram_word_counts(path)
+        if longest < 2:
+            raise ValueError(f"{path} must have counts of n-grams of order 2 or more, got 1.")
+        size, begin, end = (
+            tokenizer.vocabulary_size(),
+            tokenizer.start_token_id,
+            tokenizer.end_token_id,
+        )
+        counts = np.zeros(size, np.int64)
+        with SortedRuns(2, size, MEMORY) as runs:
+            for rows, row_counts in ngram_id_batches(path, 2, tokenizer):
+                np.add.at(counts, rows[:, 0], row_counts)
+                runs.add(list(rows.T), row_counts)
+            if counts[begin] > 1:  # the end of each line but the last is before the next line
+                runs.add([np.array([end]), np.array([begin])], counts[begin : begin + 1] - 1)
+            blocks = list(runs.merged())
+        rows, row_counts = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        inside = rows[:, 1] >= 0
+        return cls._learn(counts, rows[inside].T, row_counts[inside], classes)
+
+    @classmethod
+    def _learn(cls, counts, pairs, pair_counts, classes):
+        """Learn from the counts of words `(V,)` and of pairs of neighbours, two arrays `(M,)`."""
+        vocabulary_size = len(counts)
         order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         classes = min(classes, len(order))
         rank = np.full(vocabulary_size, len(order) - 1)
         rank[order] = np.arange(len(order))
-        merger = _ClassMerger(_Bigrams(rank[ids], len(order)), classes)
+        first, second = (rank[ids] for ids in pairs)
+        bigrams = _Bigrams(first, second, pair_counts, len(order))
+        merger = _ClassMerger(bigrams, classes)
         for word in range(classes, len(order)):
             merger.add(word)
             merger.merge_best()
@@ -95,18 +148,16 @@ class BrownClusters:
 class _Bigrams:
     """Counts of neighbouring words, indexed by the first and by the second word."""
 
-    def __init__(self, ids, size):
-        self.tokens = len(ids) - 1
-        pairs, counts = np.unique(ids[:-1] * size + ids[1:], return_counts=True)
-        first, second = np.divmod(pairs, size)
+    def __init__(self, first, second, counts, size):
+        self.tokens = counts.sum()
         self.right = self._index(first, second, counts, size)
-        by_second = np.argsort(second, kind="stable")
-        self.left = self._index(second[by_second], first[by_second], counts[by_second], size)
+        self.left = self._index(second, first, counts, size)
 
     @staticmethod
     def _index(keys, others, counts, size):
-        bounds = np.searchsorted(keys, np.arange(size + 1))
-        return others, counts, bounds
+        order = np.lexsort([others, keys])
+        bounds = np.searchsorted(keys[order], np.arange(size + 1))
+        return others[order], counts[order], bounds
 
     @staticmethod
     def neighbours(word, side):

@@ -46,12 +46,28 @@ def estimate_tables(ids, order, vocabulary_size, begin, estimator, excluded=()):
     Returns:
         A list of `BackoffTable`, of orders 1 to `order`.
     """
-    tables = count_ngrams(ids, order, vocabulary_size, begin)
-    possible = np.ones(vocabulary_size, bool)
+    return smooth_counts(
+        count_ngrams(ids, order, vocabulary_size, begin), begin, estimator, excluded
+    )
+
+
+def smooth_counts(tables, begin, estimator, excluded=()):
+    """Estimate the probabilities of counted n-grams; see `estimate_tables`.
+
+    Args:
+        tables: list of `NGramTable`, of orders 1 and up.
+        begin: int, the id of `[BOS]`.
+        estimator: `Estimator`.
+        excluded: ids that never occur.
+
+    Returns:
+        A list of `BackoffTable`, one for each of `tables`.
+    """
+    possible = np.ones(len(tables[0].words), bool)
     possible[[begin, *excluded]] = False
     lower = np.where(possible, 1.0 / possible.sum(), 0.0)  # (M,), P(w | h') of each n-gram
     contexts = 1  # the number of contexts of the order
-    estimated, backoffs = [], []
+    log_probabilities, log_backoffs = [], []
     with np.errstate(divide="ignore", invalid="ignore"):
         for n, (table, counts) in enumerate(zip(tables, estimator.counts(tables), strict=True), 1):
             probabilities, backoff = _estimate_order(n, table, counts, contexts, lower, estimator)
@@ -59,21 +75,16 @@ def estimate_tables(ids, order, vocabulary_size, begin, estimator, excluded=()):
                 # There is no lower order: unseen words get the remaining probability.
                 probabilities = np.where(counts > 0, probabilities, backoff[0] * lower)
             else:
-                backoffs.append(backoff)
-            estimated.append(probabilities)
+                log_backoffs.append(np.log(backoff).astype(np.float32))
+            log_probabilities.append(np.log(probabilities).astype(np.float32))
             if n < len(tables):
                 lower = probabilities[tables[n].suffixes]
                 contexts = len(probabilities)
-        backoffs.append(np.ones(len(estimated[-1])))
-        return [
-            BackoffTable(
-                table.contexts,
-                table.words,
-                np.log(probabilities).astype(np.float32),
-                np.log(backoff).astype(np.float32),
-            )
-            for table, probabilities, backoff in zip(tables, estimated, backoffs, strict=True)
-        ]
+    log_backoffs.append(np.zeros(len(log_probabilities[-1]), np.float32))
+    return [
+        BackoffTable(table.contexts, table.words, *logs)
+        for table, *logs in zip(tables, log_probabilities, log_backoffs, strict=True)
+    ]
 
 
 def _estimate_order(n, table, counts, contexts, lower, estimator):

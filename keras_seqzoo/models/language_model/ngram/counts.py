@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_seqzoo.models.language_model.ngram.sorted_runs import SortedRuns
+
 
 class NGramTable(NamedTuple):
     """The different n-grams of one order, sorted by context and last word.
@@ -106,3 +108,107 @@ def count_ngrams(ids, order, vocabulary_size, begin):
         longer[ends[ranked]] = np.cumsum(new) - 1
         rows = longer
     return tables
+
+
+def count_ngrams_on_disk(batches, order, vocabulary_size, begin, memory):
+    """Count the n-grams of a text that does not fit memory; the result is that of `count_ngrams`.
+
+    The n-grams of `order` words that start at each position, shorter at the end of a sentence, are
+    counted by `SortedRuns`; their beginnings are all shorter n-grams. The memory is `memory`, and
+    about 50 bytes per n-gram for the tables.
+
+    Args:
+        batches: iterable of int arrays `(tokens,)`, whole sentences; see `count_ngrams`.
+        order: see `count_ngrams`.
+        vocabulary_size: see `count_ngrams`.
+        begin: see `count_ngrams`.
+        memory: int, MiB that sorting takes.
+
+    Returns:
+        A list of `NGramTable`; see `count_ngrams`.
+    """
+    with SortedRuns(order, vocabulary_size, memory) as runs:
+        for ids in batches:
+            runs.add(_ngrams_from_each_position(np.asarray(ids, np.int32), order, begin))
+        return tables_of_counts(runs.merged(), order, vocabulary_size, begin)
+
+
+def tables_of_counts(blocks, order, vocabulary_size, begin):
+    """Make the tables of n-grams from the counts of those that start at each position.
+
+    Args:
+        blocks: iterable of pairs of n-grams int32 `(M, width)`, -1 after the end of a sentence,
+            and their counts `(M,)`. The n-grams of all blocks differ, and are sorted.
+        order: int, at most `width`.
+        vocabulary_size: int.
+        begin: int, the id of `[BOS]`.
+
+    Returns:
+        A list of `NGramTable`, of orders 1 to `order`, or to the length of the longest n-gram.
+    """
+    unigrams = np.zeros(vocabulary_size, np.int64)
+    longer = [_GrowingTable() for _ in range(2, order + 1)]
+    last = np.full([1, order], -1, np.int32)
+    for rows, counts in blocks:
+        rows = rows[:, :order]
+        np.add.at(unigrams, rows[:, 0], counts)
+        before = np.concatenate([last, rows[:-1]])
+        last = rows[-1:]
+        new = np.logical_or.accumulate(rows != before, axis=1)  # (M, order)
+        contexts = rows[:, 0]
+        for n, table in enumerate(longer, 2):
+            words = rows[:, n - 1]
+            contexts = table.extend(contexts, words, counts, new[:, n - 1] & (words >= 0))
+    words = np.arange(vocabulary_size, dtype=np.int32)
+    zeros = np.zeros_like(words)
+    tables = [NGramTable(zeros, words, zeros, unigrams, words == begin)]
+    while longer and (columns := longer.pop(0)).size:
+        contexts, words, counts = columns.concatenated()
+        suffixes = words
+        if len(tables) > 1:
+            keys = tables[-1].contexts.astype(np.int64) * vocabulary_size + tables[-1].words
+            suffixes = tables[-1].suffixes[contexts].astype(np.int64) * vocabulary_size + words
+            suffixes = np.searchsorted(keys, suffixes).astype(np.int32)
+        begins = tables[-1].begins[contexts]
+        tables.append(NGramTable(contexts, words, suffixes, counts, begins))
+    return tables
+
+
+class _GrowingTable:
+    """The contexts, words and counts of the n-grams of one order, in their order."""
+
+    def __init__(self):
+        self.size = 0
+        self._contexts, self._words, self._counts = ([] for _ in range(3))
+
+    def extend(self, contexts, words, counts, new):
+        """Add the n-grams of rows `(M,)`, where `new`; return the row in the table of each."""
+        rows = self.size - 1 + np.cumsum(new)
+        # Sums of the last n-gram of the block before, which may go on, and of the new ones.
+        known = words >= 0
+        sums = np.zeros(1 + np.count_nonzero(new), np.int64)
+        np.add.at(sums, rows[known] - (self.size - 1), counts[known])
+        if self._counts:
+            self._counts[-1][-1] += sums[0]
+        if new.any():
+            self._contexts.append(contexts[new].astype(np.int32))
+            self._words.append(words[new])
+            self._counts.append(sums[1:])
+            self.size += len(sums) - 1
+        return rows
+
+    def concatenated(self):
+        """Return the three columns."""
+        return [np.concatenate(column) for column in (self._contexts, self._words, self._counts)]
+
+
+def _ngrams_from_each_position(ids, order, begin):
+    """Return the ids at and after each position up to the end of its sentence, -1 after that."""
+    positions = np.arange(len(ids))
+    starts = np.append(np.flatnonzero(ids == begin), len(ids))
+    ends = starts[np.searchsorted(starts, positions, side="right")]
+    padded = np.concatenate([ids, np.full(order, -1, np.int32)])
+    return [
+        np.where(positions + place < ends, padded[place : place + len(ids)], -1)
+        for place in range(order)
+    ]

@@ -7,8 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.counting.files import ngram_word_counts
 from keras_seqzoo.data.output_files import replacing
-from keras_seqzoo.models.language_model.base import LanguageModel, check_texts, tokenize_sentences
+from keras_seqzoo.models.language_model.base import LanguageModel, check_stream, tokenize_sentences
 from keras_seqzoo.models.language_model.ngram.arpa import (
     BEGIN,
     END,
@@ -16,11 +17,14 @@ from keras_seqzoo.models.language_model.ngram.arpa import (
     read_arpa,
     write_arpa,
 )
-from keras_seqzoo.models.language_model.ngram.backoff import build_tables, estimate_tables
+from keras_seqzoo.models.language_model.ngram.backoff import build_tables, smooth_counts
+from keras_seqzoo.models.language_model.ngram.count_files import count_ngrams_of_file
+from keras_seqzoo.models.language_model.ngram.counts import count_ngrams, count_ngrams_on_disk
 from keras_seqzoo.models.language_model.ngram.estimators import Estimator, KneserNey
 from keras_seqzoo.models.language_model.ngram.held_out import tune_interpolation
 from keras_seqzoo.models.language_model.ngram.lookup import NGramLookup
 from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers.training_texts import text_batches
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -61,14 +65,19 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         self.built = True
 
     @classmethod
-    def train(cls, texts, order=5, estimator=None, tokenizer=None):
+    def train(cls, texts, order=5, estimator=None, tokenizer=None, memory=None):
         """Estimate a model from text.
 
         Args:
-            texts: list of strings, sentences.
+            texts: iterable of strings, sentences, that can be iterated several times, such as a
+                list.
             order: int, at least 1. Orders longer than all sentences are omitted.
             estimator: `Estimator`; by default interpolated modified Kneser-Ney.
             tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
+            memory: int, MiB in which n-grams are counted, in sorted runs in a temporary folder, for
+                a text that does not fit memory; by default they are counted in memory, with about
+                100 bytes per token. The model is the same. It takes about 100 bytes per different
+                n-gram while it is estimated, and 12 to 16 when it is done.
 
         Returns:
             The model.
@@ -76,29 +85,54 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or an argument is out of its range.
         """
-        texts = check_texts(texts)
-        order = check_integer("order", order, minimum=1)
-        estimator = KneserNey() if estimator is None else estimator
-        if not isinstance(estimator, Estimator):
-            raise ValueError(f"`estimator` must be an Estimator, got {estimator!r}.")
+        texts = check_stream(texts)
+        order, estimator = _check_estimation(order, estimator)
         tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
-        tables = estimate_tables(
-            _join_sentences(texts, tokenizer),
-            order,
-            tokenizer.vocabulary_size(),
-            tokenizer.start_token_id,
-            estimator,
-            excluded=(tokenizer.pad_token_id, tokenizer.sep_token_id),
+        counted = (order, tokenizer.vocabulary_size(), tokenizer.start_token_id)
+        if memory is None:
+            tables = count_ngrams(_join_sentences(texts, tokenizer), *counted)
+        else:
+            tables = count_ngrams_on_disk(_sentence_batches(texts, tokenizer), *counted, memory)
+        return cls._from_counts(tables, estimator, tokenizer)
+
+    @classmethod
+    def from_counts(cls, path, order=None, estimator=None, tokenizer=None, memory=1024):
+        """Estimate a model from the counts of n-grams of a text.
+
+        Args:
+            path: string or path, a file of `keras_seqzoo.counting.count_ngrams`, plain or `.gz`.
+            order: int, at most the length of the counted n-grams, which is the default.
+            estimator: `Estimator`; by default interpolated modified Kneser-Ney.
+            tokenizer: `WordTokenizer`, whose vocabulary may lack words; by default one of all
+                words of the counts.
+            memory: int, MiB in which counts are sorted; see `train`.
+
+        Returns:
+            The model, the same as that of `train` for the text.
+
+        Raises:
+            OSError: if the file cannot be read.
+            ValueError: if the file has no n-gram counts, or an argument is out of its range.
+        """
+        words, longest = ngram_word_counts(path)
+        order, estimator = _check_estimation(longest if order is None else order, estimator)
+        if order > longest:
+            raise ValueError(
+                f"`order` must be at most {longest}, the length of the n-grams in {path}, got "
+                f"{order}."
+            )
+        tokenizer = WordTokenizer.from_counts(words) if tokenizer is None else tokenizer
+        return cls._from_counts(
+            count_ngrams_of_file(path, order, tokenizer, memory), estimator, tokenizer
         )
-        return cls._from_tables(tables, tokenizer)
 
     @classmethod
     def train_interpolated(cls, texts, held_out, order=5, tokenizer=None):
         """Estimate an interpolated model with weights that are best for held-out text.
 
         Args:
-            texts: list of strings, sentences.
-            held_out: list of strings, other sentences.
+            texts: see `train`.
+            held_out: other sentences, like `texts`.
             order: int, at least 1.
             tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
 
@@ -108,7 +142,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or `order` is out of its range.
         """
-        texts, held_out = check_texts(texts), check_texts(held_out, "held_out")
+        texts, held_out = check_stream(texts), check_stream(held_out, "held_out")
         order = check_integer("order", order, minimum=1)
         tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
         estimator = tune_interpolation(
@@ -157,6 +191,12 @@ class NGramLanguageModel(LanguageModel, keras.Model):
             return cls._from_tables(build_tables(rows, scores, backoffs), tokenizer)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+    @classmethod
+    def _from_counts(cls, tables, estimator, tokenizer):
+        excluded = (tokenizer.pad_token_id, tokenizer.sep_token_id)
+        tables = smooth_counts(tables, tokenizer.start_token_id, estimator, excluded)
+        return cls._from_tables(tables, tokenizer)
 
     @classmethod
     def _from_tables(cls, tables, tokenizer):
@@ -255,8 +295,22 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         return cls(**{**config, "tokenizer": tokenizer})
 
 
+def _check_estimation(order, estimator):
+    """Return the order and the estimator, by default modified Kneser-Ney."""
+    estimator = KneserNey() if estimator is None else estimator
+    if not isinstance(estimator, Estimator):
+        raise ValueError(f"`estimator` must be an Estimator, got {estimator!r}.")
+    return check_integer("order", order, minimum=1), estimator
+
+
 def _join_sentences(texts, tokenizer):
     """Tokenize and concatenate sentences, each with `[BOS]` and `[EOS]`: int32 `(tokens,)`."""
-    ids = tokenize_sentences(tokenizer, texts)
-    begin = tf.fill([len(texts), 1], tokenizer.start_token_id)
-    return tf.concat([begin, ids], axis=1).flat_values.numpy()
+    return np.concatenate(list(_sentence_batches(texts, tokenizer)))
+
+
+def _sentence_batches(texts, tokenizer):
+    """Yield the ids of `_join_sentences` in parts."""
+    for batch in text_batches(texts):
+        ids = tokenize_sentences(tokenizer, batch)
+        begin = tf.fill([ids.nrows(), 1], tokenizer.start_token_id)
+        yield tf.concat([begin, ids], axis=1).flat_values.numpy()

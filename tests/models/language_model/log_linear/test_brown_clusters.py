@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_seqzoo.models.language_model.log_linear.brown_clusters import BrownClusters
+from keras_seqzoo.tokenizers import WordTokenizer
+from tests.counting.texts import LINES, write_ngrams
 from tests.properties import examples
 
 
@@ -98,3 +100,16 @@ def test_unseen_tokens_and_too_many_classes():
 def test_wrong_arguments(ids, options, message):
     with pytest.raises(ValueError, match=message):
         BrownClusters.learn(np.array(ids), 5, **options)
+
+
+def test_counts_of_a_text(tmp_path):
+    path = write_ngrams(tmp_path / "ngrams.tsv", LINES, 3)
+    tokenizer = WordTokenizer.train(LINES, minimum_count=4)
+    rows = tokenizer(LINES).to_list()
+    ids = [[tokenizer.start_token_id, *row, tokenizer.end_token_id] for row in rows]
+    expected = BrownClusters.learn(np.concatenate(ids), tokenizer.vocabulary_size(), classes=3)
+    found = BrownClusters.from_counts(path, tokenizer, classes=3)
+    np.testing.assert_array_equal(found.classes, expected.classes)
+    assert found.paths == expected.paths
+    with pytest.raises(ValueError, match="order 2 or more, got 1"):
+        BrownClusters.from_counts(write_ngrams(path, LINES, 1), tokenizer)

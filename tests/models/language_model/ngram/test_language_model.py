@@ -10,7 +10,8 @@ from keras_seqzoo.models import (
     LogLinearLanguageModel,
 )
 from keras_seqzoo.models.language_model.ngram import NGramLanguageModel, WittenBell
-from keras_seqzoo.tokenizers import BytePairTokenizer, WordTokenizer
+from keras_seqzoo.tokenizers import BytePairTokenizer, WordTokenizer, training_texts
+from tests.counting.texts import LINES, Stream, write_ngrams
 from tests.layer_checks import check_saved_model_in_fresh_process
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
@@ -108,6 +109,34 @@ def test_a_subword_tokenizer():
     assert text.startswith("the cat")
 
 
+def check_equal(found, expected):
+    assert found.tokenizer.get_vocabulary() == expected.tokenizer.get_vocabulary()
+    assert found.lookup.sizes == expected.lookup.sizes
+    for got, wanted in zip(found.get_weights(), expected.get_weights(), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("memory", [None, 1])
+def test_texts_of_any_length(memory, monkeypatch):
+    expected = NGramLanguageModel.train(LINES, order=3)
+    monkeypatch.setattr(training_texts, "BATCH_SIZE", 3)
+    found = NGramLanguageModel.train(Stream(LINES), order=3, memory=memory)
+    check_equal(found, expected)
+    check_equal(NGramLanguageModel.train(iter(LINES), order=3, memory=memory), expected)
+    tuned = NGramLanguageModel.train_interpolated(Stream(LINES), Stream(TEXT), order=2)
+    check_equal(tuned, NGramLanguageModel.train_interpolated(LINES, TEXT, order=2))
+
+
+def test_counts_of_a_text(tmp_path):
+    path = write_ngrams(tmp_path / "ngrams.tsv", LINES, 4)
+    check_equal(NGramLanguageModel.from_counts(path), NGramLanguageModel.train(LINES, order=4))
+    few = WordTokenizer.train(LINES, minimum_count=4)
+    found = NGramLanguageModel.from_counts(path, 2, WittenBell(), few, memory=1)
+    check_equal(found, NGramLanguageModel.train(LINES, 2, WittenBell(), few))
+    with pytest.raises(ValueError, match="`order` must be at most 4, .*got 5"):
+        NGramLanguageModel.from_counts(path, order=5)
+
+
 def test_saving(tmp_path):
     lm = model()
     path = tmp_path / "model.keras"
@@ -134,6 +163,8 @@ def test_compiled_scores():
     ("make", "match"),
     [
         (lambda: NGramLanguageModel.train([]), "`texts` must have at least one"),
+        (lambda: NGramLanguageModel.train(Stream([])), "`texts` must have at least one"),
+        (lambda: NGramLanguageModel.train(TEXT, memory=0), "`memory`.*0"),
         (lambda: NGramLanguageModel.train(TEXT, order=0), "`order`.*0"),
         (lambda: NGramLanguageModel.train(TEXT, estimator="ml"), "`estimator`.*'ml'"),
         (lambda: NGramLanguageModel([7], WordTokenizer(["a"])), "`sizes`.*6, got 7"),
