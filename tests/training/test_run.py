@@ -140,11 +140,13 @@ def test_the_best_and_the_last_epoch_are_kept(tmp_path):
     half = [weight.astype(np.float16) for weight in training.measured[2]]  # as a preset has them
     assert_equal(preset_weights(tmp_path), half)
 
-    # A finished run keeps the presets and its history alone.
-    folder = tmp_path / "training"
-    assert sorted(path.name for path in folder.iterdir()) == ["last", "run.json"]
+    # A finished run keeps the presets and its last checkpoint.
+    names = sorted(path.name for path in (tmp_path / "training").iterdir())
+    [ema, weights] = [name for name in names if name.startswith("checkpoint-")]
+    assert names == [ema, weights, "last", "run.json", "run.previous.json"]
+    assert ema.endswith(".ema.npz") and weights.endswith(".weights.h5")
     again = SmallRun(tmp_path, model=training.model, epochs=4)
-    assert again.state.finished and again.train()
+    assert again.is_finished() and again.train()
     assert again.state.history == training.state.history
 
 
@@ -182,10 +184,13 @@ def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path, mode
     def compile_model(steps):
         other = RunState(tmp_path)
         other.begin(training.options)
+        other.epoch = training.epochs
+        model.compile("sgd")
+        other.save(model, {})
         other.finish()
 
     training.compile_model = compile_model
-    assert training.train() and training.state.finished
+    assert training.train() and training.is_finished()
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_a_new_run_goes_into_a_new_or_empty_folder(tmp_path):
     assert not (tmp_path / "new").exists()
     state.begin({"epochs": 3})
     again = RunState(tmp_path / "new")
-    assert again.exists and not again.finished
+    assert again.exists and not again.trained
     assert (again.epoch, again.step, again.best, again.history) == (0, 0, None, [])
     RunState(tmp_path / "new").check({"epochs": 3})
     (tmp_path / "empty").mkdir()
