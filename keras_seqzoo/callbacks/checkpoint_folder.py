@@ -134,17 +134,16 @@ class CheckpointFolder:
         """Take damaged checkpoints from the list, up to the newest whole one; see `restore`."""
         if not self.checkpoints:
             return
-        for place, entry in enumerate(self.checkpoints):
+        for entry in list(self.checkpoints):
             damage = self._find_damage(entry)
             if damage is None:
-                break
+                return
             report(f"the checkpoint {_position(entry)} is damaged: {damage}")
-        else:
-            raise ValueError(
-                f"all checkpoints in {self.folder} are damaged, and the training cannot be "
-                "resumed. Use another folder for a new one."
-            )
-        self.checkpoints = self.checkpoints[place:]
+            self.checkpoints.remove(entry)
+        raise ValueError(
+            f"all checkpoints in {self.folder} are damaged, and the training cannot be resumed. "
+            "Use another folder for a new one."
+        )
 
     def restore(self, model, parts, report):
         """Restore a compiled model, its optimizer and the parts from the newest whole checkpoint.

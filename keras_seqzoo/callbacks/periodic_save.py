@@ -8,7 +8,7 @@ from keras_seqzoo.checks import check_integer, check_number
 
 
 class PeriodicSave(keras.callbacks.Callback):
-    """Callback that calls a function within an epoch, every so many minutes and every so many steps.
+    """Callback that calls a function every so many minutes and every so many steps.
 
     If the function raises an `OSError`, such as that of a full disk, this is reported once and
     training goes on: the function is called again when the next save is due.

@@ -108,8 +108,8 @@ class TrainingRun:
     of the weights is evaluated on validation data. If it is the best so far, it is saved as a
     preset. The EMA after the last epoch is also saved, in float32, as the preset `training/last`.
     An interrupt (Ctrl-C) stops the run after the current step. Checkpoints are saved within an
-    epoch too, so that a run that is killed loses minutes. A resumed run computes exactly the weights
-    of a run that was never stopped. One process at a time trains in a folder.
+    epoch too, so that a run that is killed loses minutes. A resumed run computes exactly the
+    weights of a run that was never stopped. One process at a time trains in a folder.
 
     A finished run goes on if it gets more epochs or more patience; its learning-rate schedule is
     then that of the new number of epochs.
@@ -152,7 +152,6 @@ class TrainingRun:
         self.ema = WeightAverage(self.ema_momentum)
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
-        self._metrics = {}
 
     # === For subclasses ===
 
@@ -284,7 +283,7 @@ class TrainingRun:
             verbose=verbose,
         )
         # Of the steps since the start or the last resumption.
-        self._metrics = {
+        self.state.trained_metrics = {
             "loss": history.history["loss"][-1],
             "seconds": time.perf_counter() - started,
         }
@@ -307,7 +306,8 @@ class TrainingRun:
             save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
         self.state.epoch += 1
         self.state.step = 0
-        metrics = {"epoch": self.state.epoch, **self._metrics, **evaluated, "improved": improved}
+        trained, self.state.trained_metrics = self.state.trained_metrics, {}
+        metrics = {"epoch": self.state.epoch, **trained, **evaluated, "improved": improved}
         self.state.history.append(metrics)
         text = "  ".join(
             f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"

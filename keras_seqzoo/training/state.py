@@ -1,6 +1,7 @@
 """The state of a training run, saved in files."""
 
 import contextlib
+import copy
 import errno
 import json
 from pathlib import Path
@@ -13,6 +14,8 @@ FOLDER = "training"
 FILE = "run.json"
 LOCK = "run.lock"
 LAST = "last"
+# The progress of a run, as attributes of its state and in its checkpoints.
+BEGINNING = {"epoch": 0, "step": 0, "trained_metrics": {}, "best": None, "history": []}
 
 
 class RunState:
@@ -21,9 +24,10 @@ class RunState:
     Low-rank updates (`enable_lora`) are saved next to the weights that they change.
 
     The state lies in the folder `training` of the run's folder, as the two newest checkpoints. The
-    file `run.json` names them and is replaced last and atomically: a run killed while saving resumes
-    from the checkpoint before, and so does a run whose last checkpoint is damaged. A run that ended
-    before a step was saved has nothing to lose: a run with other options begins in its place.
+    file `run.json` names them and is replaced last and atomically: a run killed while saving
+    resumes from the checkpoint before, and so does a run whose last checkpoint is damaged. A run
+    that ended before a step was saved has nothing to lose: a run with other options begins in its
+    place.
 
     Args:
         directory: folder of the run.
@@ -31,6 +35,7 @@ class RunState:
     Attributes:
         epoch: int, number of evaluated epochs.
         step: int, steps done in the current epoch.
+        trained_metrics: dict, the loss and the seconds of an epoch that is not evaluated yet.
         best: float or `None`, the best validation score so far.
         history: list of dicts of metrics, one for each evaluated epoch.
         lock: a `FileLock`, held within `locked`.
@@ -149,8 +154,7 @@ class RunState:
         Raises:
             OSError: if the folder is gone, cannot be written to, or the disk is full.
         """
-        names = ("epoch", "step", "best", "history")
-        self._checkpoints.save(model, parts, {name: getattr(self, name) for name in names})
+        self._checkpoints.save(model, parts, {name: getattr(self, name) for name in BEGINNING})
 
     def restore(self, model, parts, report=print):
         """Restore a compiled model, its optimizer, the parts and the position.
@@ -174,9 +178,7 @@ class RunState:
 
     def _set_progress(self, progress):
         """Set the position to that of a checkpoint, or to the beginning."""
-        progress = progress or {"epoch": 0, "step": 0, "best": None, "history": []}
-        self.epoch, self.step = progress["epoch"], progress["step"]
-        self.best, self.history = progress["best"], list(progress["history"])
+        vars(self).update(copy.deepcopy(progress or BEGINNING))
 
     def _read(self):
         self._checkpoints.read_index()
