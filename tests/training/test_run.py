@@ -86,10 +86,22 @@ def preset_weights(folder):
     return RecurrentLanguageModel.from_preset(str(folder)).get_weights()
 
 
-def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path):
-    whole = SmallRun(tmp_path / "whole")
-    assert whole.train()
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that was never stopped."""
+    training = SmallRun(tmp_path_factory.mktemp("runs") / "whole")
+    assert training.train()
+    return training
 
+
+def assert_runs_equal(training, whole):
+    """Two finished runs have the same weights, and the same in both presets."""
+    assert_equal(state_of(training), state_of(whole))
+    for preset in ("", "training/last"):
+        assert_equal(*(preset_weights(run.directory / preset) for run in (training, whole)))
+
+
+def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, whole):
     stops = (2, 5)  # within the first epoch and within the second
     training = SmallRun(tmp_path / "parts")
     interrupt = Interrupt(*stops)
@@ -102,9 +114,7 @@ def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path):
 
     assert positions == [divmod(stop, STEPS) for stop in stops]
     assert interrupt.step == 2 * STEPS
-    assert_equal(state_of(whole), state_of(training))
-    for preset in ("", "training/last"):
-        assert_equal(*(preset_weights(tmp_path / name / preset) for name in ("whole", "parts")))
+    assert_runs_equal(training, whole)
     assert whole.state.best == training.state.best
     scores = [[epoch["score"] for epoch in run.state.history] for run in (whole, training)]
     assert scores[0] == scores[1] and len(set(scores[0])) == 2
@@ -114,10 +124,7 @@ class Killed(BaseException):
     """What nothing handles."""
 
 
-def test_a_run_that_is_killed_while_it_saves_goes_on(tmp_path, monkeypatch):
-    whole = SmallRun(tmp_path / "whole")
-    assert whole.train()
-
+def test_a_run_that_is_killed_while_it_saves_goes_on(tmp_path, monkeypatch, whole):
     def kill_at(number):
         renamings = itertools.count(1)
 
@@ -137,9 +144,7 @@ def test_a_run_that_is_killed_while_it_saves_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", rename)
     training = SmallRun(tmp_path / "parts", checkpoint_steps=1)
     assert training.train()
-    assert_equal(state_of(whole), state_of(training))
-    for preset in ("", "training/last"):
-        assert_equal(*(preset_weights(tmp_path / name / preset) for name in ("whole", "parts")))
+    assert_runs_equal(training, whole)
 
 
 def test_a_damaged_checkpoint_is_left_out(tmp_path):
@@ -156,7 +161,7 @@ def test_a_damaged_checkpoint_is_left_out(tmp_path):
 
 
 @pytest.mark.slow
-def test_within_an_epoch_no_full_disk_stops_a_run(tmp_path, monkeypatch):
+def test_within_an_epoch_no_full_disk_stops_a_run(tmp_path, monkeypatch, whole):
     lines = []
     room = {"full": False}
     reserve = checkpoint_folder.reserve
@@ -185,9 +190,7 @@ def test_within_an_epoch_no_full_disk_stops_a_run(tmp_path, monkeypatch):
     room["full"] = False
     resumed = SmallRun(tmp_path / "parts")
     assert resumed.train()
-    whole = SmallRun(tmp_path / "whole")
-    assert whole.train()
-    assert_equal(state_of(whole), state_of(resumed))
+    assert_runs_equal(resumed, whole)
 
 
 def test_a_folder_that_is_gone_ends_the_epoch(tmp_path):
