@@ -26,9 +26,10 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.language_model.base import tokenize_sentences
 from keras_seqzoo.models.language_model.running_text import RunningText, running_tokens
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
+from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import limit_warmup, warmup_cosine
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
-from keras_seqzoo.training.run import Measure, TrainingOptions, TrainingRun
+from keras_seqzoo.training.run import TrainingOptions, TrainingRun
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
 TOKENIZERS = {"word": WordTokenizer, "character": CharacterTokenizer}
