@@ -229,12 +229,16 @@ class TrainingRun:
     def _save(self):
         self.state.save(self.model, self.parts())
 
+    def _save_within_epoch(self):
+        if self.state.step < self.steps:  # the end of the epoch is saved with its metrics
+            self._save()
+
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the remaining steps of the current epoch."""
         self.on_epoch_begin()
         dataset = self.batches(self.state.epoch).skip(self.state.step)
         saving = PeriodicSave(
-            self._save, self.checkpoint_minutes, self.checkpoint_steps, self.report
+            self._save_within_epoch, self.checkpoint_minutes, self.checkpoint_steps, self.report
         )
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks(), saving]
         started = time.perf_counter()
