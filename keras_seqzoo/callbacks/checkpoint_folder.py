@@ -121,7 +121,7 @@ class CheckpointFolder:
             files = {WEIGHTS: self._describe(f"{stem}.weights.h5")}
             for name, part in parts.items():
                 with self._writing(f"{stem}.{name}.npz") as path:
-                    np.savez(path, **part.get_state())
+                    np.savez(path, **_storable(part.get_state()))
                 files[name] = self._describe(f"{stem}.{name}.npz")
             seeds = [seed.numpy().tolist() for seed in _seeds(model)]
             entry = {"number": number, "progress": progress, "seeds": seeds, "files": files}
@@ -222,6 +222,15 @@ class _UpdatedLayers:
     def set_state(self, state, model):
         for index, weight in enumerate(self._weights):
             weight.assign(state[str(index)])
+
+
+def _storable(state):
+    """Return arrays as NumPy files can have them: float32 for bfloat16, which it holds exactly."""
+    arrays = {name: np.asarray(value) for name, value in state.items()}
+    return {
+        name: array.astype("float32") if array.dtype.name == "bfloat16" else array
+        for name, array in arrays.items()
+    }
 
 
 def _with_updates(model, parts):

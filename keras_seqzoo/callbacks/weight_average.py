@@ -85,4 +85,4 @@ class WeightAverage(keras.callbacks.Callback):
         self.on_train_begin()
         self.steps = int(state["steps"])
         for index, average in enumerate(self._averages):
-            average.assign(state[f"average_{index}"])
+            average.assign(tf.cast(state[f"average_{index}"], average.dtype))

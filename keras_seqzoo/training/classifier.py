@@ -21,9 +21,10 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.common.labels import label_indices
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.packing import truncate
+from keras_seqzoo.training.data import DroppedItems
+from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
-from keras_seqzoo.training.run import DroppedItems, Measure
 from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,

@@ -27,9 +27,11 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.language_model.base import tokenize_sentences
 from keras_seqzoo.models.language_model.running_text import RunningText
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
+from keras_seqzoo.training.data import DroppedItems
+from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import limit_warmup, warmup_cosine
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
-from keras_seqzoo.training.run import DroppedItems, Measure, TrainingOptions, TrainingRun
+from keras_seqzoo.training.run import TrainingOptions, TrainingRun
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
 TOKENIZERS = {"word": WordTokenizer, "character": CharacterTokenizer}

@@ -1,57 +1,19 @@
 """Training runs: epochs, the best preset, stopping and resuming."""
 
-import math
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
-import numpy as np
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
 from keras_seqzoo.callbacks.periodic_save import PeriodicSave
-from keras_seqzoo.data.id_cache import cache_items
-from keras_seqzoo.data.training_files import Rereading
+from keras_seqzoo.training.data import CachedData
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.state import RunState
 from keras_seqzoo.zoo import save_preset
 
-# The metric that breaks ties.
-VALIDATION_LOSS = "val_loss"
 # Epochs without a better measure, with early stopping.
 PATIENCE = 3
-
-
-class Measure(NamedTuple):
-    """A validation metric that chooses the best epoch.
-
-    Attributes:
-        metric: string, its name among the metrics of an epoch.
-        lower_is_better: bool.
-    """
-
-    metric: str
-    lower_is_better: bool = False
-
-    def is_better(self, metrics, best):
-        """Return whether an epoch is better than the best one before it.
-
-        If the metric is equal, the lower validation loss is better, where it is computed.
-
-        Args:
-            metrics: dict of floats, the metrics of the epoch.
-            best: dict of floats, the metrics of the best epoch before, or `None`.
-
-        Returns:
-            A bool; `False` if the metric is NaN, because the run has diverged.
-        """
-        if math.isnan(metrics[self.metric]):
-            return False
-        return best is None or self._rank(metrics) > self._rank(best)
-
-    def _rank(self, metrics):
-        score = metrics[self.metric]
-        return (-score if self.lower_is_better else score, -metrics.get(VALIDATION_LOSS, 0.0))
 
 
 @options
@@ -104,7 +66,7 @@ class TrainingOptions(Options):
             object.__setattr__(self, "patience", PATIENCE)
 
 
-class TrainingRun:
+class TrainingRun(CachedData):
     """Base class of runs that train a model, keep the best preset, and can be stopped and resumed.
 
     Each epoch is one `fit` over batches that depend only on the seed and the epoch. Then the EMA
@@ -137,7 +99,6 @@ class TrainingRun:
     """
 
     options_class = TrainingOptions
-    data_names = ()  # what the lists of the data are called
     measures = {}  # name -> `Measure` that can choose the best epoch
     measure = None  # the option of runs with several measures; otherwise the first is used
 
@@ -204,52 +165,6 @@ class TrainingRun:
         """Return whether all epochs are done, or `patience` is exhausted."""
         return self.state.is_finished(self.epochs, self.patience)
 
-    def cache_rows(self, train, kind, encode):
-        """Tokenize the training data into files next to the state of the run.
-
-        A resumed run takes the files of its earlier process. The end of the run removes them.
-
-        Args:
-            train: a list of strings, a tuple of lists of the same length, or
-                `keras_seqzoo.data.TrainingFiles`.
-            kind: class, see `keras_seqzoo.data.IdCache`.
-            encode: function from a list of strings or tuples to rows of this kind.
-
-        Returns:
-            An `IdCache`.
-        """
-        items = train
-        if isinstance(train, tuple):
-            self.check_pair("train", train)
-            items = Rereading(lambda: zip(*train, strict=True))
-        if next(iter(items), None) is None:
-            names = " and ".join(self.data_names)
-            raise ValueError(f"`train` must have at least one item of {names}, got none.")
-        return cache_items(self.state.cache, items, kind, encode)
-
-    def check_pair(self, argument, lists):
-        """Raise a `ValueError` unless two lists of data have the same length, at least 1."""
-        if not len(lists[0]) or len(lists[0]) != len(lists[1]):
-            raise ValueError(
-                f"`{argument}` must have {' and '.join(self.data_names)} of the same number, at "
-                f"least one, got {len(lists[0])} and {len(lists[1])}."
-            )
-
-    def report_dropped(self, what, kind, train=None, validation=None):
-        """Report how many items are cut or left out, if any are.
-
-        Args:
-            what: string, what happens to the items.
-            kind: string, what the items are called.
-            train: `DroppedItems` of the training data, or `None`.
-            validation: the same of the validation data.
-        """
-        parts = [("training", train), ("validation", validation)]
-        parts = [(name, items) for name, items in parts if items is not None]
-        if any(items.dropped for _, items in parts):
-            counts = (f"{items.dropped} of {items.total} {name} {kind}" for name, items in parts)
-            self.report(f"{what}: {', '.join(counts)}")
-
     # === The run ===
 
     def run(self, train, validation, verbose="auto", callbacks=()):
@@ -307,12 +222,16 @@ class TrainingRun:
     def _save(self):
         self.state.save(self.model, self.parts())
 
+    def _save_within_epoch(self):
+        if self.state.step < self.steps:  # the end of the epoch is saved with its metrics
+            self._save()
+
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the remaining steps of the current epoch."""
         self.on_epoch_begin()
         dataset = self.batches(self.state.epoch, self.state.step)
         saving = PeriodicSave(
-            self._save, self.checkpoint_minutes, self.checkpoint_steps, self.report
+            self._save_within_epoch, self.checkpoint_minutes, self.checkpoint_steps, self.report
         )
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks(), saving]
         started = time.perf_counter()
@@ -358,23 +277,6 @@ class TrainingRun:
         )
         self.report(text + ("  (best so far, saved)" if improved else ""))
         return True
-
-
-class DroppedItems:
-    """Counts of items that are cut or left out, and of all.
-
-    Args:
-        dropped: bools `(items,)`, or nothing to begin with no item.
-    """
-
-    def __init__(self, dropped=()):
-        self.dropped = self.total = 0
-        self.add(np.asarray(dropped, bool))
-
-    def add(self, dropped):
-        """Count further items, bools `(items,)`."""
-        self.dropped += int(dropped.sum())
-        self.total += len(dropped)
 
 
 class _StepCounter(keras.callbacks.Callback):

@@ -24,9 +24,10 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
+from keras_seqzoo.training.data import DroppedItems
+from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
-from keras_seqzoo.training.run import VALIDATION_LOSS, DroppedItems, Measure
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
 

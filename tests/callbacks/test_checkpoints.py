@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_seqzoo.callbacks import Checkpoints, StopOnInterrupt, WeightAverage, checkpoint_folder
 from keras_seqzoo.models import RecurrentBackbone, RecurrentLanguageModel
 from tests.callbacks.test_interruption import InterruptAt
+from tests.tiers import mostly_slow
 from tests.training.interrupts import assert_equal
 
 STEPS = 4  # of an epoch
@@ -89,7 +90,28 @@ def test_an_interrupt_is_no_end_of_an_epoch(tmp_path, whole):
     assert_equal(train(tmp_path)[0], whole)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "changed", "missing"])
+@pytest.mark.parametrize("dtype", mostly_slow(["bfloat16", "float64"], "bfloat16"))
+def test_averages_of_every_dtype(tmp_path, dtype):
+    def model_and_average():
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, dtype=dtype)])
+        model.compile("sgd", "mse")
+        average = WeightAverage()
+        average.set_model(model)
+        average.on_train_begin()
+        return model, average
+
+    model, average = model_and_average()
+    checkpoints = Checkpoints(tmp_path, parts={"ema": average})
+    checkpoints.set_model(model)
+    checkpoints.on_train_begin()
+    checkpoints.on_epoch_end(0)
+    other, restored = model_and_average()
+    Checkpoints(tmp_path, parts={"ema": restored}).restore(other)
+    assert_equal(other.get_weights(), model.get_weights())
+    assert_equal(restored.get_state().values(), average.get_state().values())
+
+
+@pytest.mark.parametrize("damage", mostly_slow(["truncated", "changed", "missing"], "truncated"))
 def test_the_one_before_a_damaged_checkpoint_is_restored(tmp_path, whole, damage):
     train(tmp_path, epochs=2)
     first, last = sorted(tmp_path.glob("checkpoint-*.weights.h5"))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_seqzoo.callbacks import checkpoint_folder
 from keras_seqzoo.data import file_lock
 from keras_seqzoo.training import RunState, TrainingRun, make_text_classifier
-from keras_seqzoo.training.run import Measure
+from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.zoo import save_preset, saving
 from keras_seqzoo.zoo.saving import weights_size
 

@@ -65,9 +65,9 @@ def test_a_run_that_is_killed_ten_times_ends_as_a_whole_one(tmp_path, kind):
     assert sum(line.startswith("resumed at epoch") for line in lines) >= KILLS / 2
     (expected, *others), (found, *own) = (result(tmp_path / name) for name in ("whole", "parts"))
     assert own == others
-    assert len(found) >= 4
+    assert all([*found[:2], *found[-2:]])  # streams have no state between two epochs
     for one, other in zip(found, expected, strict=True):
-        assert one.keys() == other.keys() and one
+        assert one.keys() == other.keys()
         assert_equal(one.values(), other.values())
     left = {path.name for path in (tmp_path / "parts").rglob("*") if path.name.startswith(".")}
     assert left == set()

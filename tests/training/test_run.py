@@ -16,8 +16,9 @@ from keras_seqzoo.data import sentence_batches
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import RunState, TrainingRun, make_language_model
+from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.options import option, options
-from keras_seqzoo.training.run import Measure, TrainingOptions
+from keras_seqzoo.training.run import TrainingOptions
 from tests.training.interrupts import Interrupt, assert_equal, state_of
 
 TEXT = ["red dog", "old dog", "red cat"] * 2

@@ -1,0 +1,75 @@
+"""The training data of a run: checked, tokenized into files, and what is left out of it."""
+
+import numpy as np
+
+from keras_seqzoo.data.id_cache import cache_items
+from keras_seqzoo.data.training_files import Rereading
+
+
+class DroppedItems:
+    """Counts of items that are cut or left out, and of all.
+
+    Args:
+        dropped: bools `(items,)`, or nothing to begin with no item.
+    """
+
+    def __init__(self, dropped=()):
+        self.dropped = self.total = 0
+        self.add(np.asarray(dropped, bool))
+
+    def add(self, dropped):
+        """Count further items, bools `(items,)`."""
+        self.dropped += int(dropped.sum())
+        self.total += len(dropped)
+
+
+class CachedData:
+    """Base class of training runs: what they share of their data."""
+
+    data_names = ()  # what the lists of the data are called
+
+    def cache_rows(self, train, kind, encode):
+        """Tokenize the training data into files next to the state of the run.
+
+        A resumed run takes the files of its earlier process. The end of the run removes them.
+
+        Args:
+            train: a list of strings, a tuple of lists of the same length, or
+                `keras_seqzoo.data.TrainingFiles`.
+            kind: class, see `keras_seqzoo.data.IdCache`.
+            encode: function from a list of strings or tuples to rows of this kind.
+
+        Returns:
+            An `IdCache`.
+        """
+        items = train
+        if isinstance(train, tuple):
+            self.check_pair("train", train)
+            items = Rereading(lambda: zip(*train, strict=True))
+        if next(iter(items), None) is None:
+            names = " and ".join(self.data_names)
+            raise ValueError(f"`train` must have at least one item of {names}, got none.")
+        return cache_items(self.state.cache, items, kind, encode)
+
+    def check_pair(self, argument, lists):
+        """Raise a `ValueError` unless two lists of data have the same length, at least 1."""
+        if not len(lists[0]) or len(lists[0]) != len(lists[1]):
+            raise ValueError(
+                f"`{argument}` must have {' and '.join(self.data_names)} of the same number, at "
+                f"least one, got {len(lists[0])} and {len(lists[1])}."
+            )
+
+    def report_dropped(self, what, kind, train=None, validation=None):
+        """Report how many items are cut or left out, if any are.
+
+        Args:
+            what: string, what happens to the items.
+            kind: string, what the items are called.
+            train: `DroppedItems` of the training data, or `None`.
+            validation: the same of the validation data.
+        """
+        parts = [("training", train), ("validation", validation)]
+        parts = [(name, items) for name, items in parts if items is not None]
+        if any(items.dropped for _, items in parts):
+            counts = (f"{items.dropped} of {items.total} {name} {kind}" for name, items in parts)
+            self.report(f"{what}: {', '.join(counts)}")
