@@ -1,6 +1,8 @@
 """Keras callbacks for sequence models."""
 
 from keras_seqzoo.callbacks.interruption import StopOnInterrupt
+from keras_seqzoo.callbacks.sequence_board import SequenceBoard
+from keras_seqzoo.callbacks.summaries import Projection
 from keras_seqzoo.callbacks.weight_average import WeightAverage
 
-__all__ = ["StopOnInterrupt", "WeightAverage"]
+__all__ = ["Projection", "SequenceBoard", "StopOnInterrupt", "WeightAverage"]

@@ -1,5 +1,6 @@
 """The class of all commands: help in sections, and errors in the words of the command line."""
 
+import itertools
 import re
 
 import typer
@@ -31,6 +32,8 @@ OPTIONS = {
     "signatures": "signature",
     "streams": "batch_size",
 }
+# Options whose value may be left out, and the value that they then have.
+OPTIONAL_VALUES = {"--tensorboard": ""}
 # Arguments of the package that have no option in a command.
 PLACES = {"path": "the path", "preset": "NAME", "prompts": "TEXT", "texts": "TEXT"}
 
@@ -58,7 +61,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx, args):
         """Read the options, and put errors of values in the words of this package."""
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, _add_optional_values(args))
         except typer.BadParameter as error:
             problem = _describe(error)
             if error.param is None or problem is None:
@@ -131,6 +134,16 @@ class Command(TyperCommand):
         line = sentence_line(file, error.number) if error.kind == "sentence" else error.number
         problem = error.problem.replace("`", "")
         return f"{file}, line {line}: {problem}"
+
+
+def _add_optional_values(args):
+    """Return a command line in which the options of `OPTIONAL_VALUES` have a value."""
+    added = []
+    for argument, following in itertools.zip_longest(args, args[1:], fillvalue="--"):
+        added.append(argument)
+        if argument in OPTIONAL_VALUES and following.startswith("-"):
+            added.append(OPTIONAL_VALUES[argument])
+    return added
 
 
 def _describe(error):

@@ -24,6 +24,7 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.packing import truncate
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
+from keras_seqzoo.training.reports import TextClassifierReport
 from keras_seqzoo.training.run import Measure
 from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
@@ -344,6 +345,10 @@ class TextClassifierTraining(AdamWTraining):
         """Compute the accuracy on the validation texts."""
         texts, labels = validation
         return {"accuracy": self.model.accuracy(texts, labels)}
+
+    def reports(self, validation):
+        """Return the report of the labels of some validation texts."""
+        return [TextClassifierReport(*validation, scored=False)]
 
     def _counts(self):
         if self.model.multi_label:

@@ -27,6 +27,7 @@ from keras_seqzoo.models.language_model.running_text import RunningText, running
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from keras_seqzoo.training.optimization import limit_warmup, warmup_cosine
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
+from keras_seqzoo.training.reports import LanguageModelReport
 from keras_seqzoo.training.run import Measure, TrainingOptions, TrainingRun
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
@@ -353,6 +354,14 @@ class LanguageModelTraining(TrainingRun):
         """Compute the perplexity of the validation sentences."""
         model = RunningText(self.model, streams=8) if self.carry else self.model
         return {"perplexity": model.perplexity(validation).perplexity}
+
+    def reports(self, validation):
+        """Return the report of some generated texts."""
+        return [LanguageModelReport()]
+
+    def gradient_batch(self):
+        """Return a batch, or `None` for a vocabulary too large for all logits of a batch."""
+        return super().gradient_batch() if self.model.softmax is None else None
 
 
 class _StreamStates(keras.callbacks.Callback):

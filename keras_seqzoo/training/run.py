@@ -8,6 +8,8 @@ from typing import NamedTuple
 import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
+from keras_seqzoo.data.output_files import check_folder
+from keras_seqzoo.training.board import RunBoard
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.state import RunState
 from keras_seqzoo.zoo import save_preset
@@ -85,6 +87,9 @@ class TrainingRun:
             with the same dict. The measure is part of it if there are several.
         metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
         report: function of a line of text, called with the metrics of each epoch.
+        tensorboard: string or path of a folder, to which the run writes for TensorBoard what
+            `keras_seqzoo.callbacks.SequenceBoard` and the family's report have; or `None`. A
+            resumed run goes on with the same curves.
         **kwargs: the options of `options_class`. Each becomes an attribute of the run. The weights
             and dropout do not follow `seed` but `keras.utils.set_random_seed`.
 
@@ -97,7 +102,17 @@ class TrainingRun:
     measures = {}  # name -> `Measure` that can choose the best epoch
     measure = None  # the option of runs with several measures; otherwise the first is used
 
-    def __init__(self, model, directory, *, options=None, metadata=None, report=print, **kwargs):
+    def __init__(
+        self,
+        model,
+        directory,
+        *,
+        options=None,
+        metadata=None,
+        report=print,
+        tensorboard=None,
+        **kwargs,
+    ):
         if model.preprocessor is None:
             raise ValueError("`model` must have a preprocessor, got None.")
         if not self.measures:
@@ -109,9 +124,12 @@ class TrainingRun:
         self.options = {**chosen.recorded(), **(options or {})}
         self.metadata = metadata
         self.report = report
+        self.tensorboard = tensorboard
+        self.board = None
         self.ema = WeightAverage(self.ema_momentum)
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
+        self.tokens = None  # of an epoch, set in `prepare` where it is known
         self._metrics = {}
 
     # === For subclasses ===
@@ -152,6 +170,14 @@ class TrainingRun:
     def callbacks(self):
         """Return further callbacks of each `fit`."""
         return []
+
+    def reports(self, validation):
+        """Return the reports for TensorBoard after each epoch, see `SequenceBoard`."""
+        return []
+
+    def gradient_batch(self):
+        """Return the batch of whose gradients TensorBoard shows the norms, or `None`."""
+        return next(iter(self.batches(0)))
 
     def on_epoch_begin(self):
         """Prepare an epoch, or the rest of one."""
@@ -200,6 +226,8 @@ class TrainingRun:
         self.state.check(self.options)
         if self.state.finished:
             return True
+        if self.tensorboard is not None:
+            check_folder(self.tensorboard, "tensorboard")
         self.prepare(train, validation)
         self.steps = int(self.batches(0).cardinality())
         self.compile_model(self.steps)
@@ -211,6 +239,8 @@ class TrainingRun:
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
         self.report(self.describe(self.steps))
+        if self.tensorboard is not None:
+            self.board = RunBoard(self, validation)
         with StopOnInterrupt() as stop:
             while not self.is_finished():
                 if self.state.step < self.steps:
@@ -227,6 +257,7 @@ class TrainingRun:
         self.on_epoch_begin()
         dataset = self.batches(self.state.epoch).skip(self.state.step)
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks()]
+        own += [] if self.board is None else [self.board]
         started = time.perf_counter()
         history = self.model.fit(
             dataset,
@@ -258,6 +289,8 @@ class TrainingRun:
                 save_preset(self.model, self.directory, metadata=self.metadata)
                 self.state.best = evaluated[measure.metric]
             save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
+            if self.board is not None:
+                self.board.write_validation(evaluated)
         self.state.epoch += 1
         self.state.step = 0
         metrics = {"epoch": self.state.epoch, **self._metrics, **evaluated, "improved": improved}

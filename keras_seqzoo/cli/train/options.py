@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import re
 import typing
+from pathlib import Path
 from typing import Annotated
 
 import keras
@@ -13,12 +14,15 @@ import typer
 
 from keras_seqzoo.cli.options import Progress, count_option, flag, refuse_given
 from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.data.output_files import check_folder
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
+from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.options import check_option, split_optional
+from keras_seqzoo.training.state import FOLDER
 
 # Options that may change when a run is resumed.
-FREE_OPTIONS = ("out", "description", "progress")
+FREE_OPTIONS = ("out", "description", "progress", "tensorboard", "no_tensorboard")
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -43,6 +47,24 @@ MixedBfloat16 = Annotated[
     bool,
     typer.Option("--mixed-bfloat16", help="Compute in bfloat16.", rich_help_panel="Training"),
 ]
+TensorBoardFolder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[DIR]",
+        help="Write curves, samples and pictures for TensorBoard, by default to "
+        f"{FOLDER}/{LOGS} in --out.",
+        show_default=False,
+        rich_help_panel="Training",
+    ),
+]
+NoTensorBoard = Annotated[
+    bool,
+    typer.Option(
+        "--no-tensorboard",
+        help="Write nothing for TensorBoard; the default.",
+        rich_help_panel="Training",
+    ),
+]
 
 
 def train_command(model_class, training_class, description):
@@ -66,6 +88,8 @@ def train_command(model_class, training_class, description):
             _keyword("description", Description, description),
             *(_make_parameter(name, field) for name, field in fields.items()),
             _keyword("mixed_bfloat16", MixedBfloat16, False),
+            _keyword("tensorboard", TensorBoardFolder, None),
+            _keyword("no_tensorboard", NoTensorBoard, False),
             _keyword("progress", Progress, None),
         ]
         parameters.sort(key=_place)
@@ -110,6 +134,7 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
     state = RunState(ctx.params["out"])
     try:
         state.check()  # before the files are read
+        logs = _log_folder(ctx)
         data = train, validation = read()
         options = _record_options(ctx, lines(*data))
         state.check(options)  # before a model is made
@@ -121,6 +146,7 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
                 options=options,
                 metadata={"description": ctx.params["description"], "training": options},
                 report=report,
+                tensorboard=logs,
                 **training.to_dict(),
             )
             _run_to_end(run, train, validation, ctx.params["progress"])
@@ -261,6 +287,18 @@ def _record_options(ctx, texts):
     return {name: ctx.params[name] for name in names} | {
         name: _digest(lines) for name, lines in texts.items()
     }
+
+
+def _log_folder(ctx):
+    """Return the folder for TensorBoard, or `None`, and check that it can be written to."""
+    folder = ctx.params["tensorboard"]
+    if folder is None:
+        return None
+    if ctx.params["no_tensorboard"]:
+        raise ValueError("--no-tensorboard cannot be used with --tensorboard.")
+    folder = folder or Path(ctx.params["out"], FOLDER, LOGS)
+    check_folder(folder, "tensorboard")
+    return folder
 
 
 def _digest(lines):
