@@ -60,6 +60,7 @@ class GradientNorms:
         for weight, gradient in zip(self._weights, gradients, strict=True):
             if gradient is not None:
                 gradient = tf.cast(tf.convert_to_tensor(gradient), tf.float32)
-                layer = weight.path.rpartition("/")[0] or weight.path
+                path = weight.path.removeprefix(f"{self.model.name}/")
+                layer = path.rpartition("/")[0] or path
                 squares[layer].append(tf.reduce_sum(tf.square(gradient)))
         return {layer: tf.add_n(own) for layer, own in squares.items()}

@@ -83,12 +83,16 @@ class SequenceBoard(keras.callbacks.Callback):
         profile=None,
     ):
         super().__init__()
+        if isinstance(every, str) and every != "epoch":
+            raise ValueError(f"`every` must be 'epoch' or an int of at least 1, got {every!r}.")
         if every != "epoch":
             check_integer("every", every, minimum=1)
         if scalar_steps is not None:
             check_integer("scalar_steps", scalar_steps, minimum=1)
         if tokens is not None:
             check_integer("tokens", tokens, minimum=1)
+        if not isinstance(hyperparameters, dict | None):
+            raise ValueError(f"`hyperparameters` must be a dict, got {hyperparameters!r}.")
         if profile is not None and not 1 <= profile[0] <= profile[1]:
             raise ValueError(
                 f"`profile` must be a pair of steps of at least 1, in order, got {profile!r}."
@@ -108,7 +112,8 @@ class SequenceBoard(keras.callbacks.Callback):
         self._written = 0  # the step after which everything was written last
         self._epoch_steps = 0
         self._profiling = False
-        self._started = self._ended = self._paused = 0.0  # seconds
+        self._seconds = 0.0  # of the steps of an epoch
+        self._resumed = 0.0  # when the last step began
 
     # === What the callback writes ===
 
@@ -152,8 +157,8 @@ class SequenceBoard(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         """Begin to measure the time."""
         self._epoch_steps = 0
-        self._paused = 0.0
-        self._started = self._ended = time.perf_counter()
+        self._seconds = 0.0
+        self._resumed = time.perf_counter()
 
     def on_train_batch_begin(self, batch, logs=None):
         """Begin the profile before its first step."""
@@ -163,10 +168,10 @@ class SequenceBoard(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         """Write after so many steps."""
+        self._seconds += time.perf_counter() - self._resumed
         before = self._steps
         self._steps += batch + 1 - self._epoch_steps  # several with `steps_per_execution`
         self._epoch_steps = batch + 1
-        self._ended = time.perf_counter()
         if self._profiling and self._steps >= self.profile[1]:
             self._end_profile()
         if _passes(self.every, before, self._steps):
@@ -174,7 +179,7 @@ class SequenceBoard(keras.callbacks.Callback):
             self._written = self._steps
         elif _passes(self.scalar_steps, before, self._steps):
             self._write_scalars(logs)
-        self._paused += time.perf_counter() - self._ended
+        self._resumed = time.perf_counter()
 
     def on_epoch_end(self, epoch, logs=None):
         """Write after an epoch."""
@@ -183,8 +188,7 @@ class SequenceBoard(keras.callbacks.Callback):
         else:
             self._write_all(logs)
         if self.tokens and self._epoch_steps == self.params["steps"]:
-            seconds = self._ended - self._started - self._paused
-            self.write({f"{TRAINING}/tokens_per_second": self.tokens / seconds})
+            self.write({f"{TRAINING}/tokens_per_second": self.tokens / self._seconds})
 
     def on_train_end(self, logs=None):
         """End a profile that is not complete."""

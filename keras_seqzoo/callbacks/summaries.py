@@ -129,6 +129,7 @@ class SummaryFiles:
 
         config = projector.ProjectorConfig()
         for name, (vectors, labels) in projections.items():
+            name = re.sub("[^A-Za-z0-9_]", "_", name)  # checkpoints and files take no others
             vectors = np.asarray(vectors[:MOST_POINTS], np.float32)
             variable = self._projected.get(name)
             if variable is None:
@@ -136,7 +137,7 @@ class SummaryFiles:
                 self._manager = None  # it saves a new checkpoint of all
             else:
                 variable.assign(vectors)
-            metadata = f"{re.sub('[^A-Za-z0-9]', '_', name)}.tsv"
+            metadata = f"{name}.tsv"
             lines = [re.sub(r"[\t\r\n]", " ", label) or " " for label in labels[:MOST_POINTS]]
             (self.folder / metadata).write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
             embedding = config.embeddings.add()

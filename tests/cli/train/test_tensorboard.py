@@ -1,0 +1,95 @@
+import pytest
+
+from keras_seqzoo.training import TranslationTraining
+from tests.callbacks import events
+from tests.cli.training_files import arguments, write_files
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("texts"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "folder"),
+    [
+        ((), None),
+        (("--no-tensorboard",), None),
+        (("--tensorboard",), "out/training/logs"),
+        (("--tensorboard", "--no-progress"), "out/training/logs"),
+        (("--tensorboard", "logs"), "logs"),
+        (("--tensorboard=logs/run",), "logs/run"),
+    ],
+)
+def test_the_folder(seqzoo, files, tmp_path, monkeypatch, flags, folder):
+    runs = []
+
+    def run(self, *arguments, **options):
+        runs.append(self)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(TranslationTraining, "run", run)
+    monkeypatch.chdir(tmp_path)
+    result = seqzoo(*arguments(files, "out"), *flags)
+    assert "enough" in result.errors
+    [training] = runs
+    assert training.tensorboard is None if folder is None else str(training.tensorboard) == folder
+    assert not any("tensorboard" in name for name in training.options)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--tensorboard", "file"), "--tensorboard must be a folder, got a file: file."),
+        (("--tensorboard", "--no-tensorboard"), "--no-tensorboard cannot be used with --tensor"),
+    ],
+)
+def test_errors_come_before_everything_else(seqzoo, files, tmp_path, monkeypatch, flags, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    result = seqzoo(*arguments(files, "out"), *flags)
+    assert (result.status, result.output) == (2, "")
+    [line] = result.errors.splitlines()
+    assert message in line
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+TINY = ("--epochs", 2, "--batch-size", 4, "--units", 2, "--embedding-dim", 2)
+TAGGED = "mia\tB-person\nsees\tO\n\nhe\tO\n\n"
+FAMILIES = {
+    "lm": ("a b\nb a\n" * 6, TINY, {"validation/perplexity", "samples/generations"}),
+    "classify": (
+        "yes\tgood film\nno\tbad film\n" * 6,
+        TINY,
+        {"validation/accuracy", "samples/classifications"},
+    ),
+    "tag": (TAGGED * 6, TINY, {"validation/accuracy", "samples/tags"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family(seqzoo, tmp_path, family):
+    text, flags, names = FAMILIES[family]
+    (tmp_path / "train.txt").write_text(text, encoding="utf-8")
+    files = ("--train", tmp_path / "train.txt", "--valid", tmp_path / "train.txt")
+    result = seqzoo("train", family, *files, *flags, "--out", tmp_path / "new", "--tensorboard")
+    assert result.status == 0, result.errors
+    found = events.read(tmp_path / "new" / "training" / "logs")
+    for name in names | {"train/loss", "gradient_norm/all"}:
+        assert len(found[name]) >= 2, name
+
+
+@pytest.mark.slow
+def test_translations_of_a_run_that_gets_it_later(seqzoo, files, tmp_path):
+    out = tmp_path / "new"
+    from tests.cli.processes import run_python
+    from tests.cli.train.test_translate import INTERRUPTED
+
+    stopped = run_python(INTERRUPTED, *arguments(files, out))
+    assert stopped.returncode == 130
+    result = seqzoo(*arguments(files, out), "--tensorboard")
+    assert result.status == 0, result.errors
+    found = events.read(out / "training" / "logs")
+    assert [step for step, _ in found["validation/chrf"]] == [6]
+    assert found["samples/translations"] and found["alignments/1"]
