@@ -15,7 +15,7 @@ TRAINING, VALIDATION = "train", "validation"
 class SequenceBoard(keras.callbacks.Callback):
     """Callback that writes figures, samples and pictures of a sequence model for TensorBoard.
 
-    At the end of each epoch, or every so many steps, it writes
+    At the end of each whole epoch, or every so many steps, it writes
 
     - `train/…`: the loss and the metrics of `fit`, the learning rate, the tokens per second;
     - `validation/…`: the metrics of `validation_data`;
@@ -118,7 +118,7 @@ class SequenceBoard(keras.callbacks.Callback):
     # === What the callback writes ===
 
     def write(self, values):
-        """Write values at the current step.
+        """Write values at the current step, 0 before the first `fit`.
 
         Args:
             values: dict from names to values, see the `reports` of the class.
@@ -126,7 +126,8 @@ class SequenceBoard(keras.callbacks.Callback):
         Raises:
             ValueError: if a value is of another kind.
         """
-        self._files.write(values, int(self.model.optimizer.iterations))
+        step = 0 if self.model is None else int(self.model.optimizer.iterations)
+        self._files.write(values, step)
 
     def write_reports(self):
         """Write what the `reports` return for the model with its present weights."""
@@ -183,17 +184,23 @@ class SequenceBoard(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         """Write after an epoch."""
-        if self._written == self._steps:
+        whole = self._is_whole_epoch()
+        if self._written == self._steps or not whole:
             self._write_scalars(logs)  # with those of validation
         else:
             self._write_all(logs)
-        if self.tokens and self._epoch_steps == self.params["steps"]:
+        if self.tokens and whole:
             self.write({f"{TRAINING}/tokens_per_second": self.tokens / self._seconds})
 
     def on_train_end(self, logs=None):
         """End a profile that is not complete."""
         if self._profiling:
             self._end_profile()
+
+    def _is_whole_epoch(self):
+        """Return whether nothing has stopped the epoch."""
+        steps = self.params["steps"]  # `None` in the first epoch of data of unknown length
+        return not self.model.stop_training if steps is None else self._epoch_steps == steps
 
     def _end_profile(self):
         self._files.end_profile()

@@ -1,5 +1,7 @@
 """Reports of models for TensorBoard: samples, scores on held-out data, pictures, embeddings."""
 
+import itertools
+
 import numpy as np
 
 from keras_seqzoo.callbacks import Projection
@@ -231,7 +233,7 @@ class TaggerReport:
         values = {}
         if self.scored:
             values["validation/accuracy"] = tag_accuracy(self.tags, found)
-            if _mark_entities(model.preprocessor.labels):
+            if _mark_entities(itertools.chain(model.preprocessor.labels, *self.tags)):
                 values["validation/f1"] = entity_scores(self.tags, found).overall.f1
         rows = list(zip(self.words, self.tags, found, strict=True))[: self.samples]
         values["samples/tags"] = _table(
@@ -265,8 +267,8 @@ class TokenVectorsReport:
         return {"token_embedding": Projection(vectors, tokens)}
 
 
-def _mark_entities(labels):
-    return all(label == "O" or label[:2] in ("B-", "I-") for label in labels)
+def _mark_entities(tags):
+    return all(tag == "O" or (tag[:2] in ("B-", "I-") and tag[2:]) for tag in tags)
 
 
 def _show_tag(word, expected, found):

@@ -87,6 +87,7 @@ def test_gradient_norms_follow_the_layers_that_train(tmp_path):
     assert found["gradient_norm/all"][0][1] ** 2 == pytest.approx(squares, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_training_is_the_same_and_not_traced_again(tmp_path):
     traces, weights = [], []
 
@@ -174,9 +175,18 @@ def test_tokens_per_second(tmp_path, monkeypatch):
         def on_train_batch_end(self, batch, logs=None):
             self.model.stop_training = batch == 1
 
-    board = SequenceBoard(tmp_path / "part", tokens=80)
+    board = SequenceBoard(tmp_path / "part", tokens=80, gradient_batch=BATCH)
     fit(make_model(), board, Stop())
-    assert "train/tokens_per_second" not in events.read(tmp_path / "part")
+    assert set(events.read(tmp_path / "part")) == {"train/loss", "train/learning_rate"}
+
+
+def test_data_of_unknown_length(tmp_path):
+    data = tf.data.Dataset.from_tensor_slices((INPUTS, TARGETS)).batch(ROWS)
+    board = SequenceBoard(tmp_path, [lambda model: {"reported": 1}], tokens=80)
+    make_model().fit(data.filter(lambda *_: True), shuffle=False, epochs=2, verbose=0, callbacks=[board])
+    found = events.read(tmp_path)
+    assert len(found["reported"]) == 2
+    assert len(found["train/tokens_per_second"]) == 2
 
 
 def test_a_fit_that_goes_on(tmp_path):
@@ -208,7 +218,6 @@ def test_hyperparameters(tmp_path):
 
 def test_projection(tmp_path):
     board = SequenceBoard(tmp_path)
-    board.set_model(make_model())
     for scale in (1, 2):
         vectors = scale * np.arange(6.0).reshape(3, 2)
         board.write({"words/own": Projection(vectors, ["a", "b\tc", ""])})
@@ -265,7 +274,6 @@ def test_training_outlives_a_full_disk(tmp_path):
 @pytest.mark.parametrize("value", [None, np.zeros((2, 2, 3)), ["a"], np.array(["a"])])
 def test_values_of_no_kind(tmp_path, value):
     board = SequenceBoard(tmp_path)
-    board.set_model(make_model())
     with pytest.raises(ValueError, match="`what` must be a number, a string"):
         board.write({"what": value})
 

@@ -1,8 +1,11 @@
-import keras
 import numpy as np
 import pytest
 
-from keras_seqzoo.training import LanguageModelReport
+from keras_seqzoo.training import (
+    LanguageModelReport,
+    LanguageModelTraining,
+    make_language_model,
+)
 from tests.callbacks import events
 from tests.training.interrupts import Interrupt, assert_equal, state_of
 from tests.training.test_run import STEPS, SmallRun
@@ -19,12 +22,7 @@ class Boarded(SmallRun):
         return [LanguageModelReport(prompts=["red"])]
 
 
-def test_a_run_without_it_writes_nothing(tmp_path):
-    run = SmallRun(tmp_path, epochs=1)
-    assert run.train() and run.board is None
-    assert not list(tmp_path.rglob("*tfevents*"))
-
-
+@pytest.mark.slow
 def test_metrics_and_reports_of_the_average(tmp_path):
     run = Boarded(tmp_path / "run", tensorboard=tmp_path / "logs", options={"file": "a"})
     assert run.train()
@@ -49,7 +47,8 @@ def test_metrics_and_reports_of_the_average(tmp_path):
 def test_a_run_in_parts_writes_the_curves_of_a_whole_one(tmp_path):
     """And both train as without it."""
     plain = SmallRun(tmp_path / "plain")
-    assert plain.train()
+    assert plain.train() and plain.board is None
+    assert not list(tmp_path.rglob("*tfevents*"))
     whole = Boarded(tmp_path / "whole", tensorboard=tmp_path / "whole-logs")
     assert whole.train()
     assert_equal(state_of(plain), state_of(whole))
@@ -62,12 +61,9 @@ def test_a_run_in_parts_writes_the_curves_of_a_whole_one(tmp_path):
     assert last.train([interrupt])
     assert_equal(state_of(plain), state_of(last))
     one, other = events.read(tmp_path / "whole-logs"), events.read(logs)
-    for name in ("validation/score", "samples/generations"):
+    for name in ("validation/score", "samples/generations", "gradient_norm/all"):
         assert repr(one[name]) == repr(other[name])
-    norms = dict(other["gradient_norm/all"])
-    assert sorted(norms) == [2, 3, 5, 6]
-    for step, norm in one["gradient_norm/all"]:
-        assert norms[step] == pytest.approx(norm, rel=1e-6)
+    assert [step for step, _ in other["train/loss"]] == [2, 3, 5, 6]
     assert "train/tokens_per_second" not in other  # no epoch was whole
 
 
@@ -94,13 +90,11 @@ def test_a_folder_that_cannot_be_written_to_is_found_before_training(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_large_softmax_has_no_gradient_norms(tmp_path):
-    from keras_seqzoo.training import LanguageModelTraining, make_language_model
-
     texts = ["red dog", "old cat"]
     model = make_language_model(texts, units=2, embedding_dim=2, softmax="sampled", samples=2)
-    run = LanguageModelTraining(model, tmp_path, report=lambda line: None)
+    run = LanguageModelTraining(model, tmp_path, report=lambda line: None, batch_size=2)
     run.prepare(texts, texts)
     assert run.gradient_batch() is None
     assert isinstance(run.reports(texts)[0], LanguageModelReport)
-    keras.backend.clear_session()

@@ -47,6 +47,7 @@ def translator():
     return tiny_model()
 
 
+@pytest.mark.slow
 def test_translations(translator):
     sources, _ = parallel_text(6)
     # An untrained model writes nonsense; so some of it is the reference.

@@ -2,7 +2,10 @@ import pytest
 
 from keras_seqzoo.training import TranslationTraining
 from tests.callbacks import events
+from tests.cli.processes import run_python
+from tests.cli.train.test_translate import INTERRUPTED
 from tests.cli.training_files import arguments, write_files
+from tests.tiers import slow
 
 
 @pytest.fixture(scope="module")
@@ -13,12 +16,12 @@ def files(tmp_path_factory):
 @pytest.mark.parametrize(
     ("flags", "folder"),
     [
-        ((), None),
-        (("--no-tensorboard",), None),
-        (("--tensorboard",), "out/training/logs"),
+        slow((), None),
+        slow(("--no-tensorboard",), None),
+        slow(("--tensorboard",), "out/training/logs"),
         (("--tensorboard", "--no-progress"), "out/training/logs"),
-        (("--tensorboard", "logs"), "logs"),
-        (("--tensorboard=logs/run",), "logs/run"),
+        slow(("--tensorboard", "logs"), "logs"),
+        slow(("--tensorboard=logs/run",), "logs/run"),
     ],
 )
 def test_the_folder(seqzoo, files, tmp_path, monkeypatch, flags, folder):
@@ -83,9 +86,6 @@ def test_each_family(seqzoo, tmp_path, family):
 @pytest.mark.slow
 def test_translations_of_a_run_that_gets_it_later(seqzoo, files, tmp_path):
     out = tmp_path / "new"
-    from tests.cli.processes import run_python
-    from tests.cli.train.test_translate import INTERRUPTED
-
     stopped = run_python(INTERRUPTED, *arguments(files, out))
     assert stopped.returncode == 130
     result = seqzoo(*arguments(files, out), "--tensorboard")
