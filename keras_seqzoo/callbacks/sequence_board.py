@@ -4,6 +4,7 @@ import contextlib
 import time
 
 import keras
+import tensorflow as tf
 
 from keras_seqzoo.callbacks.gradient_norms import GradientNorms
 from keras_seqzoo.callbacks.summaries import SummaryFiles
@@ -126,8 +127,8 @@ class SequenceBoard(keras.callbacks.Callback):
         Raises:
             ValueError: if a value is of another kind.
         """
-        step = 0 if self.model is None else int(self.model.optimizer.iterations)
-        self._files.write(values, step)
+        step = 0 if self.model is None else tf.convert_to_tensor(self.model.optimizer.iterations)
+        self._files.write(values, int(step))
 
     def write_reports(self):
         """Write what the `reports` return for the model with its present weights."""
@@ -139,7 +140,8 @@ class SequenceBoard(keras.callbacks.Callback):
         for name, value in (logs or {}).items():
             own = name.removeprefix("val_")
             values[f"{TRAINING if own == name else VALIDATION}/{own}"] = float(value)
-        values[f"{TRAINING}/learning_rate"] = float(self.model.optimizer.learning_rate)
+        rate = tf.convert_to_tensor(self.model.optimizer.learning_rate)  # of all replicas
+        values[f"{TRAINING}/learning_rate"] = float(rate)
         self.write(values)
 
     def _write_all(self, logs):

@@ -183,7 +183,9 @@ def test_tokens_per_second(tmp_path, monkeypatch):
 def test_data_of_unknown_length(tmp_path):
     data = tf.data.Dataset.from_tensor_slices((INPUTS, TARGETS)).batch(ROWS)
     board = SequenceBoard(tmp_path, [lambda model: {"reported": 1}], tokens=80)
-    make_model().fit(data.filter(lambda *_: True), shuffle=False, epochs=2, verbose=0, callbacks=[board])
+    make_model().fit(
+        data.filter(lambda *_: True), shuffle=False, epochs=2, verbose=0, callbacks=[board]
+    )
     found = events.read(tmp_path)
     assert len(found["reported"]) == 2
     assert len(found["train/tokens_per_second"]) == 2
