@@ -4,6 +4,7 @@ import contextlib
 import time
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.callbacks.gradient_norms import GradientNorms
@@ -18,7 +19,8 @@ class SequenceBoard(keras.callbacks.Callback):
 
     At the end of each whole epoch, or every so many steps, it writes
 
-    - `train/…`: the loss and the metrics of `fit`, the learning rate, the tokens per second;
+    - `train/…`: the loss and the metrics of `fit` that are one number, the learning rate, the
+      tokens per second;
     - `validation/…`: the metrics of `validation_data`;
     - `gradient_norm/…`: the norm of the gradients of each layer on one batch, without dropout;
     - what `reports` return: samples, scores on held-out data, pictures, embeddings. The reports of
@@ -118,6 +120,11 @@ class SequenceBoard(keras.callbacks.Callback):
 
     # === What the callback writes ===
 
+    @property
+    def writable(self):
+        """Whether the folder could be written to so far."""
+        return self._files.writable
+
     def write(self, values):
         """Write values at the current step, 0 before the first `fit`.
 
@@ -138,6 +145,8 @@ class SequenceBoard(keras.callbacks.Callback):
     def _write_scalars(self, logs):
         values = {}
         for name, value in (logs or {}).items():
+            if np.ndim(value):  # a metric with a figure for each class
+                continue
             own = name.removeprefix("val_")
             values[f"{TRAINING if own == name else VALIDATION}/{own}"] = float(value)
         rate = tf.convert_to_tensor(self.model.optimizer.learning_rate)  # of all replicas
@@ -145,6 +154,8 @@ class SequenceBoard(keras.callbacks.Callback):
         self.write(values)
 
     def _write_all(self, logs):
+        if not self.writable:
+            return
         self._write_scalars(logs)
         if self.gradient_batch is not None:
             if self._norms is None or self._norms.model is not self.model:

@@ -54,6 +54,11 @@ class SummaryFiles:
         self._projected = {}
         self._manager = None
 
+    @property
+    def writable(self):
+        """Whether no write has failed."""
+        return self._writer is not None
+
     def write(self, values, step):
         """Write values.
 
@@ -112,7 +117,7 @@ class SummaryFiles:
 
     def _attempt(self, write):
         """Write unless an earlier write has failed; warn if this one is the first to fail."""
-        if self._writer is None:
+        if not self.writable:
             return
         try:
             write()

@@ -36,6 +36,8 @@ class RunBoard(SequenceBoard):
 
     def write_validation(self, metrics):
         """Write the validation metrics of an epoch, a dict of floats, and the reports."""
+        if not self.writable:
+            return
         self.write({f"validation/{name.removeprefix('val_')}": metrics[name] for name in metrics})
         for report in self.run_reports:
             self.write(report(self.run.model))

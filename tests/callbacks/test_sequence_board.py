@@ -11,6 +11,7 @@ from keras_seqzoo.callbacks import Projection, SequenceBoard, WeightAverage
 from keras_seqzoo.callbacks import sequence_board as module
 from keras_seqzoo.callbacks.summaries import escape_markdown
 from tests.callbacks import events
+from tests.tiers import slow
 
 STEPS = 4  # of an epoch
 ROWS = 3  # of a batch
@@ -129,11 +130,21 @@ def test_reports_after_steps_and_epochs(tmp_path):
     assert calls == [model] * 4
 
 
+@pytest.mark.slow
+def test_metrics_of_each_class_are_left_out(tmp_path):
+    model = make_model()
+    model.compile("sgd", "mse", metrics=[keras.metrics.F1Score(), "mae"])
+    fit(model, SequenceBoard(tmp_path), epochs=1)
+    assert set(events.read(tmp_path)) == {"train/loss", "train/mae", "train/learning_rate"}
+
+
+@pytest.mark.slow
 def test_with_steps_per_execution(tmp_path):
     fit(make_model(steps_per_execution=2), SequenceBoard(tmp_path, scalar_steps=2), epochs=1)
     assert [step for step, _ in events.read(tmp_path)["train/loss"]] == [2, 4, 4]
 
 
+@pytest.mark.slow
 def test_reports_see_the_average(tmp_path):
     model, average, seen = make_model(), WeightAverage(0.9), []
 
@@ -180,6 +191,7 @@ def test_tokens_per_second(tmp_path, monkeypatch):
     assert set(events.read(tmp_path / "part")) == {"train/loss", "train/learning_rate"}
 
 
+@pytest.mark.slow
 def test_data_of_unknown_length(tmp_path):
     data = tf.data.Dataset.from_tensor_slices((INPUTS, TARGETS)).batch(ROWS)
     board = SequenceBoard(tmp_path, [lambda model: {"reported": 1}], tokens=80)
@@ -199,7 +211,7 @@ def test_a_fit_that_goes_on(tmp_path):
     assert [step for step, _ in events.read(tmp_path)["train/learning_rate"]] == [4, 8]
 
 
-@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("shared", [True, slow(False)])
 def test_beside_the_callback_of_keras(tmp_path, shared):
     folder = tmp_path if shared else tmp_path / "own"
     theirs = keras.callbacks.TensorBoard(str(tmp_path), update_freq=3)
@@ -261,8 +273,14 @@ def test_training_outlives_a_full_disk(tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def report(model):
+        reported.append(model)
+        return {"vectors": Projection(np.eye(2), ["a", "b"])}
+
+    reported = []
     full = keras.callbacks.LambdaCallback(on_epoch_begin=fill)
-    board = SequenceBoard(tmp_path, [lambda model: {"vectors": Projection(np.eye(2), ["a", "b"])}])
+    board = SequenceBoard(tmp_path, [report])
     with pytest.warns(UserWarning, match=f"nothing more is written .*{tmp_path}") as warned:
         try:
             history = fit(make_model(), full, board, epochs=4)
@@ -270,6 +288,7 @@ def test_training_outlives_a_full_disk(tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert len(warned) == 1
     assert len(history["loss"]) == 4
+    assert len(reported) == 2 and not board.writable
     assert len(events.values(tmp_path, "train/loss")) == 1
 
 
