@@ -27,6 +27,7 @@ OPTIONS = {
     "boundaries": "max_length",
     "compiled_shapes": "xla",
     "directory": "out",
+    "log_dir": "tensorboard",
     "num_layers": "layers",
     "required_phrases": "phrases",
     "signatures": "signature",

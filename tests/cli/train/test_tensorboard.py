@@ -1,4 +1,5 @@
 import pytest
+import tensorflow as tf
 
 from keras_seqzoo.training import TranslationTraining
 from tests.callbacks import events
@@ -57,6 +58,21 @@ def test_errors_come_before_everything_else(seqzoo, files, tmp_path, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_folder_that_the_writer_cannot_use(seqzoo, tmp_path, monkeypatch):
+    """Such as on a disk that is full by then."""
+
+    def full(folder):
+        raise tf.errors.ResourceExhaustedError(None, None, "no space")
+
+    monkeypatch.setattr(tf.summary, "create_file_writer", full)
+    result = train_family(seqzoo, tmp_path, "lm", "--tensorboard", tmp_path / "logs")
+    assert result.status == 2
+    message = (
+        f"--tensorboard must be a folder that can be written to, got {tmp_path}/logs: no space."
+    )
+    assert message in result.errors.splitlines()[-1]
+
+
 TINY = ("--epochs", 2, "--batch-size", 4, "--units", 2, "--embedding-dim", 2)
 TAGGED = "mia\tB-person\nsees\tO\n\nhe\tO\n\n"
 FAMILIES = {
@@ -70,16 +86,20 @@ FAMILIES = {
 }
 
 
+def train_family(seqzoo, folder, family, *arguments):
+    text, flags, _ = FAMILIES[family]
+    (folder / "train.txt").write_text(text, encoding="utf-8")
+    files = ("--train", folder / "train.txt", "--valid", folder / "train.txt")
+    return seqzoo("train", family, *files, *flags, "--out", folder / "new", *arguments)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_family(seqzoo, tmp_path, family):
-    text, flags, names = FAMILIES[family]
-    (tmp_path / "train.txt").write_text(text, encoding="utf-8")
-    files = ("--train", tmp_path / "train.txt", "--valid", tmp_path / "train.txt")
-    result = seqzoo("train", family, *files, *flags, "--out", tmp_path / "new", "--tensorboard")
+    result = train_family(seqzoo, tmp_path, family, "--tensorboard")
     assert result.status == 0, result.errors
     found = events.read(tmp_path / "new" / "training" / "logs")
-    for name in names | {"train/loss", "gradient_norm/all"}:
+    for name in FAMILIES[family][2] | {"train/loss", "gradient_norm/all"}:
         assert len(found[name]) >= 2, name
 
 
