@@ -2,6 +2,8 @@
 
 from keras_seqzoo.callbacks.checkpoints import Checkpoints
 from keras_seqzoo.callbacks.interruption import StopOnInterrupt
+from keras_seqzoo.callbacks.sequence_board import SequenceBoard
+from keras_seqzoo.callbacks.summaries import Projection
 from keras_seqzoo.callbacks.weight_average import WeightAverage
 
-__all__ = ["Checkpoints", "StopOnInterrupt", "WeightAverage"]
+__all__ = ["Checkpoints", "Projection", "SequenceBoard", "StopOnInterrupt", "WeightAverage"]

@@ -1,5 +1,6 @@
 """The class of all commands: help in sections, and errors in the words of the command line."""
 
+import itertools
 import re
 
 import typer
@@ -26,11 +27,14 @@ OPTIONS = {
     "boundaries": "max_length",
     "compiled_shapes": "xla",
     "directory": "out",
+    "log_dir": "tensorboard",
     "num_layers": "layers",
     "required_phrases": "phrases",
     "signatures": "signature",
     "streams": "batch_size",
 }
+# Options whose value may be left out, and the value that they then have.
+OPTIONAL_VALUES = {"--tensorboard": ""}
 # Arguments of the package that have no option in a command.
 PLACES = {"path": "the path", "preset": "NAME", "prompts": "TEXT", "texts": "TEXT"}
 
@@ -58,7 +62,7 @@ class Command(TyperCommand):
     def parse_args(self, ctx, args):
         """Read the options, and put errors of values in the words of this package."""
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, _add_optional_values(args))
         except typer.BadParameter as error:
             problem = _describe(error)
             if error.param is None or problem is None:
@@ -133,6 +137,16 @@ class Command(TyperCommand):
         kind = TaggedFiles if error.kind == "sentence" else TextFiles
         problem = error.problem.replace("`", "")
         return f"{kind(ctx.params[option]).place(error.number)}: {problem}"
+
+
+def _add_optional_values(args):
+    """Return a command line in which the options of `OPTIONAL_VALUES` have a value."""
+    added = []
+    for argument, following in itertools.zip_longest(args, args[1:], fillvalue="--"):
+        added.append(argument)
+        if argument in OPTIONAL_VALUES and following.startswith("-"):
+            added.append(OPTIONAL_VALUES[argument])
+    return added
 
 
 def _describe(error):

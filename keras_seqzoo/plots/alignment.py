@@ -1,8 +1,16 @@
 """The attention weights of a translation as a heat map."""
 
-from keras_seqzoo.plots.figures import check_figure_path, draw_heat_map, save_figure
+import numpy as np
+
+from keras_seqzoo.plots.figures import (
+    check_figure_path,
+    draw_heat_map,
+    figure_pixels,
+    save_figure,
+)
 
 INCHES = 0.32  # of a cell
+PIXELS = 16  # of a cell without labels
 
 
 def plot_alignment(translation, path):
@@ -28,6 +36,38 @@ def plot_alignment(translation, path):
     ```
     """
     path = check_figure_path(path)
+    save_figure(_draw(translation), path)
+
+
+def alignment_image(translation):
+    """Draw the attention weights of a translation as pixels.
+
+    As in `plot_alignment`, with labels if matplotlib is installed, otherwise the heat map alone.
+
+    Args:
+        translation: a `Translation` with an `alignment`.
+
+    Returns:
+        uint8 array `(height, width, 3)`.
+
+    Raises:
+        ValueError: if the translation has no alignment.
+
+    Example:
+    ```python
+    [[best]] = model.translate(["Two dogs run."], alignments=True)
+    alignment_image(best).shape
+    ```
+    """
+    try:
+        return figure_pixels(_draw(translation))
+    except ImportError:
+        shades = np.round(255 * (1 - np.clip(translation.alignment, 0, 1))).astype(np.uint8)
+        cells = np.kron(shades, np.ones((PIXELS, PIXELS), np.uint8))
+        return np.repeat(cells[..., np.newaxis], 3, axis=-1)
+
+
+def _draw(translation):
     if translation.alignment is None:
         raise ValueError(
             "`translation` must have an alignment, got none: translate with `alignments=True`."
@@ -35,4 +75,4 @@ def plot_alignment(translation, path):
     source, target = translation.source_tokens, translation.target_tokens
     size = (2.0 + INCHES * max(len(source), 5), 1.5 + INCHES * max(len(target), 3))
     figure, _ = draw_heat_map(translation.alignment, target, source, "translation", "source", size)
-    save_figure(figure, path)
+    return figure

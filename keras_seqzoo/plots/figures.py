@@ -1,7 +1,10 @@
 """Figures with matplotlib: heat maps, and files."""
 
+import contextlib
 import warnings
 from pathlib import Path
+
+import numpy as np
 
 from keras_seqzoo.data.output_files import check_output_path, replacing
 
@@ -53,8 +56,25 @@ def draw_heat_map(values, rows, columns, row_title, column_title, size):
     return figure, axes
 
 
+def figure_pixels(figure):
+    """Draw a figure; return a uint8 array `(height, width, 3)`."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    with _any_glyphs():
+        canvas.draw()
+    return np.array(canvas.buffer_rgba())[..., :3]
+
+
 def save_figure(figure, path):
     """Write a figure in the format of the path's ending; see `replacing`."""
-    with replacing(path) as draft, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+    with replacing(path) as draft, _any_glyphs():
         figure.savefig(draft, dpi=150)
+
+
+@contextlib.contextmanager
+def _any_glyphs():
+    """Draw a box for a character that the font lacks, without a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield

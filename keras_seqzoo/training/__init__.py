@@ -12,6 +12,13 @@ from keras_seqzoo.training.language_model import (
     LanguageModelTrainingOptions,
     make_language_model,
 )
+from keras_seqzoo.training.reports import (
+    LanguageModelReport,
+    TaggerReport,
+    TextClassifierReport,
+    TokenVectorsReport,
+    TranslationReport,
+)
 from keras_seqzoo.training.run import TrainingOptions, TrainingRun
 from keras_seqzoo.training.state import RunState
 from keras_seqzoo.training.tagger import (
@@ -29,18 +36,23 @@ from keras_seqzoo.training.translation import (
 
 __all__ = [
     "LanguageModelOptions",
+    "LanguageModelReport",
     "LanguageModelTraining",
     "LanguageModelTrainingOptions",
     "RunState",
     "TaggerOptions",
+    "TaggerReport",
     "TaggerTraining",
     "TaggerTrainingOptions",
     "TextClassifierOptions",
+    "TextClassifierReport",
     "TextClassifierTraining",
     "TextClassifierTrainingOptions",
+    "TokenVectorsReport",
     "TrainingOptions",
     "TrainingRun",
     "TranslationModelOptions",
+    "TranslationReport",
     "TranslationTraining",
     "TranslationTrainingOptions",
     "make_language_model",

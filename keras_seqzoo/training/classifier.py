@@ -25,6 +25,7 @@ from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
+from keras_seqzoo.training.reports import TextClassifierReport
 from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
@@ -347,6 +348,10 @@ class TextClassifierTraining(AdamWTraining):
         """Compute the accuracy on the validation texts."""
         texts, labels = validation
         return {"accuracy": self.model.accuracy(texts, labels)}
+
+    def reports(self, validation):
+        """Return the report of the labels of some validation texts."""
+        return [TextClassifierReport(*validation, scored=False)]
 
     def _counts(self):
         """Return the number of training texts of each label."""

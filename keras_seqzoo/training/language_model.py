@@ -31,6 +31,7 @@ from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import limit_warmup, warmup_cosine
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
+from keras_seqzoo.training.reports import LanguageModelReport
 from keras_seqzoo.training.run import TrainingOptions, TrainingRun
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
@@ -362,3 +363,11 @@ class LanguageModelTraining(TrainingRun):
         """Compute the perplexity of the validation sentences."""
         model = RunningText(self.model, streams=8) if self.carry else self.model
         return {"perplexity": model.perplexity(validation).perplexity}
+
+    def reports(self, validation):
+        """Return the report of some generated texts."""
+        return [LanguageModelReport()]
+
+    def gradient_batch(self):
+        """Return a batch, or `None` for a vocabulary too large for all logits of a batch."""
+        return super().gradient_batch() if self.model.softmax is None else None

@@ -7,6 +7,8 @@ import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
 from keras_seqzoo.callbacks.periodic_save import PeriodicSave
+from keras_seqzoo.data.output_files import check_folder
+from keras_seqzoo.training.board import RunBoard
 from keras_seqzoo.training.data import CachedData
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.state import RunState
@@ -90,6 +92,9 @@ class TrainingRun(CachedData):
             change when a run is resumed, such as the number of epochs.
         metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
         report: function of a line of text, called with the metrics of each epoch.
+        tensorboard: string or path of a folder, to which the run writes for TensorBoard what
+            `keras_seqzoo.callbacks.SequenceBoard` and the family's report have; or `None`. A
+            resumed run goes on with the same curves.
         **kwargs: the options of `options_class`. Each becomes an attribute of the run. The weights
             and dropout do not follow `seed` but `keras.utils.set_random_seed`.
 
@@ -102,7 +107,17 @@ class TrainingRun(CachedData):
     measures = {}  # name -> `Measure` that can choose the best epoch
     measure = None  # the option of runs with several measures; otherwise the first is used
 
-    def __init__(self, model, directory, *, options=None, metadata=None, report=print, **kwargs):
+    def __init__(
+        self,
+        model,
+        directory,
+        *,
+        options=None,
+        metadata=None,
+        report=print,
+        tensorboard=None,
+        **kwargs,
+    ):
         if model.preprocessor is None:
             raise ValueError("`model` must have a preprocessor, got None.")
         if not self.measures:
@@ -114,6 +129,8 @@ class TrainingRun(CachedData):
         self.options = {**chosen.recorded(), **(options or {})}
         self.metadata = metadata
         self.report = report
+        self.tensorboard = tensorboard
+        self.board = None
         self.ema = WeightAverage(self.ema_momentum)
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
@@ -158,6 +175,14 @@ class TrainingRun(CachedData):
         """Return further callbacks of each `fit`."""
         return []
 
+    def reports(self, validation):
+        """Return the reports for TensorBoard after each epoch, see `SequenceBoard`."""
+        return []
+
+    def gradient_batch(self):
+        """Return the batch of whose gradients TensorBoard shows the norms, or `None`."""
+        return next(iter(self.batches(0)))
+
     def on_epoch_begin(self):
         """Prepare an epoch, or the rest of one."""
 
@@ -191,6 +216,8 @@ class TrainingRun(CachedData):
         self.state.check(self.options)
         if self.is_finished():
             return True
+        if self.tensorboard is not None:
+            check_folder(self.tensorboard, "tensorboard")
         with self.state.locked(self.options):
             if self.is_finished():
                 return True
@@ -208,6 +235,8 @@ class TrainingRun(CachedData):
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
         self.report(self.describe(self.steps))
+        if self.tensorboard is not None:
+            self.board = RunBoard(self, validation)
         with StopOnInterrupt() as stop:
             while not self.is_finished():
                 if self.state.step < self.steps:
@@ -234,6 +263,7 @@ class TrainingRun(CachedData):
             self._save_within_epoch, self.checkpoint_minutes, self.checkpoint_steps, self.report
         )
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks(), saving]
+        own += [] if self.board is None else [self.board]
         started = time.perf_counter()
         history = self.model.fit(
             dataset,
@@ -265,6 +295,8 @@ class TrainingRun(CachedData):
                 save_preset(self.model, self.directory, metadata=self.metadata)
                 self.state.best = evaluated[measure.metric]
             save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
+            if self.board is not None:
+                self.board.write_validation(evaluated)
         self.state.epoch += 1
         self.state.step = 0
         trained, self.state.trained_metrics = self.state.trained_metrics, {}

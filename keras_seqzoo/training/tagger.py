@@ -24,6 +24,7 @@ from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
+from keras_seqzoo.training.reports import TaggerReport
 from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
@@ -322,6 +323,10 @@ class TaggerTraining(AdamWTraining):
         if self.measure == "f1":
             metrics["f1"] = entity_scores(tags, found).overall.f1
         return metrics
+
+    def reports(self, validation):
+        """Return the report of the tags of some validation sentences."""
+        return [TaggerReport(*validation, scored=False)]
 
 
 def _check_transitions(tags, names, allowed):

@@ -28,6 +28,7 @@ from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
+from keras_seqzoo.training.reports import TranslationReport
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
 
 
@@ -293,6 +294,10 @@ class TranslationTraining(AdamWTraining):
         loss = self._validation_loss(sources, references)
         stop.check()
         return {VALIDATION_LOSS: loss, "bleu": scores.bleu, "chrf": scores.chrf}
+
+    def reports(self, validation):
+        """Return the report of some translations of validation sources."""
+        return [TranslationReport(*validation, scored=False)]
 
     def _validation_loss(self, sources, references):
         """Compute the mean -log p of a target token given the source and the tokens before it."""

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.models import Translation
-from keras_seqzoo.plots import check_figure_path, plot_alignment
+from keras_seqzoo.plots import alignment_image, check_figure_path, figures, plot_alignment
 
 
 def make_translation(alignment=((0.9, 0.1, 0.0), (0.2, 0.7, 0.1))):
@@ -52,6 +52,24 @@ def test_an_old_file_survives_a_failure(tmp_path, monkeypatch):
         plot_alignment(make_translation(), path)
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_pixels():
+    strong, weak = (alignment_image(make_translation(((w, 0.0, 0.0),) * 2)) for w in (1.0, 0.0))
+    assert strong.dtype == np.uint8 and strong.shape == weak.shape and strong.shape[2] == 3
+    assert strong.sum() < weak.sum()  # dark where the weight is high
+
+
+def test_pixels_without_matplotlib(monkeypatch):
+    def missing():
+        raise ImportError("figures require matplotlib")
+
+    monkeypatch.setattr(figures, "figure_class", missing)
+    found = alignment_image(make_translation(((1.0, 0.0, 0.2), (0.0, 0.5, 0.5))))
+    assert found.shape == (32, 48, 3)
+    np.testing.assert_array_equal(found[8::16, 8::16, 0], [[0, 255, 204], [255, 128, 128]])
+    with pytest.raises(ValueError, match="must have an alignment, got none"):
+        alignment_image(make_translation(None))
 
 
 def test_without_an_alignment(tmp_path):

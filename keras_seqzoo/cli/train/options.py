@@ -5,6 +5,7 @@ import functools
 import inspect
 import re
 import typing
+from pathlib import Path
 from typing import Annotated
 
 import keras
@@ -12,13 +13,16 @@ import typer
 
 from keras_seqzoo.cli.options import Progress, count_option, flag, refuse_given
 from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.data.output_files import check_folder
 from keras_seqzoo.data.training_files import text_digest
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
+from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.options import check_option, split_optional
+from keras_seqzoo.training.state import FOLDER
 
 # Parameters that are no options of a run. Further ones may change when it is resumed.
-FREE_PARAMETERS = ("out", "description", "progress")
+FREE_PARAMETERS = ("out", "description", "progress", "tensorboard", "no_tensorboard")
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -49,6 +53,24 @@ MixedBfloat16 = Annotated[
     bool,
     typer.Option("--mixed-bfloat16", help="Compute in bfloat16.", rich_help_panel="Training"),
 ]
+TensorBoardFolder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[DIR]",
+        help="Write curves, samples and pictures for TensorBoard, by default to "
+        f"{FOLDER}/{LOGS} in --out.",
+        show_default=False,
+        rich_help_panel="Training",
+    ),
+]
+NoTensorBoard = Annotated[
+    bool,
+    typer.Option(
+        "--no-tensorboard",
+        help="Write nothing for TensorBoard; the default.",
+        rich_help_panel="Training",
+    ),
+]
 
 
 def train_command(model_class, training_class, description):
@@ -72,6 +94,8 @@ def train_command(model_class, training_class, description):
             _keyword("description", Description, description),
             *(_make_parameter(name, field) for name, field in fields.items()),
             _keyword("mixed_bfloat16", MixedBfloat16, False),
+            _keyword("tensorboard", TensorBoardFolder, None),
+            _keyword("no_tensorboard", NoTensorBoard, False),
             _keyword("progress", Progress, None),
         ]
         parameters.sort(key=_place)
@@ -117,6 +141,7 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
     state = RunState(ctx.params["out"])
     try:
         state.check()  # before the files are read
+        logs = _log_folder(ctx)
         data = train, validation = read()
         everything = _record_options(ctx, lines(*data))
         options = _without_free(everything, type(training))
@@ -129,6 +154,7 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
                 options=options,
                 metadata={"description": ctx.params["description"], "training": everything},
                 report=report,
+                tensorboard=logs,
                 **training.to_dict(),
             )
             _run_to_end(run, train, validation, ctx.params["progress"])
@@ -281,6 +307,18 @@ def _without_free(values, options_class):
     fields = _fields(options_class)
     free = {name for name, field in fields.items() if field.metadata.get("may_change")}
     return {name: value for name, value in values.items() if name not in free}
+
+
+def _log_folder(ctx):
+    """Return the folder for TensorBoard, or `None`, and check that it can be written to."""
+    folder = ctx.params["tensorboard"]
+    if folder is None:
+        return None
+    if ctx.params["no_tensorboard"]:
+        raise ValueError("--no-tensorboard cannot be used with --tensorboard.")
+    folder = folder or Path(ctx.params["out"], FOLDER, LOGS)
+    check_folder(folder, "tensorboard")
+    return folder
 
 
 def _run_to_end(run, train, validation, progress):
