@@ -28,6 +28,7 @@ OPTIONS = {
     "directory": "out",
     "num_layers": "layers",
     "required_phrases": "phrases",
+    "runner_options": "runner_option",
     "signatures": "signature",
     "streams": "batch_size",
 }
