@@ -148,9 +148,18 @@ class IdCache:
             window = concatenate([self.block(block) for block in sorted(blocks)])
             yield window, number == len(groups)
 
-    def flat(self, column):
-        """Return the ids of all rows of a column, one after the other, as an array in a file."""
-        return np.memmap(self.folder / f"{column}.values", np.int32, "r")
+    def joined(self, column, first, last):
+        """Return a part of the ids of a column, all rows one after the other.
+
+        Args:
+            column: string, the name of a column of `RaggedIds`.
+            first: int, the position of the first id.
+            last: int, the position after the last one.
+
+        Returns:
+            `(last - first,)` int32.
+        """
+        return self._slice(f"{column}.values", "int32", first, last)
 
     def remove(self):
         """Remove the files."""

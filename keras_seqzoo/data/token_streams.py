@@ -99,17 +99,17 @@ def running_batches(sentences, start_token_id, streams, length, offset=0, start=
     Returns:
         A `tf.data.Dataset`, see `stream_batches`.
     """
-    text = sentences.flat("ids")
-    end_token_id = text[-1]
+    tokens = sentences.tokens["ids"]
+    [end_token_id] = sentences.joined("ids", tokens - 1, tokens)
 
     def read(first, last):
-        labels = np.array(text[first:last])
-        before = np.array(text[max(0, first - 1) : last - 1])
+        ids = sentences.joined("ids", max(0, first - 1), last)
         if first == 0:
-            before = np.insert(before, 0, end_token_id)
+            ids = np.insert(ids, 0, end_token_id)
+        before, labels = ids[:-1], ids[1:]
         return np.where(before == end_token_id, np.int32(start_token_id), before), labels
 
-    return _stream_dataset(read, len(text), streams, length, offset, start)
+    return _stream_dataset(read, tokens, streams, length, offset, start)
 
 
 def _stream_dataset(read, tokens, streams, length, offset, start):

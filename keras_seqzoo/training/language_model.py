@@ -7,6 +7,7 @@ from typing import Literal
 import keras
 import numpy as np
 
+from keras_seqzoo.callbacks.stream_states import StreamStates
 from keras_seqzoo.data import RaggedIds, Sentences, running_batches, sentence_batches
 from keras_seqzoo.data.id_cache import chunks
 from keras_seqzoo.layers.large_softmax import (
@@ -180,9 +181,6 @@ class LanguageModelTrainingOptions(TrainingOptions):
     decay: float = option(
         0.5, "Factor of the learning rate on a plateau.", above=0, below=1, panel="Training"
     )
-    patience: int | None = size_option(
-        None, "Stop after this number of epochs without a better perplexity.", panel="Training"
-    )
     clipnorm: float = option(0.25, "Largest norm of all gradients.", above=0, panel="Training")
     weight_decay: float = option(0.0, "Decoupled weight decay.", minimum=0.0, panel="Training")
 
@@ -285,7 +283,7 @@ class LanguageModelTraining(TrainingRun):
         if self.learning_rate is None:
             self.learning_rate = OPTIMIZERS[self.optimizer][1]
         self._sentences = None
-        self._streams = _StreamStates(self)
+        self._streams = StreamStates(lambda: 0 < self.state.step < self.steps)
 
     def prepare(self, train, validation):
         """Tokenize the text."""
@@ -350,7 +348,7 @@ class LanguageModelTraining(TrainingRun):
 
     def callbacks(self):
         """Return the callback that restores the states of streams."""
-        return [self._streams] if self.carry else []
+        return [self._streams]
 
     def on_epoch_begin(self):
         """Set the learning rate if it depends on earlier epochs."""
@@ -358,35 +356,7 @@ class LanguageModelTraining(TrainingRun):
             misses = sum(not epoch["improved"] for epoch in self.state.history)
             self.model.optimizer.learning_rate = self.learning_rate * self.decay**misses
 
-    def is_finished(self):
-        """Return whether all epochs are done, or `patience` is exhausted."""
-        if super().is_finished():
-            return True
-        last = self.state.history[-self.patience :] if self.patience else []
-        return bool(last) and len(last) == self.patience and not any(e["improved"] for e in last)
-
     def evaluate(self, validation, stop):
         """Compute the perplexity of the validation sentences."""
         model = RunningText(self.model, streams=8) if self.carry else self.model
         return {"perplexity": model.perplexity(validation).perplexity}
-
-
-class _StreamStates(keras.callbacks.Callback):
-    """Saves and restores the states of streams of a run that stops within an epoch."""
-
-    def __init__(self, run):
-        super().__init__()
-        self.run = run
-        self._saved = {}
-
-    def get_state(self):
-        within = self.run.carry and 0 < self.run.state.step < self.run.steps
-        return self.run.model.carried_states.get_state() if within else {}
-
-    def set_state(self, arrays, model):
-        self._saved = arrays
-
-    def on_epoch_begin(self, epoch, logs=None):
-        if self._saved:
-            self.model.carried_states.set_state(self._saved)
-            self._saved = {}

@@ -20,10 +20,11 @@ def option(default, help, **metadata):
         help: string, what the option is. It names other options between backquotes.
         **metadata: limits of a number: `minimum`, `above` and `below`; the last two are excluded.
             `from_start`: bool, whether the preset named by the option `start` decides the option.
-            `recorded`: bool, whether every run records the option. For the command line: `flag`,
-            its name if it differs, or `None` for no flag; `inverted`, bool, whether the flag turns
-            the option off; `cli_help` and `cli_default`, if they differ; `cli_unless`, an option
-            that, if given, leaves the default; `metavar`; `panel`, the section of the help.
+            `recorded`: bool, whether every run records the option. `may_change`: bool, whether it
+            may change when a run is resumed. For the command line: `flag`, its name if it differs,
+            or `None` for no flag; `inverted`, bool, whether the flag turns the option off;
+            `cli_help` and `cli_default`, if they differ; `cli_unless`, an option that, if given,
+            leaves the default; `metavar`; `panel`, the section of the help.
 
     Returns:
         A field of a dataclass.

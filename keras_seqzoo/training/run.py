@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
+from keras_seqzoo.callbacks.periodic_save import PeriodicSave
 from keras_seqzoo.data.id_cache import cache_items
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
@@ -17,6 +18,8 @@ from keras_seqzoo.zoo import save_preset
 
 # The metric that breaks ties.
 VALIDATION_LOSS = "val_loss"
+# Epochs without a better measure, with early stopping.
+PATIENCE = 3
 
 
 class Measure(NamedTuple):
@@ -55,7 +58,7 @@ class Measure(NamedTuple):
 class TrainingOptions(Options):
     """Options of every training run."""
 
-    epochs: int = size_option(15, "Number of epochs.")
+    epochs: int = size_option(15, "Number of epochs.", may_change=True)
     ema_momentum: float = rate_option(
         0.99, "Momentum of the exponential moving average (EMA) of the weights.", panel="Training"
     )
@@ -67,6 +70,38 @@ class TrainingOptions(Options):
         below=2**32,
         panel="Training",
     )
+    early_stopping: bool = option(
+        False,
+        "Stop after `patience` epochs without a better measure.",
+        may_change=True,
+        panel="Training",
+    )
+    patience: int | None = size_option(
+        None,
+        "Stop after this number of epochs without a better measure; by default never, or "
+        f"{PATIENCE} with `early_stopping`.",
+        may_change=True,
+        panel="Training",
+    )
+    checkpoint_minutes: float = option(
+        5.0,
+        "Minutes between two checkpoints within an epoch.",
+        above=0,
+        may_change=True,
+        panel="Training",
+    )
+    checkpoint_steps: int | None = size_option(
+        None,
+        "Steps between two checkpoints within an epoch, in addition to those by time.",
+        may_change=True,
+        panel="Training",
+    )
+
+    def __post_init__(self):
+        """Check each option, and set the default patience."""
+        super().__post_init__()
+        if self.early_stopping and self.patience is None:
+            object.__setattr__(self, "patience", PATIENCE)
 
 
 class TrainingRun:
@@ -75,8 +110,12 @@ class TrainingRun:
     Each epoch is one `fit` over batches that depend only on the seed and the epoch. Then the EMA
     of the weights is evaluated on validation data. If it is the best so far, it is saved as a
     preset. The EMA after the last epoch is also saved, in float32, as the preset `training/last`.
-    An interrupt (Ctrl-C) stops the run after the current step. A resumed run computes exactly the
+    An interrupt (Ctrl-C) stops the run after the current step. Checkpoints are saved within an
+    epoch too, so that a run that is killed loses minutes. A resumed run computes exactly the
     weights of a run that was never stopped. One process at a time trains in a folder.
+
+    A finished run goes on if it gets more epochs or more patience; its learning-rate schedule is
+    then that of the new number of epochs.
 
     A subclass implements `prepare`, `batches`, `compile_model` and `evaluate`, and sets
     `data_names`, `measures` and `options_class`.
@@ -85,7 +124,8 @@ class TrainingRun:
         model: a task with a preprocessor; the run compiles it.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         options: dict that describes the whole run, saved with its state; a run is only resumed
-            with the same dict. The measure is part of it if there are several.
+            with the same dict. The measure is part of it if there are several. Leave out what may
+            change when a run is resumed, such as the number of epochs.
         metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
         report: function of a line of text, called with the metrics of each epoch.
         **kwargs: the options of `options_class`. Each becomes an attribute of the run. The weights
@@ -117,7 +157,6 @@ class TrainingRun:
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
         self.tokens = None  # that an epoch predicts, or reads if it predicts labels of texts
-        self._metrics = {}
 
     # === For subclasses ===
 
@@ -162,8 +201,8 @@ class TrainingRun:
         """Prepare an epoch, or the rest of one."""
 
     def is_finished(self):
-        """Return whether there is no further epoch to train."""
-        return self.state.epoch >= self.epochs
+        """Return whether all epochs are done, or `patience` is exhausted."""
+        return self.state.is_finished(self.epochs, self.patience)
 
     def cache_rows(self, train, kind, encode):
         """Tokenize the training data into files next to the state of the run.
@@ -230,14 +269,15 @@ class TrainingRun:
 
         Raises:
             ValueError: if the data is invalid, or the folder holds a run with other `options`.
-            OSError: if the folder holds files that are not a run, another process trains there,
-                or the disk is full.
+            OSError: if the folder holds files that are not a run, another process trains there, or
+                an epoch ends and the disk is full. Within an epoch a full disk is reported, and
+                training goes on. The checkpoints before stay.
         """
         self.state.check(self.options)
-        if self.state.finished:
+        if self.is_finished():
             return True
         with self.state.locked(self.options):
-            if self.state.finished:
+            if self.is_finished():
                 return True
             try:
                 self.prepare(train, validation)
@@ -249,7 +289,7 @@ class TrainingRun:
             return self._train(validation, verbose, callbacks)
 
     def _train(self, validation, verbose, callbacks):
-        self.state.restore(self.model, self.parts())
+        self.state.restore(self.model, self.parts(), self.report)
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
         self.report(self.describe(self.steps))
@@ -257,18 +297,24 @@ class TrainingRun:
             while not self.is_finished():
                 if self.state.step < self.steps:
                     self._train_epoch(stop, verbose, callbacks)
-                    self.state.save(self.model, self.parts())
+                    self._save()
                 if stop.interrupted or not self._validate(validation, stop):
                     return False
-                self.state.save(self.model, self.parts())
+                self._save()
         self.state.finish()
         return True
+
+    def _save(self):
+        self.state.save(self.model, self.parts())
 
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the remaining steps of the current epoch."""
         self.on_epoch_begin()
         dataset = self.batches(self.state.epoch, self.state.step)
-        own = [stop, self.ema, _StepCounter(self.state), *self.callbacks()]
+        saving = PeriodicSave(
+            self._save, self.checkpoint_minutes, self.checkpoint_steps, self.report
+        )
+        own = [stop, self.ema, _StepCounter(self.state), *self.callbacks(), saving]
         started = time.perf_counter()
         history = self.model.fit(
             dataset,
@@ -279,7 +325,7 @@ class TrainingRun:
             verbose=verbose,
         )
         # Of the steps since the start or the last resumption.
-        self._metrics = {
+        self.state.trained_metrics = {
             "loss": history.history["loss"][-1],
             "seconds": time.perf_counter() - started,
         }
@@ -302,7 +348,8 @@ class TrainingRun:
             save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
         self.state.epoch += 1
         self.state.step = 0
-        metrics = {"epoch": self.state.epoch, **self._metrics, **evaluated, "improved": improved}
+        trained, self.state.trained_metrics = self.state.trained_metrics, {}
+        metrics = {"epoch": self.state.epoch, **trained, **evaluated, "improved": improved}
         self.state.history.append(metrics)
         text = "  ".join(
             f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"

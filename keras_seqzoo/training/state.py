@@ -1,29 +1,23 @@
 """The state of a training run, saved in files."""
 
 import contextlib
+import copy
 import errno
 import json
 import shutil
 from pathlib import Path
 
-import numpy as np
-
+from keras_seqzoo.callbacks.checkpoint_folder import CheckpointFolder
 from keras_seqzoo.data.file_lock import FileLock
-from keras_seqzoo.data.output_files import (
-    LITTER,
-    check_folder,
-    replacing,
-    reserve,
-    writing_into,
-)
-from keras_seqzoo.models.common.low_rank_adaptation import adapted_layers
-from keras_seqzoo.zoo.saving import weights_size
+from keras_seqzoo.data.output_files import LITTER, check_folder, writing_into
 
 FOLDER = "training"
 FILE = "run.json"
 LOCK = "run.lock"
 LAST = "last"
 CACHE = "cache"
+# The progress of a run, as attributes of its state and in its checkpoints.
+BEGINNING = {"epoch": 0, "step": 0, "trained_metrics": {}, "best": None, "history": []}
 
 
 class RunState:
@@ -31,10 +25,11 @@ class RunState:
 
     Low-rank updates (`enable_lora`) are saved next to the weights that they change.
 
-    The state lies in the folder `training` of the run's folder. Its `run.json` names the position
-    and the other files. It is replaced last and atomically, so that a run killed while saving
-    resumes from the previous state. A run that ended before a step was saved has nothing to lose:
-    a run with other options begins in its place.
+    The state lies in the folder `training` of the run's folder, as the two newest checkpoints. The
+    file `run.json` names them and is replaced last and atomically: a run killed while saving
+    resumes from the checkpoint before, and so does a run whose last checkpoint is damaged. A run
+    that ended before a step was saved has nothing to lose: a run with other options begins in its
+    place.
 
     Args:
         directory: folder of the run.
@@ -42,9 +37,9 @@ class RunState:
     Attributes:
         epoch: int, number of evaluated epochs.
         step: int, steps done in the current epoch.
+        trained_metrics: dict, the loss and the seconds of an epoch that is not evaluated yet.
         best: float or `None`, the best validation score so far.
         history: list of dicts of metrics, one for each evaluated epoch.
-        finished: bool, whether the run is finished; its state then has no weights.
         lock: a `FileLock`, held within `locked`.
         last: path of the preset with the weights of the last evaluated epoch.
         cache: path of the tokenized training data.
@@ -59,32 +54,38 @@ class RunState:
         self.last = self.folder / LAST
         self.cache = self.folder / CACHE
         self.lock = FileLock(self.folder / LOCK, "another run trains here")
-        self.epoch = 0
-        self.step = 0
-        self.best = None
-        self.history = []
-        self.finished = False
-        self._options = None
-        self._seeds = []
-        self._files = []
+        self._checkpoints = CheckpointFolder(self.folder, FILE, {"options": {}})
         self._is_new = False  # the folder of the run
+        self._set_progress(None)
         if self.exists:
             self._read()
 
     @property
     def exists(self):
         """Whether the folder holds a run."""
-        return (self.folder / FILE).is_file()
+        return self._checkpoints.exists
 
     @property
     def trained(self):
-        """Whether the state has at least one step or is finished."""
-        return bool(self._files) or self.finished
+        """Whether the state has at least one step."""
+        return bool(self._checkpoints.checkpoints)
 
     @property
     def best_epoch(self):
         """The metrics of the epoch whose weights are the preset, a dict, or `None`."""
         return next((epoch for epoch in reversed(self.history) if epoch["improved"]), None)
+
+    def is_finished(self, epochs, patience=None):
+        """Return whether a run has nothing more to train.
+
+        Args:
+            epochs: int, number of epochs.
+            patience: int, or `None` for no early stopping: the run also ends after this number of
+                epochs without a better score.
+        """
+        last = self.history[-patience:] if patience else []
+        stopped = len(last) == patience and not any(epoch["improved"] for epoch in last)
+        return self.epoch >= epochs or stopped
 
     def check(self, options=None):
         """Check that a run can start or be resumed in this folder, without writing anything.
@@ -121,9 +122,9 @@ class RunState:
             self._read()
         self.check(options)
         if not self.trained:
-            self._options = _as_json(options)
-            self._write()
-            self._remove(path.name for path in self.folder.glob("epoch-*"))  # of an incomplete save
+            self._checkpoints.header["options"] = _as_json(options)
+            self._checkpoints.write_index()
+        self._checkpoints.remove_leftovers()
 
     @contextlib.contextmanager
     def locked(self, options):
@@ -150,48 +151,35 @@ class RunState:
             yield
 
     def save(self, model, parts):
-        """Write the state after the last whole step.
+        """Write a checkpoint after the last whole step. If that fails, those before stay.
 
         Args:
             model: the compiled model; its optimizer is saved with it.
             parts: dict of further objects with a state: `get_state()` returns a dict of arrays.
-        """
-        parts = _with_updates(model, parts)
-        name = f"epoch-{self.epoch}-step-{self.step}"
-        files = [f"{name}.weights.h5", *(f"{name}.{part}.npz" for part in parts)]
-        with self._replacing(files[0]) as path:
-            reserve(path.parent, weights_size(model))
-            model.save_weights(path)
-        for file, part in zip(files[1:], parts.values(), strict=True):
-            with self._replacing(file) as path:
-                np.savez(path, **part.get_state())
-        self._seeds = [seed.numpy().tolist() for seed in _seeds(model)]
-        self._write(files)
 
-    def restore(self, model, parts):
-        """Restore a compiled model, its optimizer and the parts.
+        Raises:
+            OSError: if the folder is gone, cannot be written to, or the disk is full.
+        """
+        self._checkpoints.save(model, parts, {name: getattr(self, name) for name in BEGINNING})
+
+    def restore(self, model, parts, report=print):
+        """Restore a compiled model, its optimizer, the parts and the position.
+
+        If the last checkpoint is damaged, the one before is restored.
 
         Args:
             model: the compiled model.
             parts: the dict passed to `save`; `set_state(arrays, model)` restores an object.
+            report: function of a line of text, called for a damaged checkpoint.
+
+        Raises:
+            ValueError: if all checkpoints are damaged.
         """
-        if not self._files:  # interrupted before the first step
-            return
-        parts = _with_updates(model, parts)
-        weights, *files = self._files
-        model.optimizer.build(model.trainable_variables)
-        model.load_weights(self.folder / weights)
-        for file, part in zip(files, parts.values(), strict=True):
-            with np.load(self.folder / file) as arrays:
-                part.set_state(dict(arrays), model)
-        for variable, seed in zip(_seeds(model), self._seeds, strict=True):
-            variable.assign(np.array(seed, variable.dtype))
+        self._set_progress(self._checkpoints.restore(model, parts, report))
 
     def finish(self):
-        """Mark the run as finished, and remove the lock, the saved weights and the cache."""
-        self.finished = True
-        self._seeds = []
-        self._write()
+        """Remove the lock, the cache, and all checkpoints but the last, for more epochs."""
+        self._checkpoints.write_index(self._checkpoints.checkpoints[:1])
         shutil.rmtree(self.cache, ignore_errors=True)
         self.lock.remove()
 
@@ -204,6 +192,15 @@ class RunState:
                 with contextlib.suppress(OSError):  # it has other files now
                     self.directory.rmdir()
 
+    def _set_progress(self, progress):
+        """Set the position to that of a checkpoint, or to the beginning."""
+        vars(self).update(copy.deepcopy(progress or BEGINNING))
+
+    def _read(self):
+        self._checkpoints.read_index()
+        checkpoints = self._checkpoints.checkpoints
+        self._set_progress(checkpoints[0]["progress"] if checkpoints else None)
+
     def _holds_other_files(self):
         """Return whether the folder holds more than litter, and the lock and cache of a new run."""
         own = self.folder, self.lock.path, self.cache
@@ -213,84 +210,18 @@ class RunState:
         )
 
     def _check_options(self, options):
-        names = sorted({*options, *self._options})
-        differing = [name for name in names if options.get(name) != self._options.get(name)]
+        before = self._checkpoints.header["options"]
+        names = sorted({*options, *before})
+        differing = [name for name in names if options.get(name) != before.get(name)]
         if differing:
             differences = "; ".join(
-                f"`{name}` was {_short(self._options.get(name))}, got {_short(options.get(name))}"
+                f"`{name}` was {_short(before.get(name))}, got {_short(options.get(name))}"
                 for name in differing
             )
             raise ValueError(
                 f"the run in {self.directory} has other options: {differences}. Use the same "
                 "options to resume it, or another folder for a new run."
             )
-
-    def _read(self):
-        try:
-            contents = json.loads((self.folder / FILE).read_text(encoding="utf-8"))
-            self.epoch, self.step = contents["epoch"], contents["step"]
-            self.best, self.history = contents["best"], contents["history"]
-            self.finished = contents["finished"]
-            self._options = contents["options"]
-            self._seeds, self._files = contents["seeds"], contents["files"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{self.folder / FILE} is damaged and the run cannot be resumed: {error!r}"
-            ) from error
-
-    def _write(self, files=()):
-        """Replace `run.json`, then remove the files that only the old one names."""
-        contents = {
-            "epoch": self.epoch,
-            "step": self.step,
-            "best": self.best,
-            "history": self.history,
-            "finished": self.finished,
-            "options": self._options,
-            "seeds": self._seeds,
-            "files": list(files),
-        }
-        with self._replacing(FILE) as path:
-            path.write_text(json.dumps(contents, indent=1), encoding="utf-8")
-        self._remove(set(self._files) - set(files))
-        self._files = list(files)
-
-    def _remove(self, files):
-        for file in files:
-            with contextlib.suppress(OSError):
-                (self.folder / file).unlink()
-
-    @contextlib.contextmanager
-    def _replacing(self, name):
-        """Yield a path to write to; the file then replaces the file `name` atomically."""
-        with writing_into(self.folder), replacing(self.folder / name) as path:
-            yield path
-
-
-class _UpdatedLayers:
-    """Separate weights of layers with low-rank updates: Keras saves only their sums."""
-
-    def __init__(self, layers):
-        self._weights = [weight for layer in layers for weight in layer.weights]
-
-    def get_state(self):
-        return {str(index): np.array(weight) for index, weight in enumerate(self._weights)}
-
-    def set_state(self, state, model):
-        for index, weight in enumerate(self._weights):
-            weight.assign(state[str(index)])
-
-
-def _with_updates(model, parts):
-    """Add the layers with low-rank updates, if any, to the parts of a state."""
-    layers = adapted_layers(model)
-    return {**parts, "updates": _UpdatedLayers(layers)} if layers else parts
-
-
-def _seeds(model):
-    """Return the states of a model's random generators, which Keras does not save."""
-    weights = {id(weight) for weight in model.weights}
-    return [variable for variable in model.variables if id(variable) not in weights]
 
 
 def _as_json(options):

@@ -161,7 +161,7 @@ def test_an_equal_cache_is_not_made_again(tmp_path):
     assert cache(iter(texts)).rows == 2800 and calls == [1024]
     assert cache(texts[:-1]).rows == 2799 and calls == [1024, 1024, 751]
     other = cache(texts[:-1], lambda chunk: encode([text.upper() for text in chunk]))
-    assert bytes(other.flat("ids")[:3].tolist()) == b"AAA"
+    assert bytes(other.joined("ids", 0, 3).tolist()) == b"AAA"
     assert cache(texts[:-1]).rows == 2799 and calls == [1024] + [1024, 1024, 751]
 
 
@@ -172,7 +172,8 @@ def test_a_damaged_cache_is_made_again(tmp_path):
     (folder / "ids.values").write_bytes(b"\0" * 8)
     with pytest.raises(OSError, match="complete cache, got a damaged .*ids.values"):
         IdCache(folder, Sentences)
-    assert cache_items(folder, ["ab", "c"], Sentences, encode).flat("ids").tolist() == [97, 98, 99]
+    again = cache_items(folder, ["ab", "c"], Sentences, encode)
+    assert again.joined("ids", 0, 3).tolist() == [97, 98, 99]
     (folder / "index.json").write_text("{")
     with pytest.raises(OSError, match="`folder` must hold a complete cache"):
         IdCache(folder, Sentences)

@@ -1,5 +1,7 @@
 """What all trainings have in common, on the smallest model: others test what is special to each."""
 
+import errno
+import itertools
 import math
 import os
 import signal
@@ -9,6 +11,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_seqzoo.callbacks import checkpoint_folder
 from keras_seqzoo.data import sentence_batches
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import RecurrentLanguageModel
@@ -59,7 +62,7 @@ class SmallRun(TrainingRun):
         return sentence_batches(*self.text, 2, 4, (self.seed, epoch), start)
 
     def compile_model(self, steps):
-        self.model.compile(keras.optimizers.Adam(0.1), SequenceCrossentropy())
+        self.model.compile(keras.optimizers.Adam(0.1), SequenceCrossentropy(), run_eagerly=True)
 
     def evaluate(self, validation, stop):
         stop.check()
@@ -83,10 +86,22 @@ def preset_weights(folder):
     return RecurrentLanguageModel.from_preset(str(folder)).get_weights()
 
 
-def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path):
-    whole = SmallRun(tmp_path / "whole")
-    assert whole.train()
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that was never stopped."""
+    training = SmallRun(tmp_path_factory.mktemp("runs") / "whole")
+    assert training.train()
+    return training
 
+
+def assert_runs_equal(training, whole):
+    """Two finished runs have the same weights, and the same in both presets."""
+    assert_equal(state_of(training), state_of(whole))
+    for preset in ("", "training/last"):
+        assert_equal(*(preset_weights(run.directory / preset) for run in (training, whole)))
+
+
+def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, whole):
     stops = (2, 5)  # within the first epoch and within the second
     training = SmallRun(tmp_path / "parts")
     interrupt = Interrupt(*stops)
@@ -99,12 +114,124 @@ def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path):
 
     assert positions == [divmod(stop, STEPS) for stop in stops]
     assert interrupt.step == 2 * STEPS
-    assert_equal(state_of(whole), state_of(training))
-    for preset in ("", "training/last"):
-        assert_equal(*(preset_weights(tmp_path / name / preset) for name in ("whole", "parts")))
+    assert_runs_equal(training, whole)
     assert whole.state.best == training.state.best
     scores = [[epoch["score"] for epoch in run.state.history] for run in (whole, training)]
     assert scores[0] == scores[1] and len(set(scores[0])) == 2
+
+
+class Killed(BaseException):
+    """What nothing handles."""
+
+
+def test_a_run_that_is_killed_while_it_saves_goes_on(tmp_path, monkeypatch, whole):
+    def kill_at(number):
+        renamings = itertools.count(1)
+
+        def replace(*paths):
+            if next(renamings) == number:
+                raise Killed
+            rename(*paths)
+
+        return replace
+
+    rename = os.replace
+    # Of weights, EMA, two indexes and an epoch's presets.
+    for number in (7, 3, 12):
+        monkeypatch.setattr(os, "replace", kill_at(number))
+        with pytest.raises(Killed):
+            SmallRun(tmp_path / "parts", checkpoint_steps=1).train()
+    monkeypatch.setattr(os, "replace", rename)
+    training = SmallRun(tmp_path / "parts", checkpoint_steps=1)
+    assert training.train()
+    assert_runs_equal(training, whole)
+
+
+def test_a_damaged_checkpoint_is_left_out(tmp_path):
+    training = SmallRun(tmp_path, checkpoint_steps=2)
+    assert not training.train([Interrupt(3)])
+    assert training.state.step == 3
+    last = max((tmp_path / "training").glob("*.h5"))
+    last.write_bytes(last.read_bytes()[:1000])
+    lines = []
+    training.state.restore(training.model, training.parts(), lines.append)
+    [line] = lines
+    assert "of epoch 1 after step 3 is damaged" in line and f"{last.name} has 1000 bytes" in line
+    assert training.state.step == 2
+
+
+@pytest.mark.slow
+def test_within_an_epoch_no_full_disk_stops_a_run(tmp_path, monkeypatch, whole):
+    lines = []
+    room = {"full": False}
+    reserve = checkpoint_folder.reserve
+
+    def reserve_or_fail(folder, size):
+        if room["full"]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        reserve(folder, size)
+
+    class Filled(keras.callbacks.Callback):
+        """The disk is full in the first two steps of an epoch, and at the end of the second."""
+
+        def on_train_batch_begin(self, batch, logs=None):
+            room["full"] = batch < 2 or training.state.epoch == 1
+
+    monkeypatch.setattr(checkpoint_folder, "reserve", reserve_or_fail)
+    training = SmallRun(tmp_path / "parts", checkpoint_steps=1)
+    training.report = lines.append
+    with pytest.raises(OSError, match="no space left in"):
+        training.train([Filled()])
+    said = [line for line in lines if line.startswith("no checkpoint can be saved, training goes")]
+    assert len(said) == 2
+    state = RunState(tmp_path / "parts")
+    assert (state.epoch, state.step) == (1, 0)
+
+    room["full"] = False
+    resumed = SmallRun(tmp_path / "parts")
+    assert resumed.train()
+    assert_runs_equal(resumed, whole)
+
+
+def test_a_folder_that_is_gone_ends_the_epoch(tmp_path):
+    class Moved(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 0:
+                (tmp_path / "run").rename(tmp_path / "elsewhere")
+
+    training = SmallRun(tmp_path / "run", checkpoint_steps=1)
+    lines = []
+    training.report = lines.append
+    with pytest.raises(FileNotFoundError, match="the checkpoints are gone from"):
+        training.train([Moved()])
+    assert len([line for line in lines if "training goes on: " in line]) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_more_patience_and_with_more_epochs(tmp_path):
+    figures = [(2.0, 1.0), (1.0, 1.0), (1.5, 1.0), (3.0, 1.0), (2.5, 1.0)]
+
+    def run(folder, **options):
+        training = SmallRun(folder, figures, **options)
+        assert training.train()
+        return training
+
+    assert run(tmp_path / "parts", epochs=4, patience=1).state.epoch == 2
+    assert run(tmp_path / "parts", epochs=4, patience=2).state.epoch == 3
+    assert run(tmp_path / "parts", epochs=4, early_stopping=True).state.epoch == 4
+    parts = run(tmp_path / "parts", epochs=5)
+    assert run(tmp_path / "parts", epochs=1).state.epoch == 5  # nothing to do
+    assert [epoch["improved"] for epoch in parts.state.history] == [True, False, False, True, False]
+    # This run's learning rate does not depend on the number of epochs.
+    assert_equal(state_of(parts), state_of(run(tmp_path / "whole", epochs=5)))
+
+
+def test_patience(model, tmp_path):
+    assert SmallRun(tmp_path, model=model).patience is None
+    assert SmallRun(tmp_path, model=model, early_stopping=True).patience == 3
+    assert SmallRun(tmp_path, model=model, early_stopping=True, patience=7).patience == 7
+    assert SmallRun(tmp_path, model=model, patience=7).patience == 7
 
 
 def test_an_interrupt_during_validation_repeats_it(tmp_path):
@@ -119,6 +246,7 @@ def test_an_interrupt_during_validation_repeats_it(tmp_path):
     resumed = SmallRun(tmp_path)
     assert resumed.train()
     assert [epoch["epoch"] for epoch in resumed.state.history] == [1, 2]
+    assert all(epoch["loss"] > 0 for epoch in resumed.state.history)
 
 
 def test_the_best_and_the_last_epoch_are_kept(tmp_path):
@@ -140,11 +268,13 @@ def test_the_best_and_the_last_epoch_are_kept(tmp_path):
     half = [weight.astype(np.float16) for weight in training.measured[2]]  # as a preset has them
     assert_equal(preset_weights(tmp_path), half)
 
-    # A finished run keeps the presets and its history alone.
-    folder = tmp_path / "training"
-    assert sorted(path.name for path in folder.iterdir()) == ["last", "run.json"]
+    # A finished run keeps the presets and its last checkpoint.
+    names = sorted(path.name for path in (tmp_path / "training").iterdir())
+    [ema, weights] = [name for name in names if name.startswith("checkpoint-")]
+    assert names == [ema, weights, "last", "run.json", "run.previous.json"]
+    assert ema.endswith(".ema.npz") and weights.endswith(".weights.h5")
     again = SmallRun(tmp_path, model=training.model, epochs=4)
-    assert again.state.finished and again.train()
+    assert again.is_finished() and again.train()
     assert again.state.history == training.state.history
 
 
@@ -180,10 +310,13 @@ def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path, mode
         del training.state.check
         other = RunState(tmp_path)
         other.begin(training.options)
+        other.epoch = training.epochs
+        model.compile("sgd")
+        other.save(model, {})
         other.finish()
 
     training.state.check = check
-    assert training.train() and training.state.finished
+    assert training.train() and training.is_finished()
 
 
 @pytest.mark.parametrize(
@@ -192,6 +325,9 @@ def test_a_run_that_another_process_finished_is_not_trained_again(tmp_path, mode
         ({"epochs": 0}, "`epochs` must be an int of at least 1"),
         ({"ema_momentum": 1.0}, "`ema_momentum` must be a number of at least 0 and below 1"),
         ({"seed": -1}, "`seed` must be an int of at least 0"),
+        ({"patience": 0}, "`patience` must be an int of at least 1"),
+        ({"checkpoint_minutes": 0}, "`checkpoint_minutes` must be a number above 0"),
+        ({"checkpoint_steps": 0}, "`checkpoint_steps` must be an int of at least 1"),
     ],
 )
 def test_wrong_options(tmp_path, model, changes, message):

@@ -85,13 +85,32 @@ def test_low_rank_updates_go_on_as_they_would_have(tmp_path):
     assert any((a != b).any() for a, b in zip(kept, whole.get_weights(), strict=True))
 
 
+@pytest.mark.parametrize(
+    ("improved", "epochs", "patience", "finished"),
+    [
+        ([], 1, 1, False),
+        ([True, False], 3, None, False),
+        ([True, False], 2, None, True),
+        ([True, False], 1, None, True),  # fewer than are done
+        ([True, False], 3, 1, True),
+        ([True, False], 3, 2, False),
+        ([False, False], 3, 2, True),
+        ([True, False, True, False], 9, 2, False),
+    ],
+)
+def test_the_end_of_a_run(tmp_path, improved, epochs, patience, finished):
+    state = RunState(tmp_path)
+    state.epoch, state.history = len(improved), [{"improved": value} for value in improved]
+    assert state.is_finished(epochs, patience) == finished
+
+
 def test_a_new_run_goes_into_a_new_or_empty_folder(tmp_path):
     state = RunState(tmp_path / "new")
     state.check({"epochs": 3})
     assert not (tmp_path / "new").exists()
     state.begin({"epochs": 3})
     again = RunState(tmp_path / "new")
-    assert again.exists and not again.finished
+    assert again.exists and not again.trained
     assert (again.epoch, again.step, again.best, again.history) == (0, 0, None, [])
     RunState(tmp_path / "new").check({"epochs": 3})
     (tmp_path / "empty").mkdir()

@@ -17,8 +17,8 @@ from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
 from keras_seqzoo.training.options import check_option, split_optional
 
-# Options that may change when a run is resumed.
-FREE_OPTIONS = ("out", "description", "progress")
+# Parameters that are no options of a run. Further ones may change when it is resumed.
+FREE_PARAMETERS = ("out", "description", "progress")
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -118,15 +118,16 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
     try:
         state.check()  # before the files are read
         data = train, validation = read()
-        options = _record_options(ctx, lines(*data))
+        everything = _record_options(ctx, lines(*data))
+        options = _without_free(everything, type(training))
         state.check(options)  # before a model is made
-        if not state.finished:
+        if not state.is_finished(training.epochs, training.patience):
             keras.utils.set_random_seed(training.seed)
             run = training_class(
                 make_model(train),
                 ctx.params["out"],
                 options=options,
-                metadata={"description": ctx.params["description"], "training": options},
+                metadata={"description": ctx.params["description"], "training": everything},
                 report=report,
                 **training.to_dict(),
             )
@@ -268,11 +269,18 @@ def _field_value(field, value):
 
 
 def _record_options(ctx, texts):
-    """Return what identifies a run: its options by their flags, and digests of its texts."""
-    names = [name for name in ctx.params if name not in FREE_OPTIONS]
+    """Return what describes a run: its options by their flags, and digests of its texts."""
+    names = [name for name in ctx.params if name not in FREE_PARAMETERS]
     return {name: ctx.params[name] for name in names} | {
         name: text_digest(lines) for name, lines in texts.items()
     }
+
+
+def _without_free(values, options_class):
+    """Return the options without those that may change when a run is resumed."""
+    fields = _fields(options_class)
+    free = {name for name, field in fields.items() if field.metadata.get("may_change")}
+    return {name: value for name, value in values.items() if name not in free}
 
 
 def _run_to_end(run, train, validation, progress):
@@ -285,6 +293,10 @@ def _run_to_end(run, train, validation, progress):
             raise
         report("stopped within a step; the same command resumes from the last saved step")
         raise typer.Abort from None
+    except OSError:
+        if run.state.trained:
+            report("the last checkpoint is kept; the same command resumes from it")
+        raise
     if not finished:
         report(
             f"stopped in epoch {run.state.epoch + 1} after step {run.state.step}; the same command "

@@ -5,14 +5,17 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.options import count_option
+from keras_seqzoo.cli.options import count_option, refuse_given
+from keras_seqzoo.cli.presets import check_task, load_translation_model
 from keras_seqzoo.cli.train.options import (
     TextFile,
     held_in_memory,
+    option_names,
     train_command,
     train_preset,
 )
 from keras_seqzoo.data import ParallelFiles
+from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import (
     TranslationModelOptions,
     TranslationTraining,
@@ -21,9 +24,11 @@ from keras_seqzoo.training import (
 )
 
 EXAMPLES = """\b
-Example:
+Examples:
   seqzoo train translate --source train.en --target train.fr \\
     --valid-source val.en --valid-target val.fr --out en_fr
+  seqzoo train translate --source news.en --target news.fr \\
+    --valid-source val.en --valid-target val.fr --start en_fr --out en_fr_news
   seqzoo translate --preset en_fr "Two dogs run through the snow."
 """
 
@@ -37,6 +42,14 @@ def train_translate(
     target: TextFile,
     valid_source: TextFile,
     valid_target: TextFile,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Preset of a translation model to train further, with its tokenizers; options of "
+            "a new model cannot be used with it.",
+        ),
+    ] = None,
     max_length: Annotated[
         int,
         count_option(
@@ -56,6 +69,15 @@ def train_translate(
     epoch are the preset DIR/training/last. Ctrl-C stops after the current step; the same command
     resumes. The pretrained models have the same defaults, but --measure bleu.
     """
+    if start is not None:
+        check_task("--start", start, RecurrentSeq2SeqLM, "a translation model")
+        refuse_given(ctx, option_names(TranslationModelOptions), "cannot be used with --start.")
+
+    def make_model(train):
+        if start is not None:
+            return load_translation_model(start, dtype=model.dtype)
+        return _make_model(train.source, train.target, model, max_length)
+
     train_preset(
         ctx,
         read=lambda: (
@@ -65,7 +87,7 @@ def train_translate(
         lines=lambda train, valid: dict(
             zip(TEXT_OPTIONS, (train.source, train.target, *valid), strict=True)
         ),
-        make_model=lambda train: _make_model(train.source, train.target, model, max_length),
+        make_model=make_model,
         training_class=TranslationTraining,
         training=dataclasses.replace(training, boundaries=_boundaries(max_length)),
     )

@@ -127,7 +127,7 @@ def test_options_of_texts_and_softmax_reach_the_model(seqzoo, files, tmp_path, m
     flags = ("--softmax", "sampled", "--samples", 7, "--minimum-count", 5, "--paragraphs")
     result = seqzoo("train", "lm", *files, *TINY, *flags, "--out", tmp_path / "new")
     assert "enough" in result.errors
-    [(training, texts)] = made
+    [(training, texts)] = [(training, list(texts)) for training, texts in made]
     assert len(texts) == 5 and texts[0] == "the cat sat\na dog ran\nthe dog sat on the cat"
     layer = training.model.output_layer
     assert type(layer) is SampledSoftmax and layer.samples == 7

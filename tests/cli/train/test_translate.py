@@ -1,9 +1,11 @@
+import errno
 import json
 import os
 import signal
 
 import pytest
 
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.cli.train import translate as command
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import RunState, TranslationTraining
@@ -58,7 +60,7 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
     other = tmp_path / "other"
     other.write_text("x\n" * 4, encoding="utf-8")
     for change, message in [
-        ({"epochs": 3}, "--epochs was 2, got 3"),
+        ({"learning_rate": 0.02}, "--learning-rate was 0.01, got 0.02"),
         ({"attention": "dot"}, "--attention was 'general', got 'dot'"),
         ({"context": "every_step"}, "--context was 'initial', got 'every_step'"),
         ({"measure": "loss"}, "--measure was 'chrf', got 'loss'"),
@@ -84,7 +86,8 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
         "command resumes from there\n",
     )
 
-    resumed = seqzoo(*arguments(files, out, description="Other words."))
+    free = {"description": "Other words.", "checkpoint_minutes": 0.1, "patience": 5}
+    resumed = seqzoo(*arguments(files, out, **free))
     assert resumed.status == 0
     assert "resumed at epoch 2 after step 1" in resumed.errors
     assert resumed.errors.splitlines()[-1] == last.replace("whole", "parts")
@@ -103,6 +106,10 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
     again = seqzoo(*arguments(files, out))
     assert again.status == 0 and again.errors.splitlines() == resumed.errors.splitlines()[-1:]
     assert seqzoo("translate", "--preset", out / "training" / "last", "a dog").status == 0
+
+    more = seqzoo(*arguments(files, out, epochs=3))
+    assert more.status == 0 and "resumed at epoch 3 after step 0" in more.errors
+    assert "finished: 3 epochs" in more.errors.splitlines()[-1]
 
 
 def test_an_interrupt_before_training_loses_nothing(seqzoo, files, tmp_path, monkeypatch):
@@ -164,11 +171,53 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch):
+    made = []
+
+    def stop(model, *arguments, **options):
+        made.append((model, options))
+        raise ValueError("enough")
+
+    monkeypatch.setattr(command, "TranslationTraining", stop)
+    paths = [part for name, file in files.items() for part in (f"--{name.replace('_', '-')}", file)]
+    start = ("train", "translate", *paths, "--out", tmp_path / "new", "--start")
+    result = seqzoo(*start, DEFAULT_PRESET, "--max-length", 9, "--early-stopping")
+    assert "enough" in result.errors
+    [(started, options)] = made
+    assert_equal(started.get_weights(), model.get_weights())
+    for side in ("tokenizer", "encoder_tokenizer"):
+        vocabularies = [
+            getattr(one.preprocessor, side).get_vocabulary() for one in (started, model)
+        ]
+        assert vocabularies[0] == vocabularies[1]
+    assert options["boundaries"] == (8, 9) and options["patience"] == 3
+    for option in (("--cell", "gru"), ("--vocabulary-size", 300), ("--untied",)):
+        result = seqzoo(*start, DEFAULT_PRESET, *option)
+        assert result.status == 2 and f"{option[0]} cannot be used with --start" in result.errors
+    for name, message in (("none", "got 'none'"), (files["source"].parent, "got")):
+        result = seqzoo(*start, name)
+        assert result.status == 2 and message in result.errors.splitlines()[-1]
+    assert len(made) == 1 and not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_at_the_end_of_an_epoch(seqzoo, files, tmp_path, monkeypatch):
+    def run(training, *arguments, **options):
+        training.state._checkpoints.checkpoints.append({})
+        raise OSError(errno.ENOSPC, "no space left in some/folder")
+
+    monkeypatch.setattr(TranslationTraining, "run", run)
+    result = seqzoo(*arguments(files, tmp_path / "new"))
+    assert (result.status, result.output) == (2, "")
+    kept, error = result.errors.splitlines()
+    assert kept == "the last checkpoint is kept; the same command resumes from it"
+    assert error.startswith("seqzoo: error: ") and error.endswith("no space left in some/folder")
+
+
 def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, monkeypatch):
     seen = {}
 
-    def stop(model, directory, options, **_):
-        seen.update(options)
+    def stop(model, directory, metadata, **_):
+        seen.update(metadata["training"])
         raise ValueError("enough")
 
     monkeypatch.setattr(command, "_make_model", lambda *_: None)
@@ -192,6 +241,10 @@ def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, mo
         "learning_rate": 2e-3,
         "warmup_steps": 400,
         "epochs": 30,
+        "early_stopping": False,
+        "patience": None,
+        "checkpoint_minutes": 5.0,
+        "checkpoint_steps": None,
         "ema_momentum": 0.999,
         "max_length": 64,
         "measure": "chrf",
@@ -227,6 +280,10 @@ BAD = {
     "ema": ({"ema_momentum": 1.0}, "--ema-momentum must be "),
     "label smoothing": ({"label_smoothing": 1.5}, "--label-smoothing must be "),
     "rate": ({"learning_rate": "nan"}, "--learning-rate must be "),
+    "patience": ({"patience": 0}, "--patience must be "),
+    "minutes": ({"checkpoint_minutes": 0}, "--checkpoint-minutes must be a number above 0"),
+    "steps": ({"checkpoint_steps": 0}, "--checkpoint-steps must be "),
+    "start": ({"start": "{folder}"}, "{folder}"),
     "decay": ({"weight_decay": "inf"}, "--weight-decay must be "),
     "cell": ({"cell": "transformer"}, "--cell must be "),
     "measure": ({"measure": "meteor"}, "--measure must be "),
