@@ -17,7 +17,7 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text(TEXT)
     write_ngrams(tmp_path / "ngrams.tsv", [line.replace("<", "") for line in LINES], 3)
-    write_counts(tmp_path / "words.tsv", collections.Counter("the cat sat".split()))
+    write_counts(tmp_path / "words.tsv", collections.Counter(["the", "cat", "sat"]))
     return tmp_path
 
 
