@@ -138,7 +138,7 @@ class BytePairTokenizer(SentencePieceTokenizer):
         Example:
         >>> counts = {"dab": 5, "adab": 4, "bub": 9}
         >>> BytePairTokenizer.from_counts(counts, vocabulary_size=268).merges
-        [('a', 'b'), ('▁', 'b')]
+        [('a', 'b'), ('b', 'u')]
         """
         tokenizer = cls(**kwargs)
         tokenizer.set_proto(
