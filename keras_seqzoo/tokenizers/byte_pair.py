@@ -136,9 +136,9 @@ class BytePairTokenizer(SentencePieceTokenizer):
             ValueError: if there is no word, or `vocabulary_size` does not fit the words.
 
         Example:
-        >>> counts = {"dab": 5, "adab": 4, "bub": 9}
-        >>> BytePairTokenizer.from_counts(counts, vocabulary_size=268).merges
-        [('a', 'b'), ('b', 'u')]
+        >>> counts = {"dab": 5, "cab": 4, "dub": 1}
+        >>> BytePairTokenizer.from_counts(counts, vocabulary_size=269).merges[:1]
+        [('a', 'b')]
         """
         tokenizer = cls(**kwargs)
         tokenizer.set_proto(
