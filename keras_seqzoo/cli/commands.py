@@ -30,6 +30,7 @@ OPTIONS = {
     "log_dir": "tensorboard",
     "num_layers": "layers",
     "required_phrases": "phrases",
+    "runner_options": "runner_option",
     "signatures": "signature",
     "streams": "batch_size",
 }

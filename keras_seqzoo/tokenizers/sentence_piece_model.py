@@ -13,7 +13,7 @@ import sentencepiece
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from keras_seqzoo.tokenizers.text_tokenizer import BOS, EOS, PAD, SEP, SPECIAL_TOKENS, UNK
-from keras_seqzoo.tokenizers.training_texts import iterate_texts
+from keras_seqzoo.tokenizers.training_texts import iterate_texts, sample_texts
 
 # SentencePiece represents a space as U+2581, and so confuses the two. The model therefore reads a
 # real U+2581 as an escape sequence, which detokenizing reverses.
@@ -35,10 +35,12 @@ FIRST = len(SPECIAL_TOKENS)
 RESERVED = FIRST + 256
 
 
-def train_unigram(texts, vocabulary_size, character_coverage=0.9995, at_most=False):
+def train_unigram(
+    texts, vocabulary_size, character_coverage=0.9995, at_most=False, most_lines=None
+):
     """Train a SentencePiece unigram model that can spell every text, without unknown tokens.
 
-    SentencePiece holds all texts in memory.
+    SentencePiece holds the lines in memory.
 
     Args:
         texts: see `iterate_texts`.
@@ -47,6 +49,7 @@ def train_unigram(texts, vocabulary_size, character_coverage=0.9995, at_most=Fal
             tokens; rarer ones are written as bytes.
         at_most: bool. Whether to train fewer tokens, with a warning instead of an error, if the
             text is too small for `vocabulary_size`.
+        most_lines: int, the number of lines that are drawn from a larger text, or `None` for all.
 
     Returns:
         bytes. The serialized model; the same text and arguments give the same bytes.
@@ -56,7 +59,8 @@ def train_unigram(texts, vocabulary_size, character_coverage=0.9995, at_most=Fal
         TypeError: if `texts` or `vocabulary_size` has the wrong type.
     """
     _check_arguments(vocabulary_size, character_coverage)
-    lines = [line for line in iterate_texts(texts) if line.strip("\r\n")]
+    lines = (line for line in iterate_texts(texts) if line.strip("\r\n"))
+    lines = list(lines) if most_lines is None else sample_texts(lines, most_lines)
     if not lines:
         raise ValueError("`texts` must have at least one line of text, got none.")
     options = {"model_type": "unigram", "character_coverage": character_coverage}

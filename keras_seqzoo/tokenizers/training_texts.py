@@ -4,6 +4,7 @@ import collections
 import collections.abc
 import gzip
 import os
+import random
 import warnings
 
 import numpy as np
@@ -64,6 +65,18 @@ def mapped_texts(function, texts):
     """
     texts = several_times(texts)
     return Rereading(lambda: (text for batch in list_batches(texts) for text in function(batch)))
+
+
+def sample_texts(texts, number):
+    """Draw a number of texts at random, the same in each call, and return them as a list."""
+    check_integer("most_lines", number, minimum=1)
+    generator, drawn = random.Random(0), []
+    for index, text in enumerate(texts):
+        if index < number:
+            drawn.append(text)
+        elif (place := generator.randrange(index + 1)) < number:
+            drawn[place] = text
+    return drawn
 
 
 def list_batches(texts):

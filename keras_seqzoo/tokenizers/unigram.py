@@ -66,6 +66,42 @@ class UnigramTokenizer(SentencePieceTokenizer):
         self.alpha = alpha
 
     @classmethod
+    def train(
+        cls,
+        texts,
+        vocabulary_size,
+        *,
+        at_most=False,
+        character_coverage=0.9995,
+        most_lines=None,
+        **kwargs,
+    ):
+        """Train a tokenizer on text; see `SentencePieceTokenizer.train`.
+
+        SentencePiece holds the lines in memory, with several times their size.
+
+        Args:
+            texts: See the base class.
+            vocabulary_size: See the base class.
+            at_most: See the base class.
+            character_coverage: See the base class.
+            most_lines: int, the number of lines that are drawn from a text that does not fit
+                memory, or `None` for all.
+            **kwargs: Other arguments of the constructor.
+
+        Returns:
+            A tokenizer of this class.
+        """
+        return cls._train(
+            texts,
+            vocabulary_size,
+            kwargs,
+            at_most=at_most,
+            character_coverage=character_coverage,
+            most_lines=most_lines,
+        )
+
+    @classmethod
     def from_pieces(cls, pieces, **kwargs):
         """Create a tokenizer from known pieces.
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.tokenizers import UnigramTokenizer
+from keras_seqzoo.tokenizers.training_texts import sample_texts
 
 COUNTS = {"dab": 5, "aab": 7, "bun": 4}
 PIECES = ("a", "b", "d", "u", "n", "da", "ab", "aa")
@@ -92,3 +93,19 @@ def test_arguments():
     ):
         with pytest.raises(ValueError, match=f"`{next(iter(arguments))}`"):
             UnigramTokenizer(**arguments)
+
+
+def test_a_sample_of_the_text():
+    lines = [f"word{number} of the text" for number in range(2000)]
+    expected = UnigramTokenizer.train(sample_texts(lines, 50), 300).proto
+    assert UnigramTokenizer.train(iter(lines), 300, most_lines=50).proto == expected
+    with pytest.raises(ValueError, match="`most_lines` must be an int of at least 1, got 0"):
+        UnigramTokenizer.train(lines, 300, most_lines=0)
+
+
+def test_each_text_is_drawn_equally_often():
+    assert sample_texts("abc", 5) == list("abc")
+    drawn = sample_texts(range(100_000), 20_000)
+    assert len(set(drawn)) == 20_000
+    share = np.bincount(np.array(drawn) // 10_000) / 2000
+    np.testing.assert_allclose(share, 1, atol=0.1)  # 5 standard deviations

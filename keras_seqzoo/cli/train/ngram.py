@@ -98,8 +98,10 @@ def train_ngram(
         model.save_arpa(out)
     else:
         output = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n")
-        model.write_arpa(output)
-        output.detach()
+        try:
+            model.write_arpa(output)
+        finally:
+            output.detach()
     sizes = [f"{count} {n}-grams" for n, count in enumerate(model.lookup.sizes[1:], 2)]
     words = f"{len(tokenizer.words)} words"
     read = f"{counts}" if counts is not None else f"{sum(1 for _ in lines)} lines"

@@ -39,6 +39,7 @@ OPTION_KINDS = {
     "minimum_count": ("word", "character", "wordpiece"),
     "byte_level": ("character", "bpe"),
     "end_of_word": ("bpe",),
+    "most_lines": ("unigram",),
     "split_punctuation": ("word", "wordpiece"),
 }
 
@@ -76,6 +77,10 @@ def train_tokenizer(
         ),
     ] = None,
     normalization: Normalization = None,
+    most_lines: Annotated[
+        int | None,
+        count_option("Train on this number of lines, drawn from a text that does not fit memory."),
+    ] = None,
     counts: Annotated[
         str | None,
         typer.Option(
@@ -94,6 +99,7 @@ def train_tokenizer(
         "byte_level": byte_level,
         "end_of_word": end_of_word,
         "split_punctuation": split_punctuation,
+        "most_lines": most_lines,
     }
     options = {name: value for name, value in options.items() if value is not None}
     for name in options:
