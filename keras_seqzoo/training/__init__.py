@@ -14,6 +14,7 @@ from keras_seqzoo.training.language_model import (
 )
 from keras_seqzoo.training.run import TrainingOptions, TrainingRun
 from keras_seqzoo.training.state import RunState
+from keras_seqzoo.training.strategies import make_strategy
 from keras_seqzoo.training.tagger import (
     TaggerOptions,
     TaggerTraining,
@@ -44,6 +45,7 @@ __all__ = [
     "TranslationTraining",
     "TranslationTrainingOptions",
     "make_language_model",
+    "make_strategy",
     "make_tagger",
     "make_text_classifier",
     "make_translation_model",

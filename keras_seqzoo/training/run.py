@@ -9,7 +9,7 @@ import keras
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
-from keras_seqzoo.training.state import RunState
+from keras_seqzoo.training.workers import Workers
 from keras_seqzoo.zoo import save_preset
 
 # The metric that breaks ties.
@@ -73,14 +73,17 @@ class TrainingRun:
     of the weights is evaluated on validation data. If it is the best so far, it is saved as a
     preset. The EMA after the last epoch is also saved, in float32, as the preset `training/last`.
     An interrupt (Ctrl-C) stops the run after the current step. A resumed run computes exactly the
-    weights of a run that was never stopped. One process at a time trains in a folder.
+    weights of a run that was never stopped. One process at a time trains in a folder, or the
+    workers of one strategy, see `make_strategy`.
 
     A subclass implements `prepare`, `batches`, `compile_model` and `evaluate`, and sets `measures`
     and `options_class`.
 
     Args:
-        model: a task with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        model: a task with a preprocessor; the run compiles it. The run trains with the
+            `tf.distribute` strategy in whose scope the model was made.
+        directory: folder of the preset; the state of the run lies in its `training` folder. All
+            workers of a strategy need the same folder.
         options: dict that describes the whole run, saved with its state; a run is only resumed
             with the same dict. The measure is part of it if there are several.
         metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
@@ -108,9 +111,10 @@ class TrainingRun:
         vars(self).update(chosen.to_dict())
         self.options = {**chosen.recorded(), **(options or {})}
         self.metadata = metadata
-        self.report = report
+        self.workers = Workers(model.distribute_strategy)
+        self.report = self.workers.chief_alone(report)
         self.ema = WeightAverage(self.ema_momentum)
-        self.state = RunState(self.directory)
+        self.state = self.workers.state(self.directory)
         self.steps = None  # of an epoch
         self._metrics = {}
 
@@ -195,19 +199,23 @@ class TrainingRun:
         Raises:
             ValueError: if the data is invalid, or the folder holds a run with other `options`.
             OSError: if the folder holds files that are not a run, another process trains there,
-                or the disk is full.
+                the disk is full, or another worker is lost.
         """
         self.state.check(self.options)
         if self.state.finished:
             return True
         self.prepare(train, validation)
-        self.steps = int(self.batches(0).cardinality())
-        self.compile_model(self.steps)
-        with self.state.locked(self.options):
+        first = self.batches(0)
+        self.workers.check(first)
+        self.steps = int(first.cardinality())
+        with self.workers.strategy.scope():
+            self.compile_model(self.steps)
+        with self.state.locked(self.options), self.workers.required(self.state):
             return self.state.finished or self._train(validation, verbose, callbacks)
 
     def _train(self, validation, verbose, callbacks):
         self.state.restore(self.model, self.parts())
+        self.workers.check_position(self.state)
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
         self.report(self.describe(self.steps))
@@ -227,9 +235,10 @@ class TrainingRun:
         self.on_epoch_begin()
         dataset = self.batches(self.state.epoch).skip(self.state.step)
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks()]
+        own += self.workers.callbacks(stop)
         started = time.perf_counter()
         history = self.model.fit(
-            dataset,
+            self.workers.split(dataset),
             initial_epoch=self.state.epoch,
             epochs=self.state.epoch + 1,
             callbacks=[*own, *callbacks],
@@ -251,13 +260,17 @@ class TrainingRun:
             try:
                 evaluated = self.evaluate(validation, stop)
             except KeyboardInterrupt:
+                evaluated = None
+            if self.workers.any(evaluated is None):
                 return False
+            evaluated = self.workers.of_chief(evaluated)
             measure = self.measures[self.measure or next(iter(self.measures))]
             improved = measure.is_better(evaluated, self.state.best_epoch)
+            save = self.workers.chief_alone(save_preset)
             if improved:
-                save_preset(self.model, self.directory, metadata=self.metadata)
+                save(self.model, self.directory, metadata=self.metadata)
                 self.state.best = evaluated[measure.metric]
-            save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
+            save(self.model, self.state.last, dtype="float32", metadata=self.metadata)
         self.state.epoch += 1
         self.state.step = 0
         metrics = {"epoch": self.state.epoch, **self._metrics, **evaluated, "improved": improved}

@@ -14,11 +14,13 @@ import typer
 from keras_seqzoo.cli.options import Progress, count_option, flag, refuse_given
 from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.training import RunState
+from keras_seqzoo.training import make_strategy
 from keras_seqzoo.training.options import check_option, split_optional
+from keras_seqzoo.training.strategies import Strategy
+from keras_seqzoo.training.workers import Workers
 
 # Options that may change when a run is resumed.
-FREE_OPTIONS = ("out", "description", "progress")
+FREE_OPTIONS = ("out", "description", "progress", "strategy")
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -43,6 +45,14 @@ MixedBfloat16 = Annotated[
     bool,
     typer.Option("--mixed-bfloat16", help="Compute in bfloat16.", rich_help_panel="Training"),
 ]
+StrategyName = Annotated[
+    Strategy,
+    typer.Option(
+        help="Devices that split each batch: none, one; mirrored, all GPUs of this machine; "
+        "multi-worker, the machines of TF_CONFIG, each with this command and the same DIR.",
+        rich_help_panel="Training",
+    ),
+]
 
 
 def train_command(model_class, training_class, description):
@@ -66,6 +76,7 @@ def train_command(model_class, training_class, description):
             _keyword("description", Description, description),
             *(_make_parameter(name, field) for name, field in fields.items()),
             _keyword("mixed_bfloat16", MixedBfloat16, False),
+            _keyword("strategy", StrategyName, "none"),
             _keyword("progress", Progress, None),
         ]
         parameters.sort(key=_place)
@@ -107,7 +118,8 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         training_class: a `TrainingRun` class.
         training: its options, an `Options` object.
     """
-    state = RunState(ctx.params["out"])
+    workers = Workers(make_strategy(ctx.params["strategy"]))
+    state = workers.state(ctx.params["out"])
     try:
         state.check()  # before the files are read
         data = train, validation = read()
@@ -115,21 +127,25 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         state.check(options)  # before a model is made
         if not state.finished:
             keras.utils.set_random_seed(training.seed)
+            with workers.required(state), workers.strategy.scope():
+                model = make_model(train)
             run = training_class(
-                make_model(train),
+                model,
                 ctx.params["out"],
                 options=options,
                 metadata={"description": ctx.params["description"], "training": options},
                 report=report,
                 **training.to_dict(),
             )
-            _run_to_end(run, train, validation, ctx.params["progress"])
+            progress = ctx.params["progress"] if workers.is_chief else False
+            _run_to_end(run, train, validation, progress)
             state = run.state
     except KeyboardInterrupt:
         _report_early_interrupt(state)
         raise typer.Abort from None
     measures = training_class.measures
-    _report_end(state, ctx.params.get("measure", next(iter(measures))))
+    if workers.is_chief:
+        _report_end(state, ctx.params.get("measure", next(iter(measures))))
 
 
 def load_vectors(model):
