@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.replicas import sum_over_replicas
 from keras_seqzoo.training.state import RunState
 
 # What a worker sees when another one has ended, or cannot be reached.
@@ -155,11 +156,8 @@ class Workers:
         if self._sum is None:
             here = len(self.strategy.extended.worker_devices)
 
-            def of_replica(values):
-                return tf.distribute.get_replica_context().all_reduce("SUM", values)
-
             def summed(values):
-                totals = self.strategy.run(of_replica, (values,))
+                totals = self.strategy.run(sum_over_replicas, (values,))
                 return self.strategy.experimental_local_results(totals)[0] / here
 
             self._sum = tf.function(summed, autograph=False, reduce_retracing=True)

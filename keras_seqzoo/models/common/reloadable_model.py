@@ -97,6 +97,17 @@ class ReloadableModel:
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
 
+    def _make_function(self, step_function):
+        # Of the metrics of several workers Keras takes the mean over a dimension as well, which
+        # those of a step do not have.
+        if _has_cluster(self.distribute_strategy):
+
+            def step(data):
+                return tf.nest.map_structure(lambda x: x[tf.newaxis], step_function(data))
+
+            return super()._make_function(step)
+        return super()._make_function(step_function)
+
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Keras reads the mean of a batch over the replicas, which bools and strings do not have,
         # and which takes an iteration from datasets that differ in each.
@@ -109,3 +120,9 @@ class ReloadableModel:
                 data_batch = tf.nest.map_structure(lambda x: results(x)[0], next(iter(dataset)))
             iterator = None
         super()._maybe_symbolic_build(iterator, data_batch)
+
+
+def _has_cluster(strategy):
+    """Return whether a strategy is of workers in a cluster, if only of one."""
+    is_of_workers = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return is_of_workers and bool(strategy.cluster_resolver.cluster_spec().jobs)
