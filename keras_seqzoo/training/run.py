@@ -233,12 +233,14 @@ class TrainingRun:
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the remaining steps of the current epoch."""
         self.on_epoch_begin()
-        dataset = self.batches(self.state.epoch).skip(self.state.step)
+        batches = self.batches(self.state.epoch).skip(self.state.step)
+        dataset, steps = self.workers.split(batches)
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks()]
         own += self.workers.callbacks(stop)
         started = time.perf_counter()
         history = self.model.fit(
-            self.workers.split(dataset),
+            dataset,
+            steps_per_epoch=steps,
             initial_epoch=self.state.epoch,
             epochs=self.state.epoch + 1,
             callbacks=[*own, *callbacks],

@@ -61,7 +61,8 @@ class Workers:
         replicas = self.strategy.num_replicas_in_sync
         if rows % replicas:
             raise ValueError(
-                f"`batch_size` must be a multiple of the number of replicas, {replicas}, got {rows}."
+                f"`batch_size` must be a multiple of the number of replicas, {replicas}, got "
+                f"{rows}."
             )
 
     def split(self, batches):
@@ -72,12 +73,13 @@ class Workers:
                 the same in every worker.
 
         Returns:
-            What `fit` takes: a `tf.distribute.DistributedDataset`, or `batches` if there is one
-            replica.
+            A tuple for `fit`: a `tf.distribute.DistributedDataset` and its steps, which Keras takes
+            to be those of each replica together; or `batches` and `None` if there is one replica.
         """
         replicas = self.strategy.num_replicas_in_sync
         if replicas == 1:
-            return batches
+            return batches, None
+        steps = int(batches.cardinality())
 
         def of_worker(context):
             here = replicas // context.num_input_pipelines
@@ -93,11 +95,10 @@ class Workers:
             def split_batch(*batch):
                 return tf.nest.map_structure(split_rows, batch)
 
-            count = here * int(batches.cardinality())
             parts = batches.map(split_batch).unbatch()
-            return parts.apply(tf.data.experimental.assert_cardinality(count))
+            return parts.apply(tf.data.experimental.assert_cardinality(here * steps))
 
-        return self.strategy.distribute_datasets_from_function(of_worker)
+        return self.strategy.distribute_datasets_from_function(of_worker), steps
 
     def callbacks(self, stop):
         """Return callbacks of `fit` that let an interrupt of one worker stop all of them.

@@ -20,8 +20,8 @@ class ReloadableModel:
       would have the step traced twice.
     - `quantize("int8")` quantizes Keras' own layers. Keras warns of each other one, such as
       recurrent cells, which stay in float32, as they should.
-    - Under a `tf.distribute` strategy the optimizer clips the gradients of the whole batch, not those
-      of each replica by themselves, and batches may hold bools and strings.
+    - Under a `tf.distribute` strategy the optimizer clips the gradients of the whole batch, not
+      those of each replica by themselves, and batches may hold bools and strings.
     - Functions are traced again after `quantize` or `enable_lora` replaced weights.
     """
 

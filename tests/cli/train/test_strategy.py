@@ -2,16 +2,16 @@
 
 import json
 import signal
-import socket
 import time
 
 import numpy as np
 import pytest
 
-from tests.cli.processes import run_python, start
+from tests.cli.processes import run_python
 from tests.cli.training_files import arguments, write_files
 from tests.training.test_classifier import LABELS, TEXTS
 from tests.training.test_tagger import TAGS, WORDS
+from tests.two_workers import TwoWorkers
 
 TWO_DEVICES = """
 import sys
@@ -31,7 +31,7 @@ def language_model(folder):
     (folder / "train.txt").write_text("\n".join(LINES), encoding="utf-8")
     (folder / "valid.txt").write_text("the cat ran\na dog sat\n", encoding="utf-8")
     files = ("--train", folder / "train.txt", "--valid", folder / "valid.txt")
-    return ("lm", *files, *SMALL, "--batch-size", 4, "--length", 5)
+    return ("lm", *files, *SMALL, "--batch-size", 4, "--length", 5, "--learning-rate", 1)
 
 
 def sentences(folder):
@@ -108,27 +108,9 @@ def test_a_batch_that_cannot_be_split(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-class TwoWorkers:
-    """Two processes of one training on this machine."""
-
-    def __init__(self, *command):
-        with socket.create_server(("", 0)) as one, socket.create_server(("", 0)) as other:
-            ports = [server.getsockname()[1] for server in (one, other)]
-        cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
-        self.processes = []
-        for index in range(2):
-            task = {"type": "worker", "index": index}
-            config = json.dumps({"cluster": cluster, "task": task})
-            command = (*command, "--strategy", "multi-worker")
-            self.processes.append(start("train", *command, TF_CONFIG=config))
-
-    def wait(self):
-        """Exit statuses and messages of both."""
-        found = []
-        for process in self.processes:
-            _, errors = process.communicate(timeout=300)
-            found.append((process.returncode, errors.decode()))
-        return found
+def two_workers(*command):
+    """Start two processes of one training on this machine."""
+    return TwoWorkers("-m", "keras_seqzoo", "train", *command, "--strategy", "multi-worker")
 
 
 def wait_for_epoch(folder, epoch):
@@ -146,9 +128,9 @@ def test_two_workers_train_as_one(tmp_path):
     command = (*language_model(tmp_path), "--epochs", 2)
     result = run_python(TWO_DEVICES, "train", *command, "--out", tmp_path / "one")
     assert result.returncode == 0, result.stderr
-    (status, errors), follower = TwoWorkers(*command, "--out", tmp_path / "two").wait()
+    (status, _, errors), follower = two_workers(*command, "--out", tmp_path / "two").wait()
     assert status == 0 and "finished: 2 epochs" in errors
-    assert follower == (0, "")
+    assert follower == (0, "", "")
     np.testing.assert_allclose(history(tmp_path / "two"), history(tmp_path / "one"), rtol=1e-4)
 
 
@@ -157,18 +139,18 @@ def test_two_workers_train_as_one(tmp_path):
 def test_a_killed_worker_stops_the_other_and_the_run_is_resumed(tmp_path, victim):
     out = tmp_path / "two"
     command = (*language_model(tmp_path), "--epochs", 40, "--out", out)
-    workers = TwoWorkers(*command)
+    workers = two_workers(*command)
     wait_for_epoch(out, 2)
     workers.processes[victim].kill()
     found = workers.wait()
     assert found[victim][0] == -signal.SIGKILL
-    status, errors = found[1 - victim]
+    status, _, errors = found[1 - victim]
     assert status == 2 and "error: another worker has ended or cannot be reached" in errors
     assert "start all workers again with the same command" in errors and "Traceback" not in errors
 
-    workers = TwoWorkers(*command)
-    (status, errors), follower = workers.wait()
-    assert status == 0 and follower == (0, ""), errors
+    workers = two_workers(*command)
+    (status, _, errors), follower = workers.wait()
+    assert status == 0 and follower == (0, "", ""), errors
     assert errors.startswith("resumed at epoch ") and "finished: 40 epochs" in errors
     result = run_python(TWO_DEVICES, "train", *command[:-1], tmp_path / "one")
     assert result.returncode == 0, result.stderr
@@ -178,10 +160,10 @@ def test_a_killed_worker_stops_the_other_and_the_run_is_resumed(tmp_path, victim
 @pytest.mark.slow
 def test_an_interrupt_of_one_worker_stops_both_after_the_same_step(tmp_path):
     out = tmp_path / "two"
-    workers = TwoWorkers(*language_model(tmp_path), "--epochs", 200, "--out", out)
+    workers = two_workers(*language_model(tmp_path), "--epochs", 200, "--out", out)
     wait_for_epoch(out, 1)
     workers.processes[1].send_signal(signal.SIGINT)
-    (status, errors), (other_status, other_errors) = workers.wait()
+    (status, _, errors), (other_status, _, other_errors) = workers.wait()
     assert status == other_status == 130
     assert errors.splitlines()[-1] == other_errors.splitlines()[-1]
     assert "the same command resumes from there" in errors
