@@ -1,6 +1,7 @@
 """The processes that train one model together, on one machine or on several."""
 
 import contextlib
+import json
 
 import keras
 import numpy as np
@@ -15,7 +16,6 @@ LOST_WORKER = (
     tf.errors.AbortedError,
     tf.errors.CancelledError,
     tf.errors.DeadlineExceededError,
-    tf.errors.InternalError,
     tf.errors.FailedPreconditionError,
 )
 
@@ -166,16 +166,12 @@ class Workers:
 
 
 class FollowingState(RunState):
-    """The state of a run that another worker, the chief, writes. See `RunState`."""
-
-    def __init__(self, directory):
-        super().__init__(directory)
-        self.lock = contextlib.nullcontext()  # the chief holds it
+    """The state of a run that another worker, the chief, locks and writes. See `RunState`."""
 
     def check(self, options=None):
         """Check that the run of the chief, if it has one, has the same options."""
         if self.trained and options is not None:
-            self._check_options(options)
+            self._check_options(json.loads(json.dumps(options)))  # tuples become lists
 
     @contextlib.contextmanager
     def locked(self, options):

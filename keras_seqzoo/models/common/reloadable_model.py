@@ -111,7 +111,7 @@ class ReloadableModel:
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Keras reads the mean of a batch over the replicas, which bools and strings do not have,
         # and which takes an iteration from datasets that differ in each.
-        if iterator is not None and self.distribute_strategy.num_replicas_in_sync > 1:
+        if iterator is not None and self._distribute_strategy is not None:
             dataset = iterator.data_adapter.get_tf_dataset()
             if isinstance(dataset, tf.data.Dataset):
                 data_batch = dataset.element_spec
