@@ -9,7 +9,7 @@ from typing import Literal
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice
+from keras_seqzoo.checks import check_choice, check_integer
 
 STRATEGIES = ("none", "mirrored", "multi-worker")
 Strategy = Literal[STRATEGIES]
@@ -33,7 +33,7 @@ def make_strategy(name, timeout=TIMEOUT):
         A `tf.distribute.Strategy`.
 
     Raises:
-        ValueError: if there is no such strategy, or `TF_CONFIG` is not valid.
+        ValueError: if an argument is out of range, or `TF_CONFIG` is not valid.
         OSError: if the port of this worker is taken.
 
     Example:
@@ -44,6 +44,7 @@ def make_strategy(name, timeout=TIMEOUT):
     ```
     """
     check_choice("name", name, STRATEGIES)
+    check_integer("timeout", timeout, minimum=1)
     if name == "none":
         return tf.distribute.get_strategy()
     if name == "mirrored":

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.replicas import sum_over_replicas
+from keras_seqzoo.tensors import dimension
 from keras_seqzoo.training.state import RunState
 
 # What a worker sees when another one has ended, or cannot be reached.
@@ -57,8 +58,10 @@ class Workers:
         Raises:
             ValueError: if their number is not a multiple of the number of replicas.
         """
-        rows = tf.nest.flatten(batches.element_spec)[0].shape[0]
         replicas = self.strategy.num_replicas_in_sync
+        if replicas == 1:
+            return
+        rows = len(tf.nest.flatten(next(iter(batches)))[0])
         if rows % replicas:
             raise ValueError(
                 f"`batch_size` must be a multiple of the number of replicas, {replicas}, got "
@@ -86,11 +89,11 @@ class Workers:
             first = here * context.input_pipeline_id
 
             def split_rows(value):
-                rows = value.shape[0] // replicas
-                parts = value[first * rows : (first + here) * rows]
-                shape = tf.concat([[here, rows], tf.shape(value)[1:]], axis=0)
-                parts = tf.reshape(parts, shape)
-                return tf.ensure_shape(parts, [here, rows, *value.shape[1:]])
+                rows, inner = dimension(value, 0) // replicas, tf.shape(value)[1:]
+                parts = tf.reshape(value, tf.concat([[replicas, rows], inner], axis=0))
+                rows = rows if isinstance(rows, int) else None
+                parts = tf.ensure_shape(parts, [replicas, rows, *value.shape[1:]])
+                return parts[first : first + here]
 
             def split_batch(*batch):
                 return tf.nest.map_structure(split_rows, batch)
