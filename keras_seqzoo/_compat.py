@@ -21,6 +21,27 @@ def flatten_layers(layer, include_self=True, recursive=True):
     return layer._flatten_layers(include_self=include_self, recursive=recursive)
 
 
+def clip_summed_gradients(optimizer):
+    """Let an optimizer sum up the gradients of all replicas before it clips them.
+
+    It overrides `_clip_gradients` and `_all_reduce_sum_gradients` of keras 3.15, which clips what
+    each replica has and then sums up. If they go: sum up and clip before `apply_gradients`.
+
+    Args:
+        optimizer: a `keras.optimizers.Optimizer`.
+    """
+    if "_clip_gradients" in vars(optimizer):
+        return
+    clip = optimizer._clip_gradients
+
+    def clip_sum(gradients):
+        replica = tf.distribute.get_replica_context()
+        return clip(replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients))
+
+    optimizer._clip_gradients = clip_sum
+    optimizer._all_reduce_sum_gradients = list
+
+
 def load_preset_json(preset, filename):
     """Read a JSON file of a preset: `preset_utils.load_json` of keras-hub 0.32.
 

@@ -18,12 +18,14 @@ class PeriodicSave(keras.callbacks.Callback):
         minutes: number, or `None`.
         steps: int, or `None`.
         report: function of a line of text.
+        agree: function from whether a save is due in this process to whether it is in any, by
+            default of a process alone. All processes save after the same step.
 
     Raises:
         ValueError: if `minutes` or `steps` is not positive.
     """
 
-    def __init__(self, save, minutes, steps, report):
+    def __init__(self, save, minutes, steps, report, agree=bool):
         super().__init__()
         if minutes is not None and check_number("minutes", minutes) <= 0:
             raise ValueError(f"`minutes` must be a number above 0, got {minutes!r}.")
@@ -31,6 +33,7 @@ class PeriodicSave(keras.callbacks.Callback):
         self.steps = steps if steps is None else check_integer("steps", steps, minimum=1)
         self._save = save
         self._report = report
+        self._agree = agree
         self._failing = False
         self.restart()
 
@@ -43,7 +46,7 @@ class PeriodicSave(keras.callbacks.Callback):
         self._steps += 1
         in_steps = self.steps is not None and self._steps >= self.steps
         in_minutes = self.minutes is not None and time.monotonic() >= self._until
-        if in_steps or in_minutes:
+        if self._agree(in_steps or in_minutes):
             try:
                 self._save()
                 self._failing = False

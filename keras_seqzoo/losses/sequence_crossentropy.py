@@ -1,9 +1,12 @@
 """The loss of models that predict the next token."""
 
+import functools
+
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_rate
+from keras_seqzoo.replicas import part_of_mean, replica_count
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -22,7 +25,8 @@ class SequenceCrossentropy(keras.losses.Loss):
 
     Tokens at which `sample_weight` (or the mask that Keras attached to the logits) is zero are
     padding. With the default reduction the loss is the sum of the weighted losses divided by the
-    sum of the weights; without a valid token it is 0.
+    sum of the weights; without a valid token it is 0. Of several replicas (`tf.distribute`), each
+    computes its part of the mean over them all.
 
     Args:
         label_smoothing: ε, at least 0 and less than 1.
@@ -58,6 +62,15 @@ class SequenceCrossentropy(keras.losses.Loss):
         super().__init__(name=name, reduction=reduction, dtype="float32")
         self.label_smoothing = check_rate("label_smoothing", label_smoothing)
 
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        """Compute the loss; see the class."""
+        loss = super().__call__(y_true, y_pred, sample_weight)
+        if replica_count() == 1 or self.reduction != "mean_with_sample_weight":
+            return loss
+        # Keras has divided by the weights of this replica, and by the number of replicas.
+        weight = _total_weight(y_true, getattr(y_pred, "_keras_mask", None), sample_weight)
+        return part_of_mean(loss * weight * replica_count(), weight)
+
     def call(self, y_true, y_pred):
         """Compute the losses `(...)` of all tokens."""
         if y_true.shape.rank == y_pred.shape.rank and y_true.shape[-1] == 1:
@@ -77,3 +90,13 @@ class SequenceCrossentropy(keras.losses.Loss):
     def get_config(self):
         """Return the constructor arguments."""
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+
+def _total_weight(y_true, mask, sample_weight):
+    """Return the sum of weights by which Keras divides."""
+    if mask is None and sample_weight is None:
+        return tf.cast(tf.size(y_true), tf.float32)
+    weights = [tf.cast(x, tf.float32) for x in (mask, sample_weight) if x is not None]
+    rank = min(weight.shape.rank for weight in weights)
+    weights = [x if x.shape.rank == rank else tf.squeeze(x, -1) for x in weights]
+    return tf.reduce_sum(functools.reduce(tf.multiply, weights))

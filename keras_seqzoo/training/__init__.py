@@ -21,6 +21,7 @@ from keras_seqzoo.training.reports import (
 )
 from keras_seqzoo.training.run import TrainingOptions, TrainingRun
 from keras_seqzoo.training.state import RunState
+from keras_seqzoo.training.strategies import make_strategy
 from keras_seqzoo.training.tagger import (
     TaggerOptions,
     TaggerTraining,
@@ -56,6 +57,7 @@ __all__ = [
     "TranslationTraining",
     "TranslationTrainingOptions",
     "make_language_model",
+    "make_strategy",
     "make_tagger",
     "make_text_classifier",
     "make_translation_model",

@@ -11,7 +11,7 @@ from keras_seqzoo.data.output_files import check_folder
 from keras_seqzoo.training.board import RunBoard
 from keras_seqzoo.training.data import CachedData
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
-from keras_seqzoo.training.state import RunState
+from keras_seqzoo.training.workers import Workers
 from keras_seqzoo.zoo import save_preset
 
 # Epochs without a better measure, with early stopping.
@@ -76,7 +76,8 @@ class TrainingRun(CachedData):
     preset. The EMA after the last epoch is also saved, in float32, as the preset `training/last`.
     An interrupt (Ctrl-C) stops the run after the current step. Checkpoints are saved within an
     epoch too, so that a run that is killed loses minutes. A resumed run computes exactly the
-    weights of a run that was never stopped. One process at a time trains in a folder.
+    weights of a run that was never stopped. One process at a time trains in a folder, or the
+    workers of one strategy, see `make_strategy`.
 
     A finished run goes on if it gets more epochs or more patience; its learning-rate schedule is
     then that of the new number of epochs.
@@ -85,8 +86,10 @@ class TrainingRun(CachedData):
     `data_names`, `measures` and `options_class`.
 
     Args:
-        model: a task with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        model: a task with a preprocessor; the run compiles it. The run trains with the
+            `tf.distribute` strategy in whose scope the model was made.
+        directory: folder of the preset; the state of the run lies in its `training` folder. All
+            workers of a strategy need the same folder.
         options: dict that describes the whole run, saved with its state; a run is only resumed
             with the same dict. The measure is part of it if there are several. Leave out what may
             change when a run is resumed, such as the number of epochs.
@@ -128,11 +131,12 @@ class TrainingRun(CachedData):
         vars(self).update(chosen.to_dict())
         self.options = {**chosen.recorded(), **(options or {})}
         self.metadata = metadata
-        self.report = report
-        self.tensorboard = tensorboard
+        self.workers = Workers(model.distribute_strategy)
+        self.report = self.workers.chief_alone(report)
+        self.tensorboard = tensorboard if self.workers.is_chief else None
         self.board = None
         self.ema = WeightAverage(self.ema_momentum)
-        self.state = RunState(self.directory)
+        self.state = self.workers.state(self.directory)
         self.steps = None  # of an epoch
         self.tokens = None  # that an epoch predicts, or reads if it predicts labels of texts
 
@@ -209,16 +213,16 @@ class TrainingRun(CachedData):
 
         Raises:
             ValueError: if the data is invalid, or the folder holds a run with other `options`.
-            OSError: if the folder holds files that are not a run, another process trains there, or
-                an epoch ends and the disk is full. Within an epoch a full disk is reported, and
-                training goes on. The checkpoints before stay.
+            OSError: if the folder holds files that are not a run, another process trains there,
+                another worker is lost, or an epoch ends and the disk is full. Within an epoch a
+                full disk is reported, and training goes on. The checkpoints before stay.
         """
         self.state.check(self.options)
         if self.is_finished():
             return True
         if self.tensorboard is not None:
             check_folder(self.tensorboard, "tensorboard")
-        with self.state.locked(self.options):
+        with self.state.locked(self.options), self.workers.required(self.state):
             if self.is_finished():
                 return True
             try:
@@ -226,12 +230,16 @@ class TrainingRun(CachedData):
             except Exception:
                 self.state.discard()
                 raise
-            self.steps = int(self.batches(0).cardinality())
-            self.compile_model(self.steps)
+            first = self.batches(0)
+            self.workers.check(first)
+            self.steps = int(first.cardinality())
+            with self.workers.strategy.scope():
+                self.compile_model(self.steps)
             return self._train(validation, verbose, callbacks)
 
     def _train(self, validation, verbose, callbacks):
         self.state.restore(self.model, self.parts(), self.report)
+        self.workers.check_position(self.state)
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")
         self.report(self.describe(self.steps))
@@ -258,15 +266,22 @@ class TrainingRun(CachedData):
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the remaining steps of the current epoch."""
         self.on_epoch_begin()
-        dataset = self.batches(self.state.epoch, self.state.step)
+        batches = self.batches(self.state.epoch, self.state.step)
+        dataset, steps = self.workers.split(batches)
         saving = PeriodicSave(
-            self._save_within_epoch, self.checkpoint_minutes, self.checkpoint_steps, self.report
+            self._save_within_epoch,
+            self.checkpoint_minutes,
+            self.checkpoint_steps,
+            self.report,
+            self.workers.any,
         )
         own = [stop, self.ema, _StepCounter(self.state), *self.callbacks(), saving]
+        own += self.workers.callbacks(stop)
         own += [] if self.board is None else [self.board]
         started = time.perf_counter()
         history = self.model.fit(
             dataset,
+            steps_per_epoch=steps,
             initial_epoch=self.state.epoch,
             epochs=self.state.epoch + 1,
             callbacks=[*own, *callbacks],
@@ -288,13 +303,17 @@ class TrainingRun(CachedData):
             try:
                 evaluated = self.evaluate(validation, stop)
             except KeyboardInterrupt:
+                evaluated = None
+            if self.workers.any(evaluated is None):
                 return False
+            evaluated = self.workers.of_chief(evaluated)
             measure = self.measures[self.measure or next(iter(self.measures))]
             improved = measure.is_better(evaluated, self.state.best_epoch)
+            save = self.workers.chief_alone(save_preset)
             if improved:
-                save_preset(self.model, self.directory, metadata=self.metadata)
+                save(self.model, self.directory, metadata=self.metadata)
                 self.state.best = evaluated[measure.metric]
-            save_preset(self.model, self.state.last, dtype="float32", metadata=self.metadata)
+            save(self.model, self.state.last, dtype="float32", metadata=self.metadata)
             if self.board is not None:
                 self.board.write_validation(evaluated)
         self.state.epoch += 1

@@ -17,8 +17,13 @@ def _options(environment):
 
 def start(*arguments, **environment):
     """Start a command; return the `subprocess.Popen`, with pipes of bytes."""
+    return start_python("-m", "keras_seqzoo", *arguments, **environment)
+
+
+def start_python(*arguments, **environment):
+    """Start Python; return the `subprocess.Popen`, with pipes of bytes."""
     return subprocess.Popen(
-        [sys.executable, "-m", "keras_seqzoo", *map(str, arguments)],
+        [sys.executable, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -16,13 +16,15 @@ from keras_seqzoo.cli.progress import TrainingProgress
 from keras_seqzoo.data.output_files import check_folder
 from keras_seqzoo.data.training_files import text_digest
 from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.training import RunState
+from keras_seqzoo.training import make_strategy
 from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.options import check_option, split_optional
 from keras_seqzoo.training.state import FOLDER
+from keras_seqzoo.training.strategies import Strategy
+from keras_seqzoo.training.workers import Workers
 
 # Parameters that are no options of a run. Further ones may change when it is resumed.
-FREE_PARAMETERS = ("out", "description", "progress", "tensorboard", "no_tensorboard")
+FREE_PARAMETERS = ("out", "description", "progress", "tensorboard", "no_tensorboard", "strategy")
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -52,6 +54,14 @@ PresetFolder = Annotated[
 MixedBfloat16 = Annotated[
     bool,
     typer.Option("--mixed-bfloat16", help="Compute in bfloat16.", rich_help_panel="Training"),
+]
+StrategyName = Annotated[
+    Strategy,
+    typer.Option(
+        help="Devices that split each batch: none, one; mirrored, all GPUs of this machine; "
+        "multi-worker, the machines of TF_CONFIG, each with this command and the same DIR.",
+        rich_help_panel="Training",
+    ),
 ]
 TensorBoardFolder = Annotated[
     str | None,
@@ -96,6 +106,7 @@ def train_command(model_class, training_class, description):
             _keyword("mixed_bfloat16", MixedBfloat16, False),
             _keyword("tensorboard", TensorBoardFolder, None),
             _keyword("no_tensorboard", NoTensorBoard, False),
+            _keyword("strategy", StrategyName, "none"),
             _keyword("progress", Progress, None),
         ]
         parameters.sort(key=_place)
@@ -138,7 +149,8 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         training_class: a `TrainingRun` class.
         training: its options, an `Options` object.
     """
-    state = RunState(ctx.params["out"])
+    workers = Workers(make_strategy(ctx.params["strategy"]))
+    state = workers.state(ctx.params["out"])
     try:
         state.check()  # before the files are read
         logs = _log_folder(ctx)
@@ -148,8 +160,10 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         state.check(options)  # before a model is made
         if not state.is_finished(training.epochs, training.patience):
             keras.utils.set_random_seed(training.seed)
+            with workers.required(state), workers.strategy.scope():
+                model = make_model(train)
             run = training_class(
-                make_model(train),
+                model,
                 ctx.params["out"],
                 options=options,
                 metadata={"description": ctx.params["description"], "training": everything},
@@ -157,13 +171,15 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
                 tensorboard=logs,
                 **training.to_dict(),
             )
-            _run_to_end(run, train, validation, ctx.params["progress"])
+            progress = ctx.params["progress"] if workers.is_chief else False
+            _run_to_end(run, train, validation, progress)
             state = run.state
     except KeyboardInterrupt:
         _report_early_interrupt(state)
         raise typer.Abort from None
     measures = training_class.measures
-    _report_end(state, ctx.params.get("measure", next(iter(measures))))
+    if workers.is_chief:
+        _report_end(state, ctx.params.get("measure", next(iter(measures))))
 
 
 def held_in_memory(files):

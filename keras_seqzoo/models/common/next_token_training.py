@@ -8,6 +8,7 @@ from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.overriding import overrides_without
+from keras_seqzoo.replicas import part_of_mean, replica_count, sum_over_replicas
 from keras_seqzoo.tensors import dimension
 
 
@@ -67,8 +68,11 @@ class NextTokenTraining(ReloadableModel):
     - Labels are one tensor, and sample weights have its shape.
 
     In any other case the steps are Keras' own, also if a subclass overrides `compute_loss`,
-    `compute_metrics` or `call` without `features`, or a strategy has several replicas. A layer that
-    adds losses must be called once in `features`: Keras clears losses at each outermost call.
+    `compute_metrics` or `call` without `features`. A layer that adds losses must be called once in
+    `features`: Keras clears losses at each outermost call.
+
+    Of several replicas (`tf.distribute`), each computes its part of the mean over the valid tokens
+    of the whole batch, so that losses and updates equal those of one replica with the same batch.
 
     The model has an attribute `output_layer`, the last layer, and a method
     `features(inputs, training)` that returns the input of this layer, a float tensor
@@ -138,7 +142,6 @@ class NextTokenTraining(ReloadableModel):
             and len(self.metrics) == 1
             and type(self).compute_loss is keras.Model.compute_loss
             and type(self).compute_metrics is keras.Model.compute_metrics
-            and tf.distribute.get_strategy().num_replicas_in_sync == 1
             and (_is_linear(self.output_layer) or self._has_large_softmax())
         )
 
@@ -159,7 +162,7 @@ class NextTokenTraining(ReloadableModel):
             loss = _loss_of_large_softmax(
                 self.output_layer, hidden, labels, sample_weight, training
             )
-            return loss + sum(_to_float(x) for x in self.losses)
+            return loss + self._added_losses()
         features, kernel, bias, transpose_kernel = _linear(self.output_layer, hidden)
         loss = linear_crossentropy(
             features,
@@ -171,12 +174,22 @@ class NextTokenTraining(ReloadableModel):
             transpose_kernel=transpose_kernel,
             gradient=training,
         )
-        return tf.cast(loss, tf.float32) + sum(_to_float(x) for x in self.losses)
+        loss = tf.cast(loss, tf.float32)
+        if replica_count() > 1:
+            weight = tf.ones_like(labels, tf.float32) if sample_weight is None else sample_weight
+            weight = tf.reduce_sum(_to_float(weight))
+            loss = part_of_mean(loss * weight, weight)
+        return loss + self._added_losses()
+
+    def _added_losses(self):
+        return sum(_to_float(x) for x in self.losses) / replica_count()
 
     def _track_loss(self, inputs, loss):
         (tracker,) = self.metrics
         first = next(x for x in keras.tree.flatten(inputs) if x is not None)
-        tracker.update_state(loss, sample_weight=tf.shape(first)[0])
+        # The parts of the replicas sum up to the loss, weighted by the rows of them all.
+        rows = sum_over_replicas(tf.cast(tf.shape(first)[0], tf.float32)) / replica_count()
+        tracker.update_state(loss * replica_count(), sample_weight=rows)
 
 
 def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):
@@ -193,7 +206,7 @@ def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):
     else:
         losses = -label_log_probabilities(layer, hidden, labels)
     total = tf.reduce_sum(tf.where(weight != 0, weight * losses, 0.0))
-    return tf.math.divide_no_nan(total, tf.reduce_sum(weight))
+    return part_of_mean(total, tf.reduce_sum(weight))
 
 
 def _same_shape(one, other):

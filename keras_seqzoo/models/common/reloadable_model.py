@@ -1,8 +1,9 @@
 """Models that can be quantized, adapted, saved, loaded and compiled again."""
 
 import keras
+import tensorflow as tf
 
-from keras_seqzoo._compat import flatten_layers
+from keras_seqzoo._compat import clip_summed_gradients, flatten_layers
 from keras_seqzoo.models.common.graph_functions import is_outdated
 from keras_seqzoo.models.common.low_rank_adaptation import reinitialize_updates
 
@@ -19,6 +20,8 @@ class ReloadableModel:
       would have the step traced twice.
     - `quantize("int8")` quantizes Keras' own layers. Keras warns of each other one, such as
       recurrent cells, which stay in float32, as they should.
+    - Under a `tf.distribute` strategy the optimizer clips the gradients of the whole batch, not
+      those of each replica by themselves, and batches may hold bools and strings.
     - Functions are traced again after `quantize` or `enable_lora` replaced weights.
     """
 
@@ -86,6 +89,40 @@ class ReloadableModel:
         return super().make_predict_function(is_outdated(self, "predict") or force)
 
     def _build_optimizer(self):
-        if self.built and self.optimizer is not None and not self.optimizer.built:
+        if self.optimizer is None:
+            return
+        if self.distribute_strategy.num_replicas_in_sync > 1:
+            clip_summed_gradients(self.optimizer)
+        if self.built and not self.optimizer.built:
             with self.distribute_strategy.scope():
                 self.optimizer.build(self.trainable_variables)
+
+    def _make_function(self, step_function):
+        # Of the metrics of several workers Keras takes the mean over a dimension as well, which
+        # those of a step do not have.
+        if _has_cluster(self.distribute_strategy):
+
+            def step(data):
+                return tf.nest.map_structure(lambda x: x[tf.newaxis], step_function(data))
+
+            return super()._make_function(step)
+        return super()._make_function(step_function)
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # Keras reads the mean of a batch over the replicas, which bools and strings do not have,
+        # and which takes an iteration from datasets that differ in each.
+        if iterator is not None and self._distribute_strategy is not None:
+            dataset = iterator.data_adapter.get_tf_dataset()
+            if isinstance(dataset, tf.data.Dataset):
+                data_batch = dataset.element_spec
+            else:
+                results = self.distribute_strategy.experimental_local_results
+                data_batch = tf.nest.map_structure(lambda x: results(x)[0], next(iter(dataset)))
+            iterator = None
+        super()._maybe_symbolic_build(iterator, data_batch)
+
+
+def _has_cluster(strategy):
+    """Return whether a strategy is of workers in a cluster, if only of one."""
+    is_of_workers = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return is_of_workers and bool(strategy.cluster_resolver.cluster_spec().jobs)

@@ -44,6 +44,12 @@ class SequenceTask(ReloadableModel):
             warnings.filterwarnings("ignore", "Skipping variable loading for optimizer")
             super().load_task_weights(filepath)
 
+    def fit(self, x=None, *args, **kwargs):
+        """Train the model; see `keras.Model.fit`. Distributed datasets must hold ids."""
+        if isinstance(x, tf.distribute.DistributedDataset):  # KerasHub cannot map them
+            return keras.Model.fit(self, x, *args, **kwargs)
+        return super().fit(x, *args, **kwargs)
+
     # AutoGraph has nothing to convert here and would hide the plain error.
     @tf.autograph.experimental.do_not_convert
     def preprocess_samples(self, x, y=None, sample_weight=None):

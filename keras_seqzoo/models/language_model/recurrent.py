@@ -146,7 +146,9 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         kwargs["weighted_metrics"] = list(weighted_metrics)
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
         self.streams = None if streams is None else check_integer("streams", streams, minimum=1)
-        self.carried_states = None if streams is None else CarriedStates(self.start(streams))
+        self.carried_states = None
+        if streams is not None:
+            self.carried_states = CarriedStates(self.start, streams, self.distribute_strategy)
 
     def get_compile_config(self):
         """Return the arguments of `compile` for a `.keras` file."""

@@ -17,6 +17,7 @@ from keras_seqzoo.models.common.labels import count_labels
 from keras_seqzoo.models.common.task import SequenceTask
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor, sentence_weights
+from keras_seqzoo.replicas import part_of_mean, replica_count
 
 
 class Tagging(NamedTuple):
@@ -140,6 +141,8 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Compute the mean of `-log P(y | w)` over the words of the batch.
 
+        Of several replicas (`tf.distribute`), each computes its part of the mean.
+
         Args:
             x: not used.
             y: int32 `(batch, words)`, ids of tags, -1 at padding.
@@ -158,8 +161,8 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
         if sample_weight is not None:
             sample_weight = sentence_weights(sample_weight)
             losses, words = losses * sample_weight, words * sample_weight
-        loss = tf.math.divide_no_nan(tf.reduce_sum(losses), tf.reduce_sum(words))
-        return tf.add_n([loss, *self.losses]) if self.losses else loss
+        loss = part_of_mean(tf.reduce_sum(losses), tf.reduce_sum(words))
+        return loss + tf.add_n(self.losses) / replica_count() if self.losses else loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """Update the metrics. With a CRF they see the best tag sequence, one-hot."""

@@ -15,6 +15,7 @@ from keras_seqzoo.models.word_vectors.windows import (
     neighbours,
     windows,
 )
+from keras_seqzoo.replicas import part_of_mean
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.tokenizers.training_texts import (
@@ -218,7 +219,10 @@ class Word2Vec(ReloadableModel, keras.Model):
         return tf.gather(self.embeddings, words)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Compute the mean loss of the predictions in a batch of windows."""
+        """Compute the mean loss of the predictions in a batch of windows.
+
+        Of several replicas (`tf.distribute`), each computes its part of the mean.
+        """
         near = neighbours(x["sentences"], x["reach"], self.window)
         inside = slice(self.window, -self.window)
         if self.architecture == "skip-gram":
@@ -232,7 +236,7 @@ class Word2Vec(ReloadableModel, keras.Model):
             "hierarchical": self._hierarchical,
             "full": self._full,
         }[self.objective](hidden, words, targets)
-        return tf.reduce_sum(losses) / tf.maximum(tf.reduce_sum(targets), 1.0)
+        return part_of_mean(tf.reduce_sum(losses), tf.reduce_sum(targets))
 
     # hidden: (rows, length, dimensions). With skip-gram each position predicts the words of its row
     # whose target is 1: words (rows, width), targets (rows, length, width). With CBOW it predicts

@@ -1,0 +1,36 @@
+"""Replicas: the copies of a model that each train on some rows of a batch (`tf.distribute`)."""
+
+import tensorflow as tf
+
+
+def replica_count():
+    """Return the number of replicas of the current strategy; 1 without one."""
+    return tf.distribute.get_strategy().num_replicas_in_sync
+
+
+def sum_over_replicas(value):
+    """Return the sum of a tensor of each replica, or the tensor itself outside of their steps.
+
+    Args:
+        value: a tensor, a constant to gradients: the sum passes none on.
+    """
+    context = tf.distribute.get_replica_context()
+    if replica_count() == 1 or context is None:
+        return value
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.stop_gradient(value))
+
+
+def part_of_mean(total, weight):
+    """Return this replica's part of a weighted mean over all replicas.
+
+    The parts of all replicas sum up to the mean, and their gradients to its gradient, which the
+    means of each replica do not if one has more padding than another.
+
+    Args:
+        total: float scalar, the sum of the weighted values of this replica.
+        weight: float scalar, the sum of their weights.
+
+    Returns:
+        A scalar; 0 if the weights of all replicas sum up to 0.
+    """
+    return tf.math.divide_no_nan(total, sum_over_replicas(weight))
