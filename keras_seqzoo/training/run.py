@@ -112,6 +112,7 @@ class TrainingRun:
         self.ema = WeightAverage(self.ema_momentum)
         self.state = RunState(self.directory)
         self.steps = None  # of an epoch
+        self.tokens = None  # that an epoch predicts, where `prepare` counts them
         self._metrics = {}
 
     # === For subclasses ===

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.cli.options import count_option
-from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.cli.options import Progress, Quiet, count_option
+from keras_seqzoo.cli.progress import phase
+from keras_seqzoo.cli.train.options import TrainText, make_report
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models.language_model.ngram import (
     AbsoluteDiscounting,
@@ -39,6 +40,7 @@ ESTIMATORS = {
 
 
 def train_ngram(
+    context: typer.Context,
     train: TrainText = None,
     out: Annotated[
         str | None,
@@ -59,6 +61,8 @@ def train_ngram(
         int | None,
         count_option("Number of most frequent words that are known; by default all."),
     ] = None,
+    progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Estimate an n-gram language model from text.
 
@@ -68,14 +72,21 @@ def train_ngram(
         check_new_file(out, "out")
     lines = text_lines(train)
     size = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
-    tokenizer = WordTokenizer.train(lines, size, minimum_count)
-    model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)
-    if out is not None:
-        model.save_arpa(out)
-    else:
-        output = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n")
-        model.write_arpa(output)
-        output.detach()
+    with phase(context, "counting words"):
+        tokenizer = WordTokenizer.train(lines, size, minimum_count)
+    with phase(context, "counting n-grams"):
+        model = NGramLanguageModel.train(lines, order, ESTIMATORS[estimator], tokenizer)
+    with phase(context, "writing"):
+        _write(model, out)
     sizes = [f"{count} {n}-grams" for n, count in enumerate(model.lookup.sizes[1:], 2)]
     words = f"{len(tokenizer.words)} words"
-    typer.echo(", ".join([f"{len(lines)} lines: {words}", *sizes]), err=True)
+    make_report(context)(", ".join([f"{len(lines)} lines: {words}", *sizes]))
+
+
+def _write(model, out):
+    if out is not None:
+        model.save_arpa(out)
+        return
+    output = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n")
+    model.write_arpa(output)
+    output.detach()

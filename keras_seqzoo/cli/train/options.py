@@ -11,14 +11,14 @@ from typing import Annotated
 import keras
 import typer
 
-from keras_seqzoo.cli.options import Progress, count_option, flag, refuse_given
-from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.cli.options import Progress, Quiet, count_option, flag, refuse_given
+from keras_seqzoo.cli.progress import TrainingProgress, clear_line
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
 from keras_seqzoo.training.options import check_option, split_optional
 
 # Options that may change when a run is resumed.
-FREE_OPTIONS = ("out", "description", "progress")
+FREE_OPTIONS = ("out", "description", "progress", "quiet")
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -67,6 +67,7 @@ def train_command(model_class, training_class, description):
             *(_make_parameter(name, field) for name, field in fields.items()),
             _keyword("mixed_bfloat16", MixedBfloat16, False),
             _keyword("progress", Progress, None),
+            _keyword("quiet", Quiet, False),
         ]
         parameters.sort(key=_place)
 
@@ -141,8 +142,14 @@ def load_vectors(model):
 
 
 def report(line):
-    """Write a line about the run to standard error."""
+    """Write a line about the run to standard error; a progress line makes way."""
+    clear_line()
     typer.echo(line, err=True)
+
+
+def make_report(context):
+    """Return `report`, or with --quiet a function of a line that does nothing."""
+    return (lambda line: None) if context.params["quiet"] else report
 
 
 # === Parameters ===

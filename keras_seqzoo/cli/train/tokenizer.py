@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import text_lines
-from keras_seqzoo.cli.options import Normalization, count_option, flag
-from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.cli.options import Normalization, Progress, Quiet, count_option, flag
+from keras_seqzoo.cli.progress import phase
+from keras_seqzoo.cli.train.options import TrainText, make_report
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
     BytePairTokenizer,
@@ -43,6 +44,7 @@ OPTION_KINDS = {
 
 
 def train_tokenizer(
+    context: typer.Context,
     kind: Annotated[Literal[tuple(KINDS)], typer.Option(help="Kind of tokenizer.")],
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the tokenizer; must be new or empty.")
@@ -75,6 +77,8 @@ def train_tokenizer(
         ),
     ] = None,
     normalization: Normalization = None,
+    progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Train a tokenizer on text.
 
@@ -92,7 +96,7 @@ def train_tokenizer(
             kinds = " or ".join(OPTION_KINDS[name])
             raise ValueError(f"{flag(name)} can only be used with --kind {kinds}, got {kind}.")
     options["normalization"] = list(map(str, normalization or []))
-    with new_folder(out, "out") as folder:
+    with new_folder(out, "out") as folder, phase(context, "training"):
         tokenizer = _make_tokenizer(kind, train, vocabulary_size, options)
         tokenizer.save_to_preset(str(folder))
     if vocabulary_size is not None and tokenizer.vocabulary_size() < vocabulary_size:
@@ -101,7 +105,8 @@ def train_tokenizer(
             f"--vocabulary-size of {vocabulary_size}",
             stacklevel=2,
         )
-    typer.echo(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset", err=True)
+    report = make_report(context)
+    report(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset")
 
 
 def _make_tokenizer(kind, train, vocabulary_size, options):
