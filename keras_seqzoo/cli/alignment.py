@@ -5,7 +5,14 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.lines import CHUNK, check_lengths, read_pairs, run_in_pieces, write_lines
-from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, SourceFile, TargetFile, count_option
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Progress,
+    Quiet,
+    SourceFile,
+    TargetFile,
+    count_option,
+)
 from keras_seqzoo.cli.presets import Presets, check_attention, load_translation_models
 from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.data.output_files import check_new_file

@@ -59,6 +59,7 @@ train = typer.Typer(
     **SETTINGS,
 )
 app.command("list", cls=Command)(zoo.list_names)
+app.command("show", cls=Command, epilog=zoo.SHOW_EXAMPLES)(zoo.show)
 for group, commands in (
     (
         app,

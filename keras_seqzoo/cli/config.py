@@ -90,9 +90,9 @@ def format_config(ctx, sections):
         for parameter in parameters:
             if not parameter.expose_value:
                 continue
-            value = ctx.params[parameter.name]
+            value = _plain(ctx.params[parameter.name])
             lines += _comment(parameter.help, kinds[parameter.name].annotation)
-            line = f"{option_name(parameter)}: {_dump(_plain(value))}"
+            line = f"{option_name(parameter)}: {_dump(value)}"
             missing = value is None and parameter.name in required
             lines.append(f"{line}  # required" if missing else line)
         if lines:

@@ -170,7 +170,7 @@ def export(
     """
     with phase(context, "loading"):
         model, strategy = _load(context, preset)
-    with phase(context, "exporting"):
+    with phase(context, "exporting") as on_step:
         path = export_model(
             model,
             out,
@@ -183,6 +183,7 @@ def export(
             compiled_shapes=_read_shapes(xla) or None,
             keep=keep,
             card=_find_card(preset) if card is None else card,
+            on_step=on_step,
         )
     typer.echo(path)
 

@@ -12,7 +12,14 @@ from keras_seqzoo.cli.lines import (
     run_in_pieces,
     write_lines,
 )
-from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, SourceFile, TargetFile, refuse_given
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Progress,
+    Quiet,
+    SourceFile,
+    TargetFile,
+    refuse_given,
+)
 from keras_seqzoo.cli.presets import (
     OptionalPresets,
     is_language_model,

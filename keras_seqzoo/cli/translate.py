@@ -38,8 +38,8 @@ Examples:
 """
 OUTPUT = {"rich_help_panel": "Output"}
 # What means something for a server too, where the search is the one of the export.
-SERVED = ("texts", "n_best", "scores", "batch_size", "truncate", "progress", "quiet", "phrase", "phrases")
-SERVED += ("minimum_bayes_risk",)
+SERVED = ("texts", "n_best", "scores", "batch_size", "truncate", "progress", "quiet", "phrase")
+SERVED += ("phrases", "minimum_bayes_risk")
 
 
 @server_command(*SERVED)

@@ -62,26 +62,27 @@ class ProgressLine:
 
     def advance(self, count):
         """Add to the count, and show it if an update is due."""
-        self.show(self.done + count)
+        self.count(self.done + count)
+        if self.due():
+            self.show()
 
-    def show(self, done, note=None):
-        """Show how much is done if an update is due.
+    def count(self, done):
+        """Set how much is done, without showing it."""
+        if self._first is None and done > self.done:
+            self._first = time.monotonic(), done
+        self.done = done
+
+    def show(self, note=None):
+        """Show how much is done.
 
         Args:
-            done: int.
             note: string, what follows the counts instead of the speed and the time left.
         """
-        now = time.monotonic()
-        if self._first is None and done > self.done:
-            self._first = now, done
-        self.done = done
-        if not self.due():
-            return
-        self._next = now + self.interval
+        self._next = time.monotonic() + self.interval
         if note is None:
             note = self._rate_and_time_left()
-        counts = f"{done}/{self.total}" if self.total else str(done)
-        self.write(counts if done or self.total else "", f"{format_time(self.seconds())}{note}")
+        counts = f"{self.done}/{self.total}" if self.total else str(self.done or "")
+        self.write(counts, f"{format_time(self.seconds())}{note}")
 
     def seconds(self):
         """Return the seconds since the line was made."""
@@ -144,7 +145,7 @@ def format_time(seconds):
 def format_rate(rate, unit):
     """Return a rate as three digits a second."""
     for size, suffix in ((1e6, "M"), (1e3, "k")):
-        if rate >= size:
+        if rate >= 0.9995 * size:  # is not rounded to 1e+03
             return f"{rate / size:.3g}{suffix} {unit}/s"
     return f"{rate:.3g} {unit}/s"
 

@@ -1,6 +1,7 @@
 """Progress of work that cannot tell how much of it is done."""
 
 import contextlib
+import functools
 import threading
 
 from keras_seqzoo.cli.progress.line import progress_line
@@ -15,21 +16,25 @@ def phase(context, label):
     Args:
         context: the context of a command with the options --progress and --quiet.
         label: string, what is done.
+
+    Yields:
+        A function of another label, for the next part of the work.
     """
     line = progress_line(context, label)
+    rename = functools.partial(setattr, line, "label")
     if not line.enabled:
-        yield
+        yield rename
         return
     ended = threading.Event()
 
     def tick():
         while not ended.wait(TICK):
-            line.show(0)
+            line.advance(0)
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     try:
-        yield
+        yield rename
     finally:
         ended.set()
         thread.join()

@@ -50,19 +50,20 @@ class EpochProgress(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         """Count the step, and show it with the loss if an update is due."""
-        line, done = self.line, self._begin + batch + 1
-        line.show(done, self._note(logs["loss"], done) if line.due() else None)
+        self.line.count(self._begin + batch + 1)
+        if self.line.due():
+            self.line.show(self._note(logs["loss"]))
 
     def on_train_end(self, logs=None):
         """Remove the line."""
         self._ended = time.monotonic()
         self.line.clear()
 
-    def _note(self, loss, done):
+    def _note(self, loss):
         note, rate = f"  loss {float(loss):.3f}", self.line.rate()
         if rate is None:
             return note
-        left = (self.line.total - done) / rate
+        left = (self.line.total - self.line.done) / rate
         if self.tokens is None:
             note += f"  {format_rate(rate, 'steps')}"
         else:

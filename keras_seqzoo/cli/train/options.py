@@ -13,6 +13,12 @@ import typer
 
 from keras_seqzoo.cli.options import Progress, Quiet, count_option, flag, refuse_given
 from keras_seqzoo.cli.progress import TrainingProgress, clear_line
+from keras_seqzoo.cli.train.provenance import (
+    RunRecord,
+    command_line,
+    package_versions,
+    warn_of_other_packages,
+)
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import RunState
 from keras_seqzoo.training.options import check_option, split_optional
@@ -115,16 +121,25 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         options = _record_options(ctx, lines(*data))
         state.check(options)  # before a model is made
         if not state.finished:
+            if state.trained:
+                warn_of_other_packages(state)
+            packages = package_versions()
+            made = {"command": command_line(ctx), "packages": packages}
             keras.utils.set_random_seed(training.seed)
             run = training_class(
                 make_model(train),
                 ctx.params["out"],
                 options=options,
-                metadata={"description": ctx.params["description"], "training": options},
-                report=report,
+                metadata={
+                    "description": ctx.params["description"],
+                    "training": {**made, **options},
+                },
+                report=make_report(ctx),
                 **training.to_dict(),
             )
-            _run_to_end(run, train, validation, ctx.params["progress"])
+            bar = TrainingProgress(run, False if ctx.params["quiet"] else ctx.params["progress"])
+            record = RunRecord(state, ctx.command.config(ctx), packages)
+            _run_to_end(run, train, validation, bar, record)
             state = run.state
     except KeyboardInterrupt:
         _report_early_interrupt(state)
@@ -276,11 +291,10 @@ def _digest(lines):
     return f"{len(lines)} lines, sha256 {digest}"
 
 
-def _run_to_end(run, train, validation, progress):
+def _run_to_end(run, train, validation, bar, record):
     """Run a `TrainingRun`, and end the process if an interrupt stops it."""
-    bar = TrainingProgress(run, progress)
     try:
-        finished = run.run(train, validation, verbose=0, callbacks=[bar])
+        finished = run.run(train, validation, verbose=0, callbacks=[record, bar])
     except KeyboardInterrupt:
         if bar.line is None:  # before the first step
             raise
