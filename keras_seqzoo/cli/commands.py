@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from keras_seqzoo.checks import ItemError
-from keras_seqzoo.cli.config import CONFIG_PATH, format_config, option_name
+from keras_seqzoo.cli.config import CONFIG_PATH, VALUES, format_config, option_name
 from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.data.tagged_sentences import sentence_line
 
@@ -77,10 +77,11 @@ class Command(TyperCommand):
             if error.param is None or problem is None:
                 raise
             raise WrongValue(f"{_name_value(ctx, error.param)} {problem}", error.ctx) from error
+        ctx.meta[VALUES] = dict(ctx.params)
         if ctx.params.get("progress") and ctx.params.get("quiet"):
             raise WrongValue("--progress cannot be used with --quiet.", ctx)
         if ctx.meta[PRINTS] and not ctx.resilient_parsing:
-            write_lines([self.config(ctx)])
+            write_lines([self.config(ctx).removesuffix("\n")])
             raise typer.Exit
         return args
 
@@ -95,7 +96,7 @@ class Command(TyperCommand):
 
     def config(self, ctx):
         """Return the options as YAML that --config reads, in the order of the help."""
-        return format_config(ctx, self._sections(ctx)).removesuffix("\n")
+        return format_config(ctx, self._sections(ctx))
 
     def invoke(self, ctx):
         """Run the command, and put errors of the package in the words of the command line."""

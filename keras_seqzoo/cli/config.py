@@ -90,7 +90,7 @@ def format_config(ctx, sections):
         for parameter in parameters:
             if not parameter.expose_value:
                 continue
-            value = _plain(ctx.params[parameter.name])
+            value = _plain(ctx.meta[VALUES][parameter.name])
             lines += _comment(parameter.help, kinds[parameter.name].annotation)
             line = f"{option_name(parameter)}: {_dump(value)}"
             missing = value is None and parameter.name in required
@@ -227,7 +227,10 @@ def _load(ctx: typer.Context, path: str | None):
     return path
 
 
-CONFIG_PATH = f"{__name__}.path"  # in the context: the file that was read
+# In the context: the file that was read, and the values of the parameters before the command
+# changes them.
+CONFIG_PATH = f"{__name__}.path"
+VALUES = f"{__name__}.values"
 
 Config = Annotated[
     str | None,

@@ -82,6 +82,28 @@ def test_options_at_their_defaults_are_not_refused(seqzoo, tmp_path, called):
     assert "--filters can only be used with --encoder convolution" in result.errors
 
 
+def test_a_run_from_a_preset_keeps_the_options_as_they_were_given(
+    seqzoo, tmp_path, called, monkeypatch
+):
+    """The preset of --start decides options; the file of the run does not give them."""
+    monkeypatch.setattr(classify, "check_task", lambda *_: None)
+    configs = []
+    train_preset = classify.train_preset
+
+    def keep(ctx, **options):
+        configs.append(ctx.command.config(ctx))
+        train_preset(ctx, **options)
+
+    monkeypatch.setattr(classify, "train_preset", keep)
+    given = ("--train", "t", "--valid", "v", "--out", "o", "--start", "lm")
+    assert seqzoo("train", "classify", *given) == (0, "", "")
+    path = tmp_path / "run.yaml"
+    path.write_text(configs[0], encoding="utf-8")
+    assert seqzoo("train", "classify", "--config", path) == (0, "", "")
+    assert configs[0] == configs[1] and called[0] == called[1]
+    assert "\nunits: 128\n" in configs[0] and called[0][0]["units"] == 512
+
+
 BAD = {
     "misspelt": ("seed: 3\nepohcs: 3", ", line 2: epohcs is no option of this command. Did you "
                  "mean epochs?"),

@@ -294,7 +294,7 @@ def _digest(lines):
 def _run_to_end(run, train, validation, bar, record):
     """Run a `TrainingRun`, and end the process if an interrupt stops it."""
     try:
-        finished = run.run(train, validation, verbose=0, callbacks=[record, bar])
+        finished = run.run(train, validation, verbose=0, callbacks=[bar, record])
     except KeyboardInterrupt:
         if bar.line is None:  # before the first step
             raise
