@@ -4,10 +4,17 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import CHUNK, check_lengths, read_pairs, write_lines
-from keras_seqzoo.cli.options import BatchSize, Progress, SourceFile, TargetFile, count_option
+from keras_seqzoo.cli.lines import CHUNK, check_lengths, read_pairs, run_in_pieces, write_lines
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Progress,
+    Quiet,
+    SourceFile,
+    TargetFile,
+    count_option,
+)
 from keras_seqzoo.cli.presets import Presets, check_attention, load_translation_models
-from keras_seqzoo.cli.progress import ProgressLine
+from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models import Lexicon, word_alignment
 
@@ -24,11 +31,13 @@ Example:
 
 
 def align(
+    context: typer.Context,
     preset: Presets,
     source: SourceFile,
     target: TargetFile,
     batch_size: BatchSize = 64,
     progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Align the words of translations with those of their sources.
 
@@ -36,11 +45,12 @@ def align(
     position, from 0, of the source word that the model attends to most, and that of the target
     word. Words are separated by spaces. The line is blank if either side is.
     """
-    for alignments in _align_files("align", preset, source, target, batch_size, progress):
+    for alignments in _align_files(context, preset, source, target, batch_size):
         write_lines("" if found is None else found.pharaoh() for found in alignments)
 
 
 def lexicon(
+    context: typer.Context,
     preset: Presets,
     source: SourceFile,
     target: TargetFile,
@@ -50,6 +60,7 @@ def lexicon(
     ] = 1,
     batch_size: BatchSize = 64,
     progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Estimate a bilingual lexicon from parallel text.
 
@@ -58,7 +69,7 @@ def lexicon(
     Each target word is linked to the source word that the model attends to most.
     """
     check_new_file(out, "out")
-    chunks = _align_files("lexicon", preset, source, target, batch_size, progress)
+    chunks = _align_files(context, preset, source, target, batch_size)
     found = Lexicon.from_alignments(
         (alignment for chunk in chunks for alignment in chunk if alignment is not None),
         minimum_count,
@@ -71,22 +82,22 @@ def lexicon(
     found.save(out)
 
 
-def _align_files(command, presets, source, target, batch_size, progress):
+def _align_files(context, presets, source, target, batch_size):
     """Yield a list with a `WordAlignment`, or `None` for a blank side, for each chunk of lines."""
     sources, targets = read_pairs(source, target)
     model = load_translation_models(presets)
-    check_attention(model, presets, command)
-    line = ProgressLine("aligned", total=len(sources), enabled=progress)
+    check_attention(model, presets, context.info_name)
+    line = progress_line(context, "aligned", len(sources), "pairs")
     for begin in range(0, len(sources), CHUNK):
         pairs = [side[begin : begin + CHUNK] for side in (sources, targets)]
         count = len(pairs[0])
         check_lengths(model, pairs[0], begin + 1, place=f"{source}, line")
         filled = [row for row in range(count) if all(side[row].strip() for side in pairs)]
-        found = model.align(*([side[row] for row in filled] for side in pairs), batch_size)
+        line.advance(count - len(filled))
+        filled_pairs = ([side[row] for row in filled] for side in pairs)
+        found = run_in_pieces(model.align, line, batch_size, *filled_pairs)
         alignments = [None] * count
         for row, translation in zip(filled, found, strict=True):
             alignments[row] = word_alignment(translation)
-        line.clear()
         yield alignments
-        line.advance(count)
     line.clear()

@@ -26,6 +26,8 @@ from keras_seqzoo.cli import (
     zoo,
 )
 from keras_seqzoo.cli.commands import Command
+from keras_seqzoo.cli.config import configurable
+from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.cli.train import classify as train_classify
 from keras_seqzoo.cli.train import count
 from keras_seqzoo.cli.train import lm as train_lm
@@ -57,11 +59,12 @@ train = typer.Typer(
     "the same command resumes the run.",
     **SETTINGS,
 )
+app.command("list", cls=Command)(zoo.list_names)
+app.command("show", cls=Command, epilog=zoo.SHOW_EXAMPLES)(zoo.show)
 for group, commands in (
     (
         app,
         {
-            "list": (zoo.list_names, None),
             "translate": (translate.translate, translate.EXAMPLES),
             "classify": (classify.classify, classify.EXAMPLES),
             "tag": (tag.tag, tag.EXAMPLES),
@@ -92,7 +95,7 @@ for group, commands in (
     ),
 ):
     for name, (function, examples) in commands.items():
-        group.command(name, cls=Command, epilog=examples)(function)
+        group.command(name, cls=Command, epilog=examples)(configurable(function))
 app.add_typer(train, name="train")
 
 
@@ -129,7 +132,10 @@ def main(arguments=None):
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
-        sys.exit(_run(arguments))
+        try:
+            sys.exit(_run(arguments))
+        finally:
+            clear_line()
 
 
 def _run(arguments):
@@ -156,6 +162,7 @@ def _run(arguments):
 def _fail(line, status):
     if os.environ.get("SEQZOO_DEBUG"):
         traceback.print_exc()
+    clear_line()
     typer.echo(f"{PROGRAM}: " + " ".join(line.split()), err=True)
     return status
 
@@ -167,4 +174,5 @@ def _message(error):
 
 
 def _show_warning(message, category, filename, lineno, file=None, line=None):
+    clear_line()
     typer.echo(f"{PROGRAM}: warning: {' '.join(str(message).split())}", err=True)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, Texts
+from keras_seqzoo.cli.lines import count_lines, input_chunks, run_in_pieces, write_lines
+from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, Texts
 from keras_seqzoo.cli.presets import OptionalPreset, load_text_classifier
+from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.server.options import server_command
 
 EXAMPLES = """\b
@@ -17,7 +18,7 @@ Examples:
 """
 
 
-@server_command("texts", "all_labels", "batch_size")
+@server_command("texts", "all_labels", "batch_size", "progress", "quiet")
 def classify(
     context: typer.Context,
     preset: OptionalPreset = None,
@@ -26,6 +27,8 @@ def classify(
         bool, typer.Option("--all", help="Print every label, the most probable first.")
     ] = False,
     batch_size: BatchSize = 32,
+    progress: Progress = None,
+    quiet: Quiet = False,
     served=None,
 ):
     """Classify texts.
@@ -35,12 +38,17 @@ def classify(
     """
     if served is not None:
         with served:
+            line = progress_line(context, "classified", count_lines(texts), "texts")
             for _, lines in served.chunks(texts):
-                write_lines(_line(found, all_labels) for found in served.client.classify(lines))
+                found = served.client.classify(lines)
+                line.advance(len(lines))
+                write_lines(_line(one, all_labels) for one in found)
         return
     model = load_text_classifier(preset)
+    line = progress_line(context, "classified", count_lines(texts), "texts")
     for _, lines in input_chunks(texts):
-        write_lines(_line(found, all_labels) for found in model.classify(lines, batch_size))
+        found = run_in_pieces(model.classify, line, batch_size, lines)
+        write_lines(_line(one, all_labels) for one in found)
 
 
 def _line(found, all_labels):

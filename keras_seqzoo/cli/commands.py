@@ -1,5 +1,6 @@
 """The class of all commands: help in sections, and errors in the words of the command line."""
 
+import copy
 import itertools
 import re
 
@@ -7,6 +8,8 @@ import typer
 from typer.core import TyperCommand
 
 from keras_seqzoo.checks import ItemError
+from keras_seqzoo.cli.config import CONFIG_PATH, VALUES, format_config, option_name
+from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.data import TaggedFiles, TextFiles
 
 # Arguments of the package that a command reads from a file: how a message calls them, and the
@@ -48,6 +51,10 @@ LIMITS = {
     "float_parsing": "a number",
 }
 
+# In the context of a command: its arguments, and whether it only prints its options.
+ARGUMENTS = f"{__name__}.arguments"
+PRINTS = f"{__name__}.prints"
+
 
 class WrongValue(typer.BadParameter):
     """A wrong value of an option, in the words of this package."""
@@ -61,16 +68,41 @@ class Command(TyperCommand):
     """A command with help in sections and errors that name options, files and lines."""
 
     def parse_args(self, ctx, args):
-        """Read the options, and put errors of values in the words of this package."""
+        """Read the options, and put errors of values in the words of this package.
+
+        With --print-config, print them and exit; required ones need not be given.
+        """
+        ctx.meta[ARGUMENTS] = tuple(args)
         try:
-            return super().parse_args(ctx, _add_optional_values(args))
+            args = _add_optional_values(args)
+            given, *_ = self.make_parser(ctx).parse_args([*args])
+            ctx.meta[PRINTS] = bool(given.get("print_config"))
+            args = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             problem = _describe(error)
             if error.param is None or problem is None:
                 raise
-            first = error.param.opts[0]
-            name = first if first.startswith("-") else error.param.metavar
-            raise WrongValue(f"{name} {problem}", error.ctx) from error
+            raise WrongValue(f"{_name_value(ctx, error.param)} {problem}", error.ctx) from error
+        ctx.meta[VALUES] = dict(ctx.params)
+        if ctx.params.get("progress") and ctx.params.get("quiet"):
+            raise WrongValue("--progress cannot be used with --quiet.", ctx)
+        if ctx.meta[PRINTS] and not ctx.resilient_parsing:
+            write_lines([self.config(ctx).removesuffix("\n")])
+            raise typer.Exit
+        return args
+
+    def get_params(self, ctx):
+        """Return the parameters; for --print-config none of them is required."""
+        parameters = super().get_params(ctx)
+        if ctx.meta.get(PRINTS):
+            parameters = [copy.copy(parameter) for parameter in parameters]
+            for parameter in parameters:
+                parameter.required = False
+        return parameters
+
+    def config(self, ctx):
+        """Return the options as YAML that --config reads, in the order of the help."""
+        return format_config(ctx, self._sections(ctx))
 
     def invoke(self, ctx):
         """Run the command, and put errors of the package in the words of the command line."""
@@ -92,20 +124,23 @@ class Command(TyperCommand):
 
         Typer itself has sections only in its coloured help.
         """
-        sections = {"Arguments": [], "Options": []}
+        arguments = [own for own in self.get_params(ctx) if own.param_type_name == "argument"]
+        records = [(own.metavar, own.get_help_record(ctx)[1]) for own in arguments]
+        if records:
+            with formatter.section("Arguments"):
+                formatter.write_dl(records)
+        for title, parameters in self._sections(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl([parameter.get_help_record(ctx) for parameter in parameters])
+
+    def _sections(self, ctx):
+        """Return a dict from the titles of the help's sections to their options."""
+        sections = {"Options": []}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            if parameter.param_type_name == "argument":
-                sections["Arguments"].append((parameter.metavar, record[1]))
-            else:
+            if parameter.param_type_name == "option" and parameter.get_help_record(ctx) is not None:
                 title = getattr(parameter, "rich_help_panel", None) or "Options"
-                sections.setdefault(title, []).append(record)
-        for title, records in sections.items():
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
+                sections.setdefault(title, []).append(parameter)
+        return {title: parameters for title, parameters in sections.items() if parameters}
 
     def _translate(self, ctx, message):
         """Replace the names of arguments, in backquotes, by those of options and files."""
@@ -148,6 +183,15 @@ def _add_optional_values(args):
         if argument in OPTIONAL_VALUES and following.startswith("-"):
             added.append(OPTIONAL_VALUES[argument])
     return added
+
+
+def _name_value(ctx, parameter):
+    """Return what a message calls a value: its option, in the file that it came from."""
+    if not parameter.opts[0].startswith("-"):
+        return parameter.metavar
+    if ctx.get_parameter_source(parameter.name).name == "DEFAULT_MAP":
+        return f"{ctx.meta[CONFIG_PATH]}: {option_name(parameter)}"
+    return parameter.opts[0]
 
 
 def _describe(error):

@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import check_lengths, read_pairs
+from keras_seqzoo.cli.lines import check_lengths, read_pairs, run_in_pieces
 from keras_seqzoo.cli.options import (
     BatchSize,
     BleuTokenizer,
     Column,
     Progress,
+    Quiet,
     SourceFile,
     TargetFile,
     refuse_column,
@@ -24,7 +25,7 @@ from keras_seqzoo.cli.presets import (
     load_text_classifier,
     load_translation_models,
 )
-from keras_seqzoo.cli.progress import ProgressLine
+from keras_seqzoo.cli.progress import phase, progress_line
 from keras_seqzoo.cli.search import (
     Beam,
     LengthPenalty,
@@ -56,7 +57,7 @@ Examples:
 
 TRANSLATION_OPTIONS = (
     *("source", "target", "beam", "length_penalty", "lowercase", "max_length"),
-    *("bleu_tokenizer", "max_source_ratio", "progress"),
+    *("bleu_tokenizer", "max_source_ratio"),
 )
 
 
@@ -98,6 +99,7 @@ def evaluate(
     max_source_ratio: MaxSourceRatio = MAX_SOURCE_RATIO,
     batch_size: BatchSize = 64,
     progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Evaluate a model on a test set.
 
@@ -120,9 +122,9 @@ def evaluate(
             check_new_file(check_figure_path(confusion, "confusion"), "confusion")
         if tagger:
             refuse_column(context, test)
-            _evaluate_tagger(preset[0], test, batch_size, confusion, column, entities)
+            _evaluate_tagger(context, preset[0])
         else:
-            _evaluate_classifier(preset[0], test, batch_size, confusion)
+            _evaluate_classifier(context, preset[0])
         return
     refuse_given(
         context, ("test", "confusion"), "can only be used with a text classifier or a tagger."
@@ -131,7 +133,7 @@ def evaluate(
     sources, references = read_pairs(source, target)
     model = load_translation_models(preset)
     check_lengths(model, sources, place=f"{source}, line")
-    line = ProgressLine("translated", total=len(sources), enabled=progress)
+    line = progress_line(context, "translated", len(sources))
     translations = model.translate(
         sources, strategy, max_length=max_length, batch_size=batch_size, on_batch=line.advance
     )
@@ -144,27 +146,36 @@ def evaluate(
     typer.echo(f"chrF {result.chrf:.2f} {result.chrf_signature}")
 
 
-def _evaluate_classifier(preset, test, batch_size, confusion):
-    texts, expected = read_labelled_texts(test)
+def _evaluate_classifier(context, preset):
+    confusion, batch_size = (context.params[name] for name in ("confusion", "batch_size"))
+    texts, expected = read_labelled_texts(context.params["test"])
     model = load_text_classifier(preset)
     if model.multi_label:
         if confusion is not None:
             raise ValueError("--confusion can only be used if each text has one label.")
-        typer.echo(f"accuracy {model.accuracy(texts, expected, batch_size):.4f}")
+        with phase(context, "classifying"):
+            accuracy = model.accuracy(texts, expected, batch_size)
+        typer.echo(f"accuracy {accuracy:.4f}")
         return
     label_indices(model.label_names, expected, allow_unknown=True)  # refuses lists of labels
-    found = [label for row in model.classify(texts, batch_size) for label in row.labels]
+    line = progress_line(context, "classified", len(texts), "texts")
+    rows = run_in_pieces(model.classify, line, batch_size, texts)
+    line.clear()
+    found = [label for row in rows for label in row.labels]
     _report(expected, found, model.label_names, confusion)
 
 
-def _evaluate_tagger(preset, test, batch_size, confusion, column, entities):
-    words, expected = read_tagged_sentences(test, column)
+def _evaluate_tagger(context, preset):
+    options = context.params
+    words, expected = read_tagged_sentences(options["test"], options["column"])
     model = load_tagger(preset)
-    found = model.tag(words, batch_size)
-    if entities:
+    line = progress_line(context, "tagged", len(words), "sentences")
+    found = run_in_pieces(model.tag, line, options["batch_size"], words)
+    line.clear()
+    if options["entities"]:
         typer.echo(entity_scores(expected, found))
     expected, found = (list(itertools.chain.from_iterable(rows)) for rows in (expected, found))
-    _report(expected, found, model.preprocessor.labels, confusion)
+    _report(expected, found, model.preprocessor.labels, options["confusion"])
 
 
 def _report(expected, found, labels, confusion):

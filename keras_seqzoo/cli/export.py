@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli import search
-from keras_seqzoo.cli.options import count_option, flag, refuse_given
+from keras_seqzoo.cli.options import Progress, Quiet, count_option, flag, refuse_given
 from keras_seqzoo.cli.presets import (
     ARPA_ENDINGS,
     Presets,
@@ -19,6 +19,7 @@ from keras_seqzoo.cli.presets import (
     load_text_classifier,
     load_translation_models,
 )
+from keras_seqzoo.cli.progress import phase
 from keras_seqzoo.decoding import ForbiddenTokens
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.models.classifier.base import TextClassification
@@ -47,15 +48,16 @@ SEARCH_OPTIONS = (
 CARD = "README.md"
 
 
+def _check_shapes(values):
+    for value in values or ():
+        if re.fullmatch("[0-9]+x[0-9]+", value) is None:
+            raise typer.BadParameter(f"must be ROWSxTOKENS, such as 32x256, got {value!r}.")
+    return values
+
+
 def _read_shapes(values):
     """Return pairs of ints of values such as 32x256."""
-    shapes = []
-    for value in values or ():
-        numbers = re.fullmatch("([0-9]+)x([0-9]+)", value)
-        if numbers is None:
-            raise typer.BadParameter(f"must be ROWSxTOKENS, such as 32x256, got {value!r}.")
-        shapes.append((int(numbers[1]), int(numbers[2])))
-    return shapes
+    return [tuple(map(int, value.split("x"))) for value in values or ()]
 
 
 def export(
@@ -114,7 +116,7 @@ def export(
         list[str] | None,
         typer.Option(
             metavar="ROWSxTOKENS",
-            callback=_read_shapes,
+            callback=_check_shapes,
             help="Shape for which XLA compiles a classifier or tagger, such as 32x256; may be "
             "given several times. The server needs --xla_cpu_compilation_enabled.",
         ),
@@ -130,6 +132,8 @@ def export(
             help="Model card, a Markdown file; by default that of the preset, if it has one.",
         ),
     ] = None,
+    progress: Progress = None,
+    quiet: Quiet = False,
     coverage_penalty: search.CoveragePenalty = 0.0,
     stop: search.Stop = "exact",
     groups: search.Groups = None,
@@ -164,9 +168,10 @@ def export(
     probability of texts, a classifier labels and probabilities, a tagger words and tags, and word
     vectors the vectors of words and similar words.
     """
-    model, strategy = _load(context, preset)
-    typer.echo(
-        export_model(
+    with phase(context, "loading"):
+        model, strategy = _load(context, preset)
+    with phase(context, "exporting") as on_step:
+        path = export_model(
             model,
             out,
             strategy=strategy,
@@ -175,11 +180,12 @@ def export(
             max_input_length=max_input_length,
             signatures=signature or None,
             warmup=warmup or (1,),
-            compiled_shapes=xla or None,
+            compiled_shapes=_read_shapes(xla) or None,
             keep=keep,
             card=_find_card(preset) if card is None else card,
+            on_step=on_step,
         )
-    )
+    typer.echo(path)
 
 
 def _load(context, presets):

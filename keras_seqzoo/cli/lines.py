@@ -1,7 +1,9 @@
 """Lines of text in and out of a command."""
 
 import itertools
+import os
 import shutil
+import stat
 import sys
 import tempfile
 import warnings
@@ -9,10 +11,13 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.data import TextFiles, read_parallel
 from keras_seqzoo.data.training_files import Rereading
 
 CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
+PIECE = 8  # batches between two updates of a progress line
+BLOCK = 2**20  # bytes
 
 
 def input_chunks(texts):
@@ -40,6 +45,48 @@ def input_chunks(texts):
     while chunk := list(itertools.islice(lines, size)):
         yield first, chunk
         first += len(chunk)
+
+
+def count_lines(texts):
+    """Return how many lines `input_chunks` yields, `None` if that cannot be known.
+
+    It is known of arguments and of a regular file on standard input, which is read ahead.
+    """
+    if texts:
+        return sum(1 for _ in _argument_lines(texts))
+    try:
+        number = sys.stdin.fileno()
+        position = os.lseek(number, 0, os.SEEK_CUR)
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            return None
+    except (AttributeError, OSError, ValueError):  # closed, a pipe, or a stand-in
+        return None
+    count, last = 0, b"\n"
+    while block := os.pread(number, BLOCK, position):
+        count += block.count(b"\n")
+        position += len(block)
+        last = block[-1:]
+    return count + (last != b"\n")
+
+
+def run_in_pieces(function, line, batch_size, *columns):
+    """Run a function on some batches of items at a time, and show the progress.
+
+    Args:
+        function: takes lists of items and the batch size, and returns a result for each item.
+        line: a `ProgressLine`.
+        batch_size: int.
+        *columns: lists of items, all of one length.
+
+    Returns:
+        A list of the results.
+    """
+    results = []
+    for begin in range(0, len(columns[0]), PIECE * batch_size):
+        piece = [column[begin : begin + PIECE * batch_size] for column in columns]
+        results += function(*piece, batch_size)
+        line.advance(len(piece[0]))
+    return results
 
 
 def training_texts(paths):
@@ -111,7 +158,8 @@ def check_lengths(model, lines, first=1, truncate=True, place="line"):
 
 
 def write_lines(lines):
-    """Write lines to standard output as UTF-8, and flush."""
+    """Write lines to standard output as UTF-8, and flush; a progress line makes way."""
+    clear_line()
     output = sys.stdout.buffer
     output.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
     output.flush()

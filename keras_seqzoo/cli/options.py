@@ -71,8 +71,17 @@ Progress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="Show progress on standard error; by default if that is a terminal.",
+        help="Show progress on standard error: a line that is overwritten at a terminal, elsewhere "
+        "a line every second. By default every 10 seconds there.",
         show_default=False,
+    ),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        help="Write only warnings, errors and results to standard error, neither progress nor "
+        "reports.",
     ),
 ]
 BleuTokenizer = Annotated[

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import check_lengths, input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, SourceFile, count_option
+from keras_seqzoo.cli.lines import check_lengths, input_chunks, run_in_pieces, write_lines
+from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, SourceFile, count_option
 from keras_seqzoo.cli.presets import NAME_HELP, load_translation_model
+from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.search import FormPenalty, LengthForm, make_score
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.models import rescore as rank_candidates
@@ -22,6 +23,7 @@ STANDARD_INPUT = "-"
 
 
 def rescore(
+    context: typer.Context,
     preset: Annotated[
         list[str],
         typer.Option(
@@ -61,6 +63,8 @@ def rescore(
         bool, typer.Option("--scores", help="Add a column with the new score.")
     ] = False,
     batch_size: BatchSize = 64,
+    progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Rerank candidate translations with other models.
 
@@ -80,7 +84,14 @@ def rescore(
     for model in models:
         check_lengths(model, sources, place=f"{source}, line")
     scored = [own if line.strip() else [] for line, own in zip(sources, texts, strict=True)]
-    ranked = rank_candidates(sources, scored, models, weight or None, score, batch_size=batch_size)
+
+    def rank(sources, candidates, batch_size):
+        return rank_candidates(
+            sources, candidates, models, weight or None, score, batch_size=batch_size
+        )
+
+    line = progress_line(context, "rescored", len(sources), "sources")
+    ranked = run_in_pieces(rank, line, batch_size, sources, scored)
     write_lines(
         row
         for number, (own, order) in enumerate(zip(texts, ranked, strict=True), 1)

@@ -4,14 +4,29 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import check_lengths, input_chunks, read_pairs, write_lines
-from keras_seqzoo.cli.options import BatchSize, SourceFile, TargetFile, refuse_given
+from keras_seqzoo.cli.lines import (
+    check_lengths,
+    count_lines,
+    input_chunks,
+    read_pairs,
+    run_in_pieces,
+    write_lines,
+)
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Progress,
+    Quiet,
+    SourceFile,
+    TargetFile,
+    refuse_given,
+)
 from keras_seqzoo.cli.presets import (
     OptionalPresets,
     is_language_model,
     load_language_model,
     load_translation_models,
 )
+from keras_seqzoo.cli.progress import phase, progress_line
 from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
 from keras_seqzoo.models.language_model.base import compute_bits_per_character, compute_perplexity
@@ -24,13 +39,15 @@ Examples:
 """
 
 
-@server_command("batch_size")
+@server_command("batch_size", "progress", "quiet")
 def score(
     context: typer.Context,
     preset: OptionalPresets = None,
     source: SourceFile = None,
     target: TargetFile = None,
     batch_size: BatchSize = 64,
+    progress: Progress = None,
+    quiet: Quiet = False,
     running_text: Annotated[
         bool,
         typer.Option(
@@ -49,13 +66,13 @@ def score(
     are language models only.
     """
     if served is not None:
-        _score_served(served)
+        _score_served(context, served)
         return
     if any(map(is_language_model, preset)):
         refuse_given(context, ("source", "target"), "cannot be used with a language model.")
         if len(preset) > 1:
             raise ValueError("--preset can only be given several times for translation models.")
-        _score_text(preset[0], batch_size, running_text)
+        _score_text(context, preset[0])
         return
     refuse_given(context, ("running_text",), "can only be used with a recurrent language model.")
     sources, targets = read_pairs(source, target)
@@ -64,17 +81,20 @@ def score(
             raise ValueError(f"{source}, line {number} must not be blank.")
     model = load_translation_models(preset)
     check_lengths(model, sources, place=f"{source}, line")
-    scores = model.score(sources, targets, batch_size)
+    line = progress_line(context, "scored", len(sources), "pairs")
+    scores = run_in_pieces(model.score, line, batch_size, sources, targets)
     _write(scores)
     total, tokens = (sum(column) for column in zip(*scores, strict=True))
     typer.echo(f"perplexity {compute_perplexity(total, tokens):.4g} of {tokens} tokens", err=True)
 
 
-def _score_served(served):
+def _score_served(context, served):
     total, tokens, characters = 0.0, 0, 0
+    progress = progress_line(context, "scored", count_lines(None))
     with served:
         for _, lines in served.chunks(None):
             scores = served.client.score(lines)
+            progress.advance(len(lines))
             _write(scores)
             total += sum(log_probability for log_probability, _ in scores)
             tokens += sum(count for _, count in scores)
@@ -82,16 +102,15 @@ def _score_served(served):
     _report(total, tokens, characters)
 
 
-def _score_text(preset, batch_size, running_text):
+def _score_text(context, preset):
     model = load_language_model(preset)
-    chunks = (lines for _, lines in input_chunks(None))
-    if running_text:
+    score = _score_lines
+    if context.params["running_text"]:
         if not isinstance(model, RecurrentLanguageModel):
             raise ValueError("--running-text can only be used with a recurrent language model.")
-        model, chunks = RunningText(model), [[line for lines in chunks for line in lines]]
+        score = _score_running_text
     total, tokens, unknown, characters = 0.0, 0, 0, 0
-    for lines in chunks:
-        scores = model.score(lines, batch_size)
+    for lines, scores in score(context, model, context.params["batch_size"]):
         _write(scores)
         total += sum(log_probability for log_probability, _ in scores)
         tokens += sum(count for _, count in scores)
@@ -99,6 +118,21 @@ def _score_text(preset, batch_size, running_text):
         characters += sum(len(line) + 1 for line in lines)
     note = f"{unknown} of them are unknown words, each with the probability of [UNK]; "
     _report(total, tokens, characters, note)
+
+
+def _score_lines(context, model, batch_size):
+    """Yield the lines of each chunk of standard input, and their scores."""
+    line = progress_line(context, "scored", count_lines(None))
+    for _, lines in input_chunks(None):
+        yield lines, run_in_pieces(model.score, line, batch_size, lines)
+
+
+def _score_running_text(context, model, batch_size):
+    """Yield all lines and their scores, with the state of the model carried between them."""
+    lines = [line for _, chunk in input_chunks(None) for line in chunk]
+    with phase(context, "scoring"):
+        scores = RunningText(model).score(lines, batch_size)
+    yield lines, scores
 
 
 def _report(total, tokens, characters, note=""):

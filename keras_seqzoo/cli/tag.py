@@ -4,9 +4,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, Texts, refuse_given
+from keras_seqzoo.cli.lines import as_column, count_lines, input_chunks, run_in_pieces, write_lines
+from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, Texts, refuse_given
 from keras_seqzoo.cli.presets import OptionalPreset, load_tagger
+from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.data import read_conllu
 from keras_seqzoo.data.conllu import COLUMNS
@@ -20,7 +21,7 @@ Examples:
 """
 
 
-@server_command("texts", "format", "column", "conllu", "batch_size")
+@server_command("texts", "format", "column", "conllu", "batch_size", "progress", "quiet")
 def tag(
     context: typer.Context,
     preset: OptionalPreset = None,
@@ -43,6 +44,8 @@ def tag(
         typer.Option(help="Column of CoNLL-U to write the tags to."),
     ] = "upos",
     batch_size: BatchSize = 64,
+    progress: Progress = None,
+    quiet: Quiet = False,
     served=None,
 ):
     """Tag the words of sentences.
@@ -58,22 +61,29 @@ def tag(
     elif format != "conllu":
         refuse_given(context, ("column",), "can only be used with --conllu or --format conllu.")
     if served is not None:
+        line = progress_line(context, "tagged", count_lines(texts), "sentences")
         with served:
             for _, lines in served.chunks(texts):
-                for text, found in zip(lines, served.client.tag(lines), strict=True):
-                    write_lines(_rows(text, found.words, found.tags, format, column))
+                found = served.client.tag(lines)
+                line.advance(len(lines))
+                for text, one in zip(lines, found, strict=True):
+                    write_lines(_rows(text, one.words, one.tags, format, column))
         return
     model = load_tagger(preset)
     if conllu is not None:
         sentences = read_conllu(conllu)
-        found = model.tag([sentence.words for sentence in sentences], batch_size)
+        line = progress_line(context, "tagged", len(sentences), "sentences")
+        words = [sentence.words for sentence in sentences]
+        found = run_in_pieces(model.tag, line, batch_size, words)
         for sentence, tags in zip(sentences, found, strict=True):
             write_lines(str(sentence.with_column(column, tags)).split("\n")[:-1])
         return
+    line = progress_line(context, "tagged", count_lines(texts), "sentences")
     for _, lines in input_chunks(texts):
         rows = model.preprocessor.words_of(lines).to_list()
         words = [[word.decode() for word in row] for row in rows]
-        for text, row, tags in zip(lines, words, model.tag(words, batch_size), strict=True):
+        found = run_in_pieces(model.tag, line, batch_size, words)
+        for text, row, tags in zip(lines, words, found, strict=True):
             write_lines(_rows(text, row, tags, format, column))
 
 

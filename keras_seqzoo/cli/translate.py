@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli import search
-from keras_seqzoo.cli.lines import as_column, check_lengths, input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, Progress, Texts, Truncate, count_option
+from keras_seqzoo.cli.lines import as_column, check_lengths, count_lines, input_chunks, write_lines
+from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, Texts, Truncate, count_option
 from keras_seqzoo.cli.presets import (
     DEFAULT_PRESET,
     Presets,
     check_attention,
     load_translation_models,
 )
-from keras_seqzoo.cli.progress import ProgressLine
+from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.data.output_files import check_new_file
@@ -38,8 +38,8 @@ Examples:
 """
 OUTPUT = {"rich_help_panel": "Output"}
 # What means something for a server too, where the search is the one of the export.
-SERVED = ("texts", "n_best", "scores", "batch_size", "truncate", "progress", "phrase", "phrases")
-SERVED += ("minimum_bayes_risk",)
+SERVED = ("texts", "n_best", "scores", "batch_size", "truncate", "progress", "quiet", "phrase")
+SERVED += ("phrases", "minimum_bayes_risk")
 
 
 @server_command(*SERVED)
@@ -66,6 +66,7 @@ def translate(
     batch_size: BatchSize = 64,
     truncate: Truncate = True,
     progress: Progress = None,
+    quiet: Quiet = False,
     word_alignment: Annotated[
         bool,
         typer.Option(
@@ -137,7 +138,8 @@ def translate(
     search.check_search_options(context, context.params)
     required = _RequiredPhrases(phrase, phrases) if phrase or phrases else None
     if served is not None:
-        _ask_server(served, texts, required, context.params)
+        line = progress_line(context, "translated", count_lines(texts))
+        _ask_server(served, texts, required, context.params, line)
         return
     strategy = search.make_search(context.params)
     table = None if lexicon is None else Lexicon.load(lexicon)
@@ -157,7 +159,7 @@ def translate(
     limit = max_length or model.preprocessor.decoder_sequence_length
     if min_length is not None and min_length >= limit:
         raise ValueError(f"--min-length must be below --max-length ({limit}), got {min_length}.")
-    line = ProgressLine("translated", enabled=progress)
+    line = progress_line(context, "translated", count_lines(texts))
     for first, lines in chunks:
         line.done = first - 1
         check_lengths(model, lines, first, truncate)
@@ -170,7 +172,6 @@ def translate(
             on_batch=line.advance,
             required_phrases=None if required is None else required.select(first, lines),
         )
-        line.clear()
         if replace_unknown:
             results = [
                 [replace_unknown_words(one, table, source) for one in found]
@@ -183,10 +184,9 @@ def translate(
         required.check_length()
 
 
-def _ask_server(served, texts, required, options):
+def _ask_server(served, texts, required, options, line):
     """Translate by a server, as `translate` does by a model."""
     n_best = options["n_best"]
-    line = ProgressLine("translated", enabled=options["progress"])
     with served:
         client = served.client
         if n_best > 1 and (signature := client.metadata().get("n_best")):
@@ -200,7 +200,6 @@ def _ask_server(served, texts, required, options):
             line.done = first - 1
             phrases = None if required is None else required.select(first, lines)
             results = ask(lines, required_phrases=phrases, on_batch=line.advance)
-            line.clear()
             for number, (best, *_) in enumerate(results, first):
                 if required is not None and best.score == -math.inf:
                     raise ValueError(f"line {number} has no translation with the required phrases.")

@@ -1,11 +1,20 @@
-"""`seqzoo list` and `seqzoo average`."""
+"""`seqzoo list`, `seqzoo show` and `seqzoo average`."""
 
 from typing import Annotated
 
 import typer
+import yaml
 
+from keras_seqzoo.cli.lines import write_lines
+from keras_seqzoo.cli.presets import NAME_HELP
 from keras_seqzoo.cli.train.options import Description
 from keras_seqzoo.zoo import average_presets, list_presets
+from keras_seqzoo.zoo.names import preset_path, read_metadata
+
+SHOW_EXAMPLES = """\b
+Example:
+  seqzoo show gru_attention_multi30k_en_fr
+"""
 
 AVERAGE_EXAMPLES = """\b
 Example:
@@ -26,6 +35,17 @@ def list_names():
         typer.echo(f"{name:{width}}  {metadata['description']}".rstrip())
     if not presets:
         typer.echo("no presets are installed", err=True)
+
+
+def show(preset: Annotated[str, typer.Argument(metavar="NAME", help=f"{NAME_HELP}.")]):
+    """Show what a preset is and how it was made.
+
+    Its metadata is printed as YAML. Of a model of `seqzoo train` that has the command, the options,
+    the checksums of the texts and the versions of packages.
+    """
+    metadata = read_metadata(preset_path(preset))
+    text = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True, width=10**6)
+    write_lines(text.splitlines())
 
 
 def average(

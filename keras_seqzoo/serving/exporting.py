@@ -42,6 +42,7 @@ def export(
     compiled_shapes=None,
     keep=None,
     card=None,
+    on_step=lambda step: None,
 ):
     """Export a model for TensorFlow Serving: text in, text out.
 
@@ -99,6 +100,7 @@ def export(
         keep: int, how many versions to keep: older ones are removed when the new one has appeared.
             By default all are kept.
         card: string or path of a Markdown file that describes the model, or `None`.
+        on_step: function of a string, called with what begins, such as "tracing n_best".
 
     Returns:
         string. The path of the new version.
@@ -152,7 +154,10 @@ def export(
     if card is not None:
         with open(card, "rb"):  # an error before the work
             pass
-    functions = {name: signature.trace() for name, signature in chosen.items()}
+    functions = {}
+    for name, signature in chosen.items():
+        on_step(f"tracing {name}")
+        functions[name] = signature.trace()
     description = describe(family, chosen, functions)
     examples = [*(family.examples(rows) for rows in batches), *family.compiled_examples()]
     requests = [
@@ -164,7 +169,9 @@ def export(
 
     def write(path):
         try:
+            on_step("saving")
             _save(functions, family.resources, path)
+            on_step("checking the operations")
             check_operations(path)
             extra = os.path.join(path, EXTRA)
             os.makedirs(extra)
@@ -172,6 +179,7 @@ def export(
                 json.dump(description, file, indent=2, ensure_ascii=False, allow_nan=False)
                 file.write("\n")
             if requests:
+                on_step("writing warm-up requests")
                 write_warmup(os.path.join(extra, WARMUP_FILE), model_name, requests)
             if card is not None:
                 shutil.copyfile(card, os.path.join(extra, CARD_FILE))

@@ -123,8 +123,8 @@ def test_entities(seqzoo, folder, tmp_path):
             "--column can only be used with a CoNLL-U file (.conllu)",
         ),
         (
-            ("evaluate", "--preset", "tagger", "--test", "test.conll", "--progress"),
-            "--progress can only be used with a translation model",
+            ("evaluate", "--preset", "tagger", "--test", "test.conll", "--max-length", 9),
+            "--max-length can only be used with a translation model",
         ),
         (
             ("tag", "--preset", "tagger", "--conllu", "broken.conllu"),

@@ -142,11 +142,14 @@ def test_attention_plot(seqzoo, tmp_path):
 
 
 def test_progress_goes_to_standard_error(seqzoo, monkeypatch):
-    monkeypatch.setattr("keras_seqzoo.cli.progress.INTERVAL", 0.0)
-    result = seqzoo("translate", "--progress", "--beam", 1, "a dog")
-    assert result.status == 0 and "translated 1 " in result.errors
-    assert result.output.count("\n") == 1
-    assert result.errors.endswith("\r")  # the line is gone in the end
+    monkeypatch.setattr("keras_seqzoo.cli.progress.line.ASKED_INTERVAL", 0.0)
+    result = seqzoo("translate", "--progress", "--beam", 1, "--batch-size", 1, "a dog", "a cat")
+    assert result.status == 0 and result.output.count("\n") == 2
+    assert [line.split("  ")[0] for line in result.errors.splitlines()] == [
+        "translated 1/2",
+        "translated 2/2",
+    ]
+    assert seqzoo("translate", "--quiet", "--beam", 1, "a dog").errors == ""
 
 
 BAD = {

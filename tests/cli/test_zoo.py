@@ -1,6 +1,7 @@
-"""`seqzoo list` and `seqzoo average`."""
+"""`seqzoo list`, `seqzoo show` and `seqzoo average`."""
 
 import pytest
+import yaml
 
 from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.models import RecurrentTagger
@@ -21,6 +22,16 @@ def test_list(seqzoo):
 def test_list_of_nothing(seqzoo, tmp_path, monkeypatch):
     monkeypatch.setattr(names, "presets_folder", lambda: tmp_path)
     assert seqzoo("list") == (0, "", "no presets are installed\n")
+
+
+def test_show(seqzoo):
+    result = seqzoo("show", DEFAULT_PRESET)
+    assert (result.status, result.errors) == (0, "")
+    metadata = yaml.safe_load(result.output)
+    assert metadata["description"] == "A tiny one." and metadata["tasks"] == ["Seq2SeqLM"]
+    assert seqzoo("show", "gru_plane").errors.endswith(
+        "got 'gru_plane'. Did you mean 'gru_plain'?\n"
+    )
 
 
 @pytest.fixture(scope="module")

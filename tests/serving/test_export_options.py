@@ -45,7 +45,10 @@ def test_only_the_signatures_asked_for(model, tmp_path):
 def test_no_warm_up_and_a_card(model, tmp_path):
     card = tmp_path / "card.md"
     card.write_bytes("# A model \u2014 and more\n".encode())
-    path = export(model, tmp_path / "served", signatures=["score"], warmup=[], card=card, keep=1)
+    steps = []
+    options = {"signatures": ["score"], "warmup": [], "card": card, "keep": 1}
+    path = export(model, tmp_path / "served", on_step=steps.append, **options)
+    assert steps == ["tracing score", "saving", "checking the operations"]
     assert sorted(os.listdir(f"{path}/assets.extra")) == ["README.md", "signature.json"]
     assert Path(path, "assets.extra/README.md").read_bytes() == card.read_bytes()
     assert os.listdir(tmp_path / "served") == ["1"]

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import training_texts
-from keras_seqzoo.cli.options import count_option, refuse_given
-from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.cli.options import Progress, Quiet, count_option, refuse_given
+from keras_seqzoo.cli.progress import phase
+from keras_seqzoo.cli.train.options import TrainText, make_report
 from keras_seqzoo.counting.files import ngram_word_counts
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models.language_model.ngram import (
@@ -73,6 +74,8 @@ def train_ngram(
             "memory; by default they are counted in memory."
         ),
     ] = None,
+    progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Estimate an n-gram language model from text.
 
@@ -84,25 +87,34 @@ def train_ngram(
     smoothing = ESTIMATORS[estimator]
     if counts is not None:
         refuse_given(context, ("train",), "cannot be used with --counts.")
-        words, longest = ngram_word_counts(counts)
-        if context.get_parameter_source("order").name == "DEFAULT":
-            order = min(order, longest)
-        tokenizer = WordTokenizer.from_counts(words, size, minimum_count)
-        limit = {} if memory is None else {"memory": memory}
-        model = NGramLanguageModel.from_counts(counts, order, smoothing, tokenizer, **limit)
+        with phase(context, "reading counts"):
+            words, longest = ngram_word_counts(counts)
+            if context.get_parameter_source("order").name == "DEFAULT":
+                order = min(order, longest)
+            tokenizer = WordTokenizer.from_counts(words, size, minimum_count)
+            limit = {} if memory is None else {"memory": memory}
+            model = NGramLanguageModel.from_counts(counts, order, smoothing, tokenizer, **limit)
+        read = counts
     else:
         lines = training_texts(train)
-        tokenizer = WordTokenizer.train(lines, size, minimum_count)
-        model = NGramLanguageModel.train(lines, order, smoothing, tokenizer, memory)
-    if out is not None:
-        model.save_arpa(out)
-    else:
-        output = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n")
-        try:
-            model.write_arpa(output)
-        finally:
-            output.detach()
+        with phase(context, "counting words"):
+            tokenizer = WordTokenizer.train(lines, size, minimum_count)
+        with phase(context, "counting n-grams"):
+            model = NGramLanguageModel.train(lines, order, smoothing, tokenizer, memory)
+        read = f"{sum(1 for _ in lines)} lines"
+    with phase(context, "writing"):
+        _write(model, out)
     sizes = [f"{count} {n}-grams" for n, count in enumerate(model.lookup.sizes[1:], 2)]
     words = f"{len(tokenizer.words)} words"
-    read = f"{counts}" if counts is not None else f"{sum(1 for _ in lines)} lines"
-    typer.echo(", ".join([f"{read}: {words}", *sizes]), err=True)
+    make_report(context)(", ".join([f"{read}: {words}", *sizes]))
+
+
+def _write(model, out):
+    if out is not None:
+        model.save_arpa(out)
+        return
+    output = io.TextIOWrapper(sys.stdout.buffer, "utf-8", newline="\n")
+    try:
+        model.write_arpa(output)
+    finally:
+        output.detach()

@@ -11,8 +11,14 @@ from typing import Annotated
 import keras
 import typer
 
-from keras_seqzoo.cli.options import Progress, count_option, flag, refuse_given
-from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.cli.options import Progress, Quiet, count_option, flag, refuse_given
+from keras_seqzoo.cli.progress import TrainingProgress, clear_line
+from keras_seqzoo.cli.train.provenance import (
+    RunRecord,
+    command_line,
+    package_versions,
+    warn_of_other_packages,
+)
 from keras_seqzoo.data.output_files import check_folder
 from keras_seqzoo.data.training_files import text_digest
 from keras_seqzoo.models.word_vectors import WordVectors
@@ -24,7 +30,10 @@ from keras_seqzoo.training.strategies import Strategy
 from keras_seqzoo.training.workers import Workers
 
 # Parameters that are no options of a run. Further ones may change when it is resumed.
-FREE_PARAMETERS = ("out", "description", "progress", "tensorboard", "no_tensorboard", "strategy")
+FREE_PARAMETERS = (
+    *("out", "description", "progress", "quiet"),
+    *("tensorboard", "no_tensorboard", "strategy"),
+)
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -108,6 +117,7 @@ def train_command(model_class, training_class, description):
             _keyword("no_tensorboard", NoTensorBoard, False),
             _keyword("strategy", StrategyName, "none"),
             _keyword("progress", Progress, None),
+            _keyword("quiet", Quiet, False),
         ]
         parameters.sort(key=_place)
 
@@ -159,6 +169,10 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         options = _without_free(everything, type(training))
         state.check(options)  # before a model is made
         if not state.is_finished(training.epochs, training.patience):
+            if state.trained:
+                warn_of_other_packages(state)
+            packages = package_versions()
+            made = {"command": command_line(ctx), "packages": packages}
             keras.utils.set_random_seed(training.seed)
             with workers.required(state), workers.strategy.scope():
                 model = make_model(train)
@@ -166,13 +180,18 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
                 model,
                 ctx.params["out"],
                 options=options,
-                metadata={"description": ctx.params["description"], "training": everything},
-                report=report,
+                metadata={
+                    "description": ctx.params["description"],
+                    "training": {**made, **everything},
+                },
+                report=make_report(ctx),
                 tensorboard=logs,
                 **training.to_dict(),
             )
-            progress = ctx.params["progress"] if workers.is_chief else False
-            _run_to_end(run, train, validation, progress)
+            shown = ctx.params["progress"] if workers.is_chief else False
+            bar = TrainingProgress(run, False if ctx.params["quiet"] else shown)
+            records = [RunRecord(state, ctx.command.config(ctx), packages)]
+            _run_to_end(run, train, validation, bar, records if workers.is_chief else [])
             state = run.state
     except KeyboardInterrupt:
         _report_early_interrupt(state)
@@ -196,8 +215,14 @@ def load_vectors(model):
 
 
 def report(line):
-    """Write a line about the run to standard error."""
+    """Write a line about the run to standard error; a progress line makes way."""
+    clear_line()
     typer.echo(line, err=True)
+
+
+def make_report(context):
+    """Return `report`, or with --quiet a function of a line that does nothing."""
+    return (lambda line: None) if context.params["quiet"] else report
 
 
 # === Parameters ===
@@ -337,11 +362,10 @@ def _log_folder(ctx):
     return folder
 
 
-def _run_to_end(run, train, validation, progress):
+def _run_to_end(run, train, validation, bar, records):
     """Run a `TrainingRun`, and end the process if an interrupt stops it."""
-    bar = TrainingProgress(run, progress)
     try:
-        finished = run.run(train, validation, verbose=0, callbacks=[bar])
+        finished = run.run(train, validation, verbose=0, callbacks=[bar, *records])
     except KeyboardInterrupt:
         if bar.line is None:  # before the first step
             raise

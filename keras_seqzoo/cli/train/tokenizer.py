@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 import typer
 
 from keras_seqzoo.cli.lines import training_texts
-from keras_seqzoo.cli.options import Normalization, count_option, flag
-from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.cli.options import Normalization, Progress, Quiet, count_option, flag
+from keras_seqzoo.cli.progress import phase
+from keras_seqzoo.cli.train.options import TrainText, make_report
 from keras_seqzoo.counting import read_counts
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (
@@ -45,6 +46,7 @@ OPTION_KINDS = {
 
 
 def train_tokenizer(
+    context: typer.Context,
     kind: Annotated[Literal[tuple(KINDS)], typer.Option(help="Kind of tokenizer.")],
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the tokenizer; must be new or empty.")
@@ -89,6 +91,8 @@ def train_tokenizer(
             "(character) or spaced-words (bpe).",
         ),
     ] = None,
+    progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Train a tokenizer on text.
 
@@ -111,7 +115,7 @@ def train_tokenizer(
     if counts is not None and kind == "unigram":
         raise ValueError("--counts cannot be used with --kind unigram, which is trained on text.")
     options["normalization"] = list(map(str, normalization or []))
-    with new_folder(out, "out") as folder:
+    with new_folder(out, "out") as folder, phase(context, "training"):
         tokenizer = _make_tokenizer(kind, train, counts, vocabulary_size, options)
         tokenizer.save_to_preset(str(folder))
     if vocabulary_size is not None and tokenizer.vocabulary_size() < vocabulary_size:
@@ -120,7 +124,8 @@ def train_tokenizer(
             f"--vocabulary-size of {vocabulary_size}",
             stacklevel=2,
         )
-    typer.echo(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset", err=True)
+    report = make_report(context)
+    report(f"{tokenizer.vocabulary_size()} tokens; {out} is the tokenizer's preset")
 
 
 def _make_tokenizer(kind, train, counts, vocabulary_size, options):

@@ -8,8 +8,16 @@ import tensorflow as tf
 import typer
 
 from keras_seqzoo.cli.lines import training_texts
-from keras_seqzoo.cli.options import Normalization, count_option, number_option, refuse_given
-from keras_seqzoo.cli.train.options import Description, Seed, TrainText, report
+from keras_seqzoo.cli.options import (
+    Normalization,
+    Progress,
+    Quiet,
+    count_option,
+    number_option,
+    refuse_given,
+)
+from keras_seqzoo.cli.progress import EpochProgress, phase
+from keras_seqzoo.cli.train.options import Description, Seed, TrainText, make_report
 from keras_seqzoo.data.output_files import check_new_file, new_folder
 from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
@@ -68,6 +76,8 @@ def train_vectors(
     ] = 0.25,
     seed: Seed = 0,
     description: Description = "Word vectors.",
+    progress: Progress = None,
+    quiet: Quiet = False,
 ):
     """Learn word vectors from text (word2vec).
 
@@ -90,26 +100,32 @@ def train_vectors(
             lines = mapped_texts(_make_splitter(splitting), lines)
         if collocation_passes:
             limits = {} if minimum_count is None else {"minimum_count": minimum_count}
-            lines = Collocations.learn(lines, passes=collocation_passes, **limits).mapped(lines)
+            with phase(context, "joining collocations"):
+                found = Collocations.learn(lines, passes=collocation_passes, **limits)
+            lines = found.mapped(lines)
         keras.utils.set_random_seed(seed)
-        model = Word2Vec.for_text(
-            lines,
-            minimum_count,
-            vocabulary_size,
-            dimensions=embedding_dim,
-            architecture=architecture,
-            objective=objective,
-            window=window,
-            negatives=negatives,
-            subsample=subsample,
-        )
-        number = sum(1 for _ in unchanged)
-        report(f"{number} lines, {model.counts.sum()} words of {len(model.words)} kinds")
-        batches = model.batches(lines, seed=seed)
+        with phase(context, "counting words"):
+            model = Word2Vec.for_text(
+                lines,
+                minimum_count,
+                vocabulary_size,
+                dimensions=embedding_dim,
+                architecture=architecture,
+                objective=objective,
+                window=window,
+                negatives=negatives,
+                subsample=subsample,
+            )
+            batches = model.batches(lines, seed=seed)
+            number = sum(1 for _ in unchanged)
+        report = make_report(context)
+        words = model.counts.sum()
+        report(f"{number} lines, {words} words of {len(model.words)} kinds")
         steps = epochs * batches.cardinality().numpy()
         model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
+        bar = EpochProgress(epochs, words, False if quiet else progress, "words")
         for epoch in range(epochs):
-            history = model.fit(batches, verbose=0, shuffle=False).history
+            history = model.fit(batches, verbose=0, shuffle=False, callbacks=[bar]).history
             report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")
         vectors = model.vectors()
         if preset:

@@ -1,7 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 import tensorflow as tf
+import yaml
 
+from keras_seqzoo.cli.train.provenance import package_versions
 from keras_seqzoo.layers.large_softmax import SampledSoftmax
 from keras_seqzoo.models import (
     RecurrentBackbone,
@@ -48,6 +52,26 @@ def test_train(seqzoo, files, tmp_path):
     refused = seqzoo("train", "lm", *files, *TINY, "--out", out, "--units", 5)
     assert refused.status == 2 and "--units was 4, got 5" in refused.errors
     assert RecurrentLanguageModel.from_preset(str(out)).backbone.units == 4
+    quiet = seqzoo("train", "lm", "--config", out / "run.yaml", "--quiet")
+    assert (quiet.status, quiet.output, quiet.errors.splitlines()) == (0, "", [last])
+
+
+def test_a_preset_says_how_it_was_made(seqzoo, files, tmp_path):
+    out = tmp_path / "lm"
+    small = (*TINY[:4], "--epochs", 1, "--seed", 5, "--quiet")
+    result = seqzoo("train", "lm", *files, *small, "--out", out)
+    [last] = result.errors.splitlines()
+    assert last.startswith(f"the run in {out} is finished")
+    config = (out / "run.yaml").read_text(encoding="utf-8")
+    assert seqzoo("train", "lm", "--config", out / "run.yaml", "--print-config").output == config
+    assert yaml.safe_load(config)["seed"] == 5
+    for folder in (out, out / "training" / "last"):
+        made = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))["training"]
+        assert made["command"].startswith(f"seqzoo train lm --train {tmp_path}/train.txt --valid")
+        assert made["packages"] == package_versions()
+        assert made["packages"]["tensorflow"] == tf.__version__
+        assert made["seed"] == 5 and made["train"].startswith("20 lines, sha256 ")
+    assert json.loads((out / "training" / "packages.json").read_text()) == made["packages"]
 
 
 def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):

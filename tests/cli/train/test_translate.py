@@ -86,9 +86,17 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
         "command resumes from there\n",
     )
 
+    packages = json.loads((out / "training" / "packages.json").read_text(encoding="utf-8"))
+    old = json.dumps({**packages, "keras": "3.0.0"})
+    (out / "training" / "packages.json").write_text(old, encoding="utf-8")
     free = {"description": "Other words.", "checkpoint_minutes": 0.1, "patience": 5}
     resumed = seqzoo(*arguments(files, out, **free))
     assert resumed.status == 0
+    assert (
+        f"goes on with other packages: keras was 3.0.0, is {packages['keras']}." in resumed.errors
+    )
+    assert json.loads((out / "training" / "packages.json").read_text()) == packages
+    assert "description: Other words.\n" in (out / "run.yaml").read_text(encoding="utf-8")
     assert "resumed at epoch 2 after step 1" in resumed.errors
     assert resumed.errors.splitlines()[-1] == last.replace("whole", "parts")
     for preset in ("", "training/last"):
