@@ -24,7 +24,7 @@ import numpy as np
 from measure import Table, machine, peak_resident, result_of
 
 from keras_seqzoo.data import IdCache, LabelledFiles, LabelledTexts, TextFiles, labelled_batches
-from keras_seqzoo.data.id_cache import concatenate
+from keras_seqzoo.data.batching.id_cache import concatenate
 from keras_seqzoo.training import (
     LanguageModelTraining,
     TextClassifierTraining,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_seqzoo.data.id_cache import cache_items
+from keras_seqzoo.data.batching.id_cache import cache_items
 from keras_seqzoo.data.training_files import Rereading
 
 

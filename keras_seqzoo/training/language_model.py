@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_seqzoo.callbacks.stream_states import StreamStates
 from keras_seqzoo.data import RaggedIds, Sentences, running_batches, sentence_batches
-from keras_seqzoo.data.id_cache import chunks
+from keras_seqzoo.data.batching.id_cache import chunks
 from keras_seqzoo.layers.large_softmax import (
     ClassFactoredSoftmax,
     HierarchicalSoftmax,
@@ -286,7 +286,7 @@ class LanguageModelTraining(TrainingRun):
         if self.learning_rate is None:
             self.learning_rate = OPTIMIZERS[self.optimizer][1]
         self._sentences = None
-        self._streams = StreamStates(lambda: 0 < self.state.step < self.steps)
+        self._streams = StreamStates(lambda: self.pass_position[1] > 0)
 
     def prepare(self, train, validation):
         """Tokenize the text."""

@@ -23,6 +23,12 @@ class TrainingOptions(Options):
     """Options of every training run."""
 
     epochs: int = size_option(15, "Number of epochs.", may_change=True)
+    steps_per_epoch: int | None = size_option(
+        None,
+        "Steps of an epoch, which goes on in the data where the one before ended; by default those "
+        "of a pass over the data.",
+        panel="Training",
+    )
     ema_momentum: float = rate_option(
         0.99, "Momentum of the exponential moving average (EMA) of the weights.", panel="Training"
     )
@@ -138,6 +144,7 @@ class TrainingRun(CachedData):
         self.ema = WeightAverage(self.ema_momentum)
         self.state = self.workers.state(self.directory)
         self.steps = None  # of an epoch
+        self.pass_steps = None  # of a pass over the data
         self.tokens = None  # that an epoch predicts, or reads if it predicts labels of texts
 
     # === For subclasses ===
@@ -147,7 +154,15 @@ class TrainingRun(CachedData):
         raise NotImplementedError(f"{type(self).__name__} must implement `prepare`.")
 
     def batches(self, epoch, start=0):
-        """Return the batches of an epoch from step `start`: a dataset of known cardinality."""
+        """Return the batches of a pass over the data from step `start` on.
+
+        Args:
+            epoch: int, the number of the pass, from 0.
+            start: int.
+
+        Returns:
+            A `tf.data.Dataset` of known cardinality.
+        """
         raise NotImplementedError(f"{type(self).__name__} must implement `batches`.")
 
     def compile_model(self, steps):
@@ -196,6 +211,21 @@ class TrainingRun(CachedData):
 
     # === The run ===
 
+    @property
+    def pass_position(self):
+        """The number of a pass over the data, from 0, and the steps done of it."""
+        return divmod(self.state.epoch * self.steps + self.state.step, self.pass_steps)
+
+    def rest_of_epoch(self):
+        """Return the batches of the current epoch that are not done yet."""
+        number, start = self.pass_position
+        missing = self.steps - self.state.step
+        dataset = self.batches(number, start)
+        while dataset.cardinality() < missing:
+            number += 1
+            dataset = dataset.concatenate(self.batches(number))
+        return dataset.take(missing)
+
     def run(self, train, validation, verbose="auto", callbacks=()):
         """Train from the start, or from where an earlier run stopped.
 
@@ -232,7 +262,8 @@ class TrainingRun(CachedData):
                 raise
             first = self.batches(0)
             self.workers.check(first)
-            self.steps = int(first.cardinality())
+            self.pass_steps = int(first.cardinality())
+            self.steps = self.steps_per_epoch or self.pass_steps
             with self.workers.strategy.scope():
                 self.compile_model(self.steps)
             return self._train(validation, verbose, callbacks)
@@ -266,8 +297,7 @@ class TrainingRun(CachedData):
     def _train_epoch(self, stop, verbose, callbacks):
         """Do the remaining steps of the current epoch."""
         self.on_epoch_begin()
-        batches = self.batches(self.state.epoch, self.state.step)
-        dataset, steps = self.workers.split(batches)
+        dataset, steps = self.workers.split(self.rest_of_epoch())
         saving = PeriodicSave(
             self._save_within_epoch,
             self.checkpoint_minutes,

@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import ItemError, list_names, shorten
-from keras_seqzoo.data.ragged_ids import RaggedIds
-from keras_seqzoo.data.tagged_batches import TaggedSentences, tagged_batches
+from keras_seqzoo.data.batching.ragged_ids import RaggedIds
+from keras_seqzoo.data.batching.tagged_batches import TaggedSentences, tagged_batches
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.metrics import entities, entity_scores, tag_accuracy
 from keras_seqzoo.models import (

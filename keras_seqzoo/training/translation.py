@@ -8,7 +8,7 @@ from typing import Literal
 import tensorflow as tf
 
 from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
-from keras_seqzoo.data.length_buckets import check_boundaries
+from keras_seqzoo.data.batching.length_buckets import check_boundaries
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy

@@ -164,3 +164,14 @@ def test_no_text(tmp_path):
         make_language_model(TEXT, tokenizer="bpe", minimum_count=2)
     with pytest.raises(ValueError, match="`tokenizer` must be one of"):
         make_language_model(TEXT, tokenizer="letters")
+
+
+def test_streams_go_on_in_the_next_epoch_of_some_steps(tmp_path):
+    weights = []
+    for name, options in (("whole", {"epochs": 1}), ("parts", {"epochs": 3, "steps_per_epoch": 2})):
+        training = make_training(tmp_path / name, **options, schedule="constant", length=10)
+        assert training.run(TEXT, VALIDATION, verbose=0)
+        weights.append(training.model.get_weights())
+        assert training.state.epoch * training.steps == 6 and training.pass_steps == 6
+    for whole, parts in zip(*weights, strict=True):
+        np.testing.assert_array_equal(whole, parts)

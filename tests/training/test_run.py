@@ -368,3 +368,20 @@ def test_without_a_loss_the_first_of_equals_stays():
     assert not SCORE.is_better({"score": 2.0}, {"score": 2.0})
     assert SCORE.is_better({"score": 0.0}, None)
     assert not SCORE.is_better({"score": math.nan}, None)
+
+
+def test_epochs_of_some_steps_follow_each_other(tmp_path, model):
+    training = SmallRun(tmp_path, model=model, steps_per_epoch=4)
+    training.prepare(TEXT, None)
+    training.steps, training.pass_steps = 4, 3
+    passes = [row for number in range(4) for row in training.batches(number)]
+    epochs = []
+    for training.state.epoch in range(3):
+        assert training.rest_of_epoch().cardinality() == 4
+        epochs += list(training.rest_of_epoch())
+    assert len(passes) == len(epochs) == 12
+    for one, other in zip(passes, epochs, strict=True):
+        np.testing.assert_array_equal(one[1], other[1])
+    training.state.step = 3
+    [last] = training.rest_of_epoch()
+    np.testing.assert_array_equal(last[1], passes[11][1])

@@ -4,6 +4,7 @@ import contextlib
 import json
 import socket
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -76,8 +77,13 @@ def test_a_follower_writes_nothing(tmp_path):
         follower = FollowingState(tmp_path / "run")
         with follower.locked({"units": 4}):  # of a run without a step
             follower.save(None, {})
+            assert follower.cache.parent.is_dir() and follower.cache.parent.parent != tmp_path
             follower.finish()
-    assert follower.finished and not RunState(tmp_path / "run").finished
-    chief.finish()
+        files = sorted(path.name for path in (tmp_path / "run" / "training").iterdir())
+        assert files == ["run.json", "run.lock"] and not follower.cache.parent.exists()
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.compile("sgd")
+        model.build((1, 1))
+        chief.save(model, {})
     with pytest.raises(ValueError, match="`units` was 3, got 4"):
         FollowingState(tmp_path / "run").check({"units": 4})

@@ -3,6 +3,7 @@ import types
 
 import keras
 import pytest
+import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import TranslationTraining
@@ -89,6 +90,7 @@ class Translator:
     """In the place of a model: gives these translations, and a loss of 2 for each token."""
 
     preprocessor = types.SimpleNamespace()
+    distribute_strategy = tf.distribute.get_strategy()
 
     def __init__(self, translations):
         self.translations = translations

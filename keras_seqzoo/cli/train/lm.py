@@ -6,7 +6,8 @@ import typer
 
 from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.cli.presets import check_task, load_recurrent_language_model
-from keras_seqzoo.cli.train.options import TextFile, option_names, train_command, train_preset
+from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
+from keras_seqzoo.cli.train.preset import train_preset
 from keras_seqzoo.data import TextFiles
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import (

@@ -9,7 +9,8 @@ import typer
 from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import Progress, Quiet, count_option, refuse_given
 from keras_seqzoo.cli.progress import phase
-from keras_seqzoo.cli.train.options import TrainText, make_report
+from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.cli.train.preset import make_report
 from keras_seqzoo.counting.files import ngram_word_counts
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models.language_model.ngram import (

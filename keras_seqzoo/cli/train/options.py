@@ -1,39 +1,20 @@
-"""Commands that train a preset: their parameters, made from options, and the run."""
+"""Parameters of the commands that train a preset, made from options."""
 
 import dataclasses
 import functools
 import inspect
 import re
 import typing
-from pathlib import Path
 from typing import Annotated
 
-import keras
 import typer
 
 from keras_seqzoo.cli.options import Progress, Quiet, count_option, flag, refuse_given
-from keras_seqzoo.cli.progress import TrainingProgress, clear_line
-from keras_seqzoo.cli.train.provenance import (
-    RunRecord,
-    command_line,
-    package_versions,
-    warn_of_other_packages,
-)
-from keras_seqzoo.data.output_files import check_folder
-from keras_seqzoo.data.training_files import text_digest
-from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.training import make_strategy
 from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.options import check_option, split_optional
 from keras_seqzoo.training.state import FOLDER
 from keras_seqzoo.training.strategies import Strategy
-from keras_seqzoo.training.workers import Workers
 
-# Parameters that are no options of a run. Further ones may change when it is resumed.
-FREE_PARAMETERS = (
-    *("out", "description", "progress", "quiet"),
-    *("tensorboard", "no_tensorboard", "strategy"),
-)
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
@@ -103,7 +84,7 @@ def train_command(model_class, training_class, description):
         training_class: an `Options` class, the options of the training.
         description: string, the default of --description.
     """
-    fields = {**_fields(model_class), **_fields(training_class)}
+    fields = {**option_fields(model_class), **option_fields(training_class)}
 
     def decorate(function):
         own = [*inspect.signature(function).parameters.values()][:-2]
@@ -144,88 +125,7 @@ def train_command(model_class, training_class, description):
 
 def option_names(options_class):
     """Return the names of the command's parameters for an `Options` class."""
-    return list(_fields(options_class))
-
-
-def train_preset(ctx, read, lines, make_model, training_class, training):
-    """Train a preset, or resume the run in its folder.
-
-    Args:
-        ctx: the `typer.Context` of a `train_command`.
-        read: function that returns the training data, `TrainingFiles`, and the validation data.
-        lines: function of both that returns a dict from each option of files to their lines, an
-            iterable of strings.
-        make_model: function of the training data that returns the model.
-        training_class: a `TrainingRun` class.
-        training: its options, an `Options` object.
-    """
-    workers = Workers(make_strategy(ctx.params["strategy"]))
-    state = workers.state(ctx.params["out"])
-    try:
-        state.check()  # before the files are read
-        logs = _log_folder(ctx)
-        data = train, validation = read()
-        everything = _record_options(ctx, lines(*data))
-        options = _without_free(everything, type(training))
-        state.check(options)  # before a model is made
-        if not state.is_finished(training.epochs, training.patience):
-            if state.trained:
-                warn_of_other_packages(state)
-            packages = package_versions()
-            made = {"command": command_line(ctx), "packages": packages}
-            keras.utils.set_random_seed(training.seed)
-            with workers.required(state), workers.strategy.scope():
-                model = make_model(train)
-            run = training_class(
-                model,
-                ctx.params["out"],
-                options=options,
-                metadata={
-                    "description": ctx.params["description"],
-                    "training": {**made, **everything},
-                },
-                report=make_report(ctx),
-                tensorboard=logs,
-                **training.to_dict(),
-            )
-            shown = ctx.params["progress"] if workers.is_chief else False
-            bar = TrainingProgress(run, False if ctx.params["quiet"] else shown)
-            records = [RunRecord(state, ctx.command.config(ctx), packages)]
-            _run_to_end(run, train, validation, bar, records if workers.is_chief else [])
-            state = run.state
-    except KeyboardInterrupt:
-        _report_early_interrupt(state)
-        raise typer.Abort from None
-    measures = training_class.measures
-    if workers.is_chief:
-        _report_end(state, ctx.params.get("measure", next(iter(measures))))
-
-
-def held_in_memory(files):
-    """Return the two columns of `TrainingFiles` as a pair of lists."""
-    return list(files.column(0)), list(files.column(1))
-
-
-def load_vectors(model):
-    """Return the options of a model as a dict, with its word vectors loaded."""
-    options = model.to_dict()
-    if model.vectors is not None:
-        options["vectors"] = WordVectors.from_preset(model.vectors)
-    return options
-
-
-def report(line):
-    """Write a line about the run to standard error; a progress line makes way."""
-    clear_line()
-    typer.echo(line, err=True)
-
-
-def make_report(context):
-    """Return `report`, or with --quiet a function of a line that does nothing."""
-    return (lambda line: None) if context.params["quiet"] else report
-
-
-# === Parameters ===
+    return list(option_fields(options_class))
 
 
 def _keyword(name, annotation, default=inspect.Parameter.empty):
@@ -234,7 +134,7 @@ def _keyword(name, annotation, default=inspect.Parameter.empty):
     )
 
 
-def _fields(options_class):
+def option_fields(options_class):
     """Return the fields that have a flag, by the names of the command's parameters."""
     fields = dataclasses.fields(options_class)
     names = [field.metadata.get("flag", field.name) for field in fields]
@@ -316,7 +216,7 @@ def _reset_defaults(ctx, fields):
 
 
 def _make_options(ctx, options_class, **values):
-    for name, field in _fields(options_class).items():
+    for name, field in option_fields(options_class).items():
         values[field.name] = _field_value(field, ctx.params[name])
     return options_class(**values)
 
@@ -330,78 +230,3 @@ def _field_value(field, value):
         return value or None
     none = optional and typing.get_origin(kind) is typing.Literal and value == "none"
     return None if none else value
-
-
-# === The run ===
-
-
-def _record_options(ctx, texts):
-    """Return what describes a run: its options by their flags, and digests of its texts."""
-    names = [name for name in ctx.params if name not in FREE_PARAMETERS]
-    return {name: ctx.params[name] for name in names} | {
-        name: text_digest(lines) for name, lines in texts.items()
-    }
-
-
-def _without_free(values, options_class):
-    """Return the options without those that may change when a run is resumed."""
-    fields = _fields(options_class)
-    free = {name for name, field in fields.items() if field.metadata.get("may_change")}
-    return {name: value for name, value in values.items() if name not in free}
-
-
-def _log_folder(ctx):
-    """Return the folder for TensorBoard, or `None`, and check that it can be written to."""
-    folder = ctx.params["tensorboard"]
-    if folder is None:
-        return None
-    if ctx.params["no_tensorboard"]:
-        raise ValueError("--no-tensorboard cannot be used with --tensorboard.")
-    folder = folder or Path(ctx.params["out"], FOLDER, LOGS)
-    check_folder(folder, "tensorboard")
-    return folder
-
-
-def _run_to_end(run, train, validation, bar, records):
-    """Run a `TrainingRun`, and end the process if an interrupt stops it."""
-    try:
-        finished = run.run(train, validation, verbose=0, callbacks=[bar, *records])
-    except KeyboardInterrupt:
-        if bar.line is None:  # before the first step
-            raise
-        report("stopped within a step; the same command resumes from the last saved step")
-        raise typer.Abort from None
-    except OSError:
-        if run.state.trained:
-            report("the last checkpoint is kept; the same command resumes from it")
-        raise
-    if not finished:
-        report(
-            f"stopped in epoch {run.state.epoch + 1} after step {run.state.step}; the same command "
-            "resumes from there"
-        )
-        raise typer.Abort
-
-
-def _report_early_interrupt(state):
-    """Report an interrupt before the first step, and what is saved."""
-    if state.epoch or state.step:
-        report(
-            f"interrupted before training resumed; the run stays in epoch {state.epoch + 1} after "
-            f"step {state.step}, and the same command resumes from there"
-        )
-    else:
-        report("interrupted before training began: nothing is lost; give the same command again")
-
-
-def _report_end(state, measure):
-    """Report the end of a run and its best score."""
-    if state.best is None:
-        raise ValueError(
-            f"the run in {state.directory} has diverged: no epoch had a validation {measure}. "
-            "Start another run with a lower --learning-rate."
-        )
-    report(
-        f"the run in {state.directory} is finished: {state.epoch} epochs, best validation "
-        f"{measure} {state.best:.4g}; {state.directory} is the preset"
-    )

@@ -6,13 +6,8 @@ import typer
 
 from keras_seqzoo.cli.options import Column, refuse_column, refuse_given
 from keras_seqzoo.cli.presets import check_task
-from keras_seqzoo.cli.train.options import (
-    SEVERAL_FILES,
-    held_in_memory,
-    load_vectors,
-    train_command,
-    train_preset,
-)
+from keras_seqzoo.cli.train.options import SEVERAL_FILES, train_command
+from keras_seqzoo.cli.train.preset import held_in_memory, load_vectors, train_preset
 from keras_seqzoo.data import TaggedFiles
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import (

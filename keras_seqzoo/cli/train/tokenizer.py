@@ -8,7 +8,8 @@ import typer
 from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import Normalization, Progress, Quiet, count_option, flag
 from keras_seqzoo.cli.progress import phase
-from keras_seqzoo.cli.train.options import TrainText, make_report
+from keras_seqzoo.cli.train.options import TrainText
+from keras_seqzoo.cli.train.preset import make_report
 from keras_seqzoo.counting import read_counts
 from keras_seqzoo.data.output_files import new_folder
 from keras_seqzoo.tokenizers import (

@@ -7,13 +7,8 @@ import typer
 
 from keras_seqzoo.cli.options import count_option, refuse_given
 from keras_seqzoo.cli.presets import check_task, load_translation_model
-from keras_seqzoo.cli.train.options import (
-    TextFile,
-    held_in_memory,
-    option_names,
-    train_command,
-    train_preset,
-)
+from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
+from keras_seqzoo.cli.train.preset import held_in_memory, train_preset
 from keras_seqzoo.data import ParallelFiles
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import (

@@ -17,7 +17,8 @@ from keras_seqzoo.cli.options import (
     refuse_given,
 )
 from keras_seqzoo.cli.progress import EpochProgress, phase
-from keras_seqzoo.cli.train.options import Description, Seed, TrainText, make_report
+from keras_seqzoo.cli.train.options import Description, Seed, TrainText
+from keras_seqzoo.cli.train.preset import make_report
 from keras_seqzoo.data.output_files import check_new_file, new_folder
 from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS

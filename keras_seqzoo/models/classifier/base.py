@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
-from keras_seqzoo.data.length_buckets import run_by_length
+from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.common.graph_functions import graph_function
 from keras_seqzoo.models.common.labels import TextLabels, count_labels

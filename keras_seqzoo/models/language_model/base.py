@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
-from keras_seqzoo.data.length_buckets import run_by_length
+from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.decoding import DecodingStrategy, Sampling, score_targets
 from keras_seqzoo.models.common.scores import Score
 from keras_seqzoo.tokenizers.training_texts import several_times

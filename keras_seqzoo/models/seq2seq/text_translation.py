@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
-from keras_seqzoo.data.length_buckets import run_by_length
+from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.decoding import (
     BeamSearch,
     DecodingStrategy,

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
-from keras_seqzoo.data.length_buckets import run_by_length
+from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
 from keras_seqzoo.layers.crf.iob2 import is_iob2
 from keras_seqzoo.metrics import tag_accuracy

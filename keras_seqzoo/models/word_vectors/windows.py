@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.data.length_buckets import without_autotuning
+from keras_seqzoo.data.batching.length_buckets import without_autotuning
 
 
 def keep_probabilities(counts, threshold):

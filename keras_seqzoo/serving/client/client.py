@@ -6,7 +6,7 @@ import time
 import warnings
 
 from keras_seqzoo.checks import check_choice, check_integer, check_number, list_of_texts
-from keras_seqzoo.data.length_buckets import length_sorted_batches
+from keras_seqzoo.data.batching.length_buckets import length_sorted_batches
 from keras_seqzoo.serving.client import results
 from keras_seqzoo.serving.client.arrays import encode_text, input_array, string_array
 from keras_seqzoo.serving.client.descriptions import read_signatures, read_versions

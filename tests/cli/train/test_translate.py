@@ -26,9 +26,9 @@ def interrupt(*arguments, **options):
 # A process of its own that stops in its second epoch.
 INTERRUPTED = """
 from keras_seqzoo import cli
-from keras_seqzoo.cli.train import options as train_options
+from keras_seqzoo.cli.train import preset as train_preset
 from tests.cli.training_files import InterruptedAt
-train_options.TrainingProgress = InterruptedAt(step=4)
+train_preset.TrainingProgress = InterruptedAt(step=4)
 cli.main()
 """
 

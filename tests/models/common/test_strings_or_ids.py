@@ -12,8 +12,8 @@ from keras_seqzoo.data import (
     tagged_batches,
     translation_batches,
 )
-from keras_seqzoo.data.ragged_ids import RaggedIds
-from keras_seqzoo.data.tagged_batches import TaggedSentences
+from keras_seqzoo.data.batching.ragged_ids import RaggedIds
+from keras_seqzoo.data.batching.tagged_batches import TaggedSentences
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
     ConvolutionalTextClassifier,

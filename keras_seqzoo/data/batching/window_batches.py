@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from keras_seqzoo.data.id_cache import as_windows, concatenate
-from keras_seqzoo.data.length_buckets import bucket_order
+from keras_seqzoo.data.batching.id_cache import as_windows, concatenate
+from keras_seqzoo.data.batching.length_buckets import bucket_order
 
 
 def bucket_counts(rows, buckets, find_buckets):

@@ -6,15 +6,15 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.id_cache import as_windows
-from keras_seqzoo.data.length_buckets import (
+from keras_seqzoo.data.batching.id_cache import as_windows
+from keras_seqzoo.data.batching.length_buckets import (
     count_batches,
     full_batch,
     length_buckets,
     make_dataset,
 )
-from keras_seqzoo.data.ragged_ids import RaggedIds
-from keras_seqzoo.data.window_batches import bucket_counts, window_batches
+from keras_seqzoo.data.batching.ragged_ids import RaggedIds
+from keras_seqzoo.data.batching.window_batches import bucket_counts, window_batches
 
 
 class TaggedSentences(NamedTuple):

@@ -15,7 +15,7 @@ from keras_seqzoo.data import (
     stream_batches,
     tagged_batches,
 )
-from keras_seqzoo.data.id_cache import cache_items, chunks, concatenate
+from keras_seqzoo.data.batching.id_cache import cache_items, chunks, concatenate
 
 LENGTHS = np.array([*range(1, 12)] * 9)
 BOUNDARIES = [3, 6, 10]

@@ -6,9 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.length_buckets import count_batches, full_batch, make_dataset
-from keras_seqzoo.data.ragged_ids import RaggedIds
-from keras_seqzoo.data.window_batches import bucket_counts, window_batches
+from keras_seqzoo.data.batching.length_buckets import count_batches, full_batch, make_dataset
+from keras_seqzoo.data.batching.ragged_ids import RaggedIds
+from keras_seqzoo.data.batching.window_batches import bucket_counts, window_batches
 
 STEPS_AT_A_TIME = 32  # that streams are read for: one read for each stream
 

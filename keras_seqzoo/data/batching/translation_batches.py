@@ -7,14 +7,14 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.data.length_buckets import (
+from keras_seqzoo.data.batching.length_buckets import (
     check_boundaries,
     count_batches,
     full_batch,
     make_dataset,
 )
-from keras_seqzoo.data.ragged_ids import RaggedIds
-from keras_seqzoo.data.window_batches import bucket_counts, window_batches
+from keras_seqzoo.data.batching.ragged_ids import RaggedIds
+from keras_seqzoo.data.batching.window_batches import bucket_counts, window_batches
 
 BOUNDARIES = (8, 12, 16, 20, 24, 32, 48, 64)
 CHUNK = 8192  # lines per call of a tokenizer, enough to make the cost of a call negligible

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_seqzoo.checks import ItemError
+from keras_seqzoo.data.batching.ragged_ids import RaggedIds
 from keras_seqzoo.data.output_files import new_folder
-from keras_seqzoo.data.ragged_ids import RaggedIds
 
 INDEX = "index.json"
 WINDOW = 2**23  # ids, 32 MB

@@ -1,0 +1,1 @@
+"""Ids, in memory and in files, to batches of an epoch."""
