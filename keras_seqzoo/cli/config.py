@@ -164,6 +164,8 @@ def _check_value(value, kind):
     """Return a value of a file in its type, or raise a `ValueError` of what it must be."""
     if typing.get_origin(kind) is list:
         [item] = typing.get_args(kind)
+        if type(value) is item:  # the only one
+            value = [value]
         if not isinstance(value, list) or not value:
             need = KINDS[item].removeprefix("a ").removeprefix("an ")
             raise ValueError(f"must be a list of one {need} or more, got {_short(value)}.")

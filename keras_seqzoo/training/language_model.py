@@ -325,7 +325,7 @@ class LanguageModelTraining(TrainingRun):
         arguments = self._sentences, self.model.tokenizer.start_token_id, self.batch_size
         if not self.carry:
             return sentence_batches(*arguments, self.length, seed, start)
-        offset = int(np.random.default_rng(seed).integers(self.tokens))
+        offset = int(np.random.default_rng(seed).integers(self._sentences.tokens["ids"]))
         return running_batches(*arguments, self.length, offset, start)
 
     def compile_model(self, steps):

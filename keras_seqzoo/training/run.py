@@ -264,6 +264,8 @@ class TrainingRun(CachedData):
             self.workers.check(first)
             self.pass_steps = int(first.cardinality())
             self.steps = self.steps_per_epoch or self.pass_steps
+            if self.tokens is not None:  # of a pass; now on average of an epoch
+                self.tokens = round(self.tokens * self.steps / self.pass_steps)
             with self.workers.strategy.scope():
                 self.compile_model(self.steps)
             return self._train(validation, verbose, callbacks)

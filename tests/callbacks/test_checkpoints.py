@@ -81,6 +81,7 @@ def test_a_killed_training_goes_on_as_if_it_had_not_been(tmp_path, whole):
     assert_equal(again, whole)
 
 
+@pytest.mark.slow
 def test_an_interrupt_is_no_end_of_an_epoch(tmp_path, whole):
     for step in (1, STEPS - 1):  # the second is the last step of the epoch
         with StopOnInterrupt() as stop:

@@ -66,9 +66,10 @@ def test_help_says_what_decides_ties(seqzoo):
 def test_what_means_the_same_has_one_name():
     names = [name for name, _ in commands()]
     learning = {name for name in names if name.startswith("train ")}
-    writing = learning | {"export", "lexicon", "average"}
+    writing = learning | {"count", "export", "lexicon", "average"}
     assert {name for name in names if "--out" in options(name)} == writing
-    assert {name for name in names if "--train" in options(name)} == learning - {"train translate"}
+    reading = (learning | {"count"}) - {"train translate"}
+    assert {name for name in names if "--train" in options(name)} == reading
     networks = learning - {"train ngram", "train tokenizer"}
     assert {name for name in names if "--embedding-dim" in options(name)} == networks
     pairs = {"train translate", "evaluate", "score", "align", "lexicon"}
@@ -106,8 +107,8 @@ def folder(tmp_path_factory):
         ("classify --train train.jsonl --valid other.jsonl", "other.jsonl must have a label that tr"
          "ain.jsonl has, got z."),
         ("lm --train blank.txt --valid short.txt", "blank.txt must have a word, got none."),
-        ("lm --train short.txt --valid blank.txt --batch-size 9", "short.txt must have a token for "
-         "each of the 9 --batch-size, got 5."),
+        ("lm --train short.txt --valid blank.txt --batch-size 9", "--batch-size must be at most "
+         "the number of tokens of short.txt, 5, got 9."),
         ("lm --train short.txt --valid short.txt --minimum-count 3", "--minimum-count must be at"),
         ("lm --train short.txt --valid short.txt --tokenizer bpe --vocabulary-size 900",
          "--vocabulary-size must be at most 268 for this text"),

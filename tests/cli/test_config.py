@@ -121,7 +121,7 @@ BAD = {
                   "quotes."),
     "date": ("out: 2026-11-24", ", line 1: out must be a string, got 2026-11-24. Put it in quotes"),
     "dict": ("out: {a: b}", ", line 1: out must be a string, got {a: b}."),
-    "no list": ("widths: 3", ", line 1: widths must be a list of one int or more, got 3."),
+    "no list": ("widths: x", ", line 1: widths must be a list of one int or more, got 'x'."),
     "empty list": ("pooling: []", ", line 1: pooling must be a list of one string or more, got"),
     "item": ("widths: [3, x]", ", line 1: widths must be an int, got 'x'."),
     "range": ("epochs: 0", ": epochs must be at least 1, got 0."),

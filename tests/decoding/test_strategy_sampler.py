@@ -90,6 +90,7 @@ def test_prompts_are_kept_and_beams_are_no_worse_than_greedy(transformer):
         assert best >= log_probability(transformer, other, prompt) - 1e-4
 
 
+@pytest.mark.slow
 def test_wide_beam_finds_what_exhaustive_search_finds(transformer):
     wide = generate(transformer, StrategySampler(BeamSearch(300, length_penalty=0.0)))
     ids = tf.constant(PROMPTS["token_ids"][1:2])

@@ -218,6 +218,7 @@ def check(model, folder, shapes):
     return [outputs for *_, outputs in warm["outputs"]]
 
 
+@pytest.mark.slow
 def test_a_compiled_classifier_is_served(tmp_path):
     check(classifier(), tmp_path, [(2, 4)])
 

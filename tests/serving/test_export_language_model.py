@@ -51,7 +51,9 @@ def models():
 OTHERS = ("log-linear", "feed-forward", "recurrent", "characters", "subwords")
 
 
-@pytest.mark.parametrize("kinds", [("n-gram", "mixture"), slow(OTHERS)], ids=["some", "others"])
+@pytest.mark.parametrize(
+    "kinds", [slow(("n-gram", "mixture")), slow(OTHERS)], ids=["some", "others"]
+)
 def test_all_kinds_are_served(kinds, tmp_path):
     """A process with TensorFlow alone scores and generates as the models do."""
     made = models()

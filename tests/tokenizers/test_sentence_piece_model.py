@@ -7,9 +7,11 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer, sentence_piece_model
 from tests.counting.texts import Stream
+from tests.tiers import slow
 
 LINES = ["the cat sat on the mat", "the dog sat on the log", "été – ñandú"]
 both = pytest.mark.parametrize("cls", [BytePairTokenizer, UnigramTokenizer])
+mostly_byte_pair = pytest.mark.parametrize("cls", [BytePairTokenizer, slow(UnigramTokenizer)])
 
 
 @both
@@ -76,7 +78,7 @@ def test_character_coverage(cls):
             cls.train(lines, 264, character_coverage=coverage)
 
 
-@both
+@mostly_byte_pair
 def test_a_rare_space_is_still_a_token(cls):
     tokenizer = cls.train(["a" * 20_000], 264)
     assert "\u2581" in tokenizer.get_vocabulary()
@@ -88,7 +90,7 @@ def test_the_model_holds_no_path(cls):
     assert b"tsv" not in cls.train(LINES, 279).proto
 
 
-@both
+@mostly_byte_pair
 def test_tiny_and_odd_texts(cls):
     for lines in (["a"], ["   ", " "], ["a\n\nb"], ["\u2581"], ["a\x00b"], ["😀"], ["a" * 20_000]):
         with pytest.raises(ValueError, match="at most") as error:

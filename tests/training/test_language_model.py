@@ -166,6 +166,7 @@ def test_no_text(tmp_path):
         make_language_model(TEXT, tokenizer="letters")
 
 
+@pytest.mark.slow
 def test_streams_go_on_in_the_next_epoch_of_some_steps(tmp_path):
     weights = []
     for name, options in (("whole", {"epochs": 1}), ("parts", {"epochs": 3, "steps_per_epoch": 2})):

@@ -125,6 +125,7 @@ class Killed(BaseException):
     """What nothing handles."""
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_while_it_saves_goes_on(tmp_path, monkeypatch, whole):
     def kill_at(number):
         renamings = itertools.count(1)

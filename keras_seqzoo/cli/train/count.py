@@ -66,7 +66,7 @@ def count(
         ),
     ] = None,
 ):
-    """Count the words, characters, pairs or n-grams of text with Apache Beam.
+    """Count words or n-grams with Apache Beam.
 
     The file of counts is what train tokenizer and train ngram take with --counts. Give them the
     same --normalization.

@@ -230,7 +230,8 @@ def test_gradients_in_training_equal_those_of_keras(make, make_keras, in_graph):
     assert_close(run(ours, sequence), run(theirs, sequence), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jit_compile", [False, True])
 def test_fit_with_batches_of_different_lengths(jit_compile):
     random = np.random.default_rng(0)
 

@@ -57,7 +57,7 @@ def compiled_step(model, batch):
     return step, step.experimental_get_compiler_ir()(stage="hlo")
 
 
-@pytest.mark.parametrize(("make", "data"), mostly_slow(MODELS, "language model, streams"))
+@pytest.mark.parametrize(("make", "data"), mostly_slow(MODELS))
 def test_the_step_is_one_program_without_calls_of_the_host(make, data):
     batch = next(iter(data()))
     keras.utils.set_random_seed(2)

@@ -209,6 +209,7 @@ def test_quantized_embeddings_are_not_filled():
         vectors.fill(embedding, tokenizer)
 
 
+@pytest.mark.slow
 def test_exported_models_answer_as_quantized_ones(tmp_path):
     """In a process with TensorFlow alone."""
     keras.utils.set_random_seed(3)

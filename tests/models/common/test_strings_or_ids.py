@@ -147,7 +147,7 @@ def test_batches_of_ids_stay_what_they_are(task):
             np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("method", ["evaluate", "predict"])
+@pytest.mark.parametrize("method", ["evaluate", slow("predict")])
 def test_strings_of_all_kinds_become_the_same_ids(task, method, monkeypatch):
     model, strings, _ = task
     seen = []

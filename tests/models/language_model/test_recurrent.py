@@ -23,7 +23,7 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.seeds import made_once
-from tests.tiers import mostly_slow
+from tests.tiers import mostly_slow, slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 OPTIONS = {
@@ -146,7 +146,9 @@ def test_the_loss_without_logits_is_that_of_keras():
     assert history["perplexity"] == pytest.approx(np.exp(history["loss"]), rel=1e-4)
 
 
-@pytest.mark.parametrize("sampler", [Greedy(), BeamSearch(2), Sampling(seed=3), "greedy", "top_k"])
+@pytest.mark.parametrize(
+    "sampler", [Greedy(), slow(BeamSearch(2)), slow(Sampling(seed=3)), slow("greedy"), "top_k"]
+)
 def test_generate_goes_on_from_prompts(sampler):
     model = trained()
     model.compile(sampler=sampler)

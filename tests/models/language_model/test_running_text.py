@@ -160,6 +160,7 @@ def fitted(lengths, epochs=1, streams=2, rate=0.0):
     return model, [history.history["loss"] for history in losses]
 
 
+@pytest.mark.slow
 def test_states_continue_from_batch_to_batch():
     """Without learning the loss equals that of streams that are never cut."""
     _, ([whole], [halves], [quarters]) = fitted([16, 8, 4])

@@ -47,6 +47,7 @@ def test_means(members):
     assert_close(tf.exp(actual), product / product.sum(-1, keepdims=True))
 
 
+@pytest.mark.slow
 def test_of_one_is_the_model_itself(members):
     for strategy in (Greedy(), BeamSearch(3, n_best=2)):
         alone = members[0].translate(SENTENCES, strategy)

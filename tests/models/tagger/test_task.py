@@ -194,6 +194,7 @@ def test_ragged_words_and_tags():
     model.fit(data, verbose=0)
 
 
+@pytest.mark.slow
 def test_keras_file(tmp_path):
     model = ready()
     model.save(tmp_path / "model.keras")
