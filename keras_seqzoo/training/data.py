@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_seqzoo.data.batching.id_cache import cache_items
-from keras_seqzoo.data.training_files import Rereading
+from keras_seqzoo.data.training_files import Rereading, TrainingFiles
 
 
 class DroppedItems:
@@ -34,8 +34,8 @@ class CachedData:
         A resumed run takes the files of its earlier process. The end of the run removes them.
 
         Args:
-            train: a list of strings, a tuple of lists of the same length, or
-                `keras_seqzoo.data.TrainingFiles`.
+            train: a list of strings, or lists of the same length, as many as `data_names`, or
+                `TrainingFiles`.
             kind: class, see `keras_seqzoo.data.IdCache`.
             encode: function from a list of strings or tuples to rows of this kind.
 
@@ -43,7 +43,7 @@ class CachedData:
             An `IdCache`.
         """
         items = train
-        if isinstance(train, tuple):
+        if len(self.data_names) > 1 and not isinstance(train, TrainingFiles):
             self.check_pair("train", train)
             items = Rereading(lambda: zip(*train, strict=True))
         if next(iter(items), None) is None:
