@@ -257,11 +257,11 @@ class TrainingRun(CachedData):
                 return True
             try:
                 self.prepare(train, validation)
+                first = self.batches(0)
+                self.workers.check(first)
             except Exception:
                 self.state.discard()
                 raise
-            first = self.batches(0)
-            self.workers.check(first)
             self.pass_steps = int(first.cardinality())
             self.steps = self.steps_per_epoch or self.pass_steps
             if self.tokens is not None:  # of a pass; now on average of an epoch

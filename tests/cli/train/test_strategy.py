@@ -1,12 +1,12 @@
 """`seqzoo train … --strategy`: several devices, and several processes as of several machines."""
 
-import json
 import signal
 import time
 
 import numpy as np
 import pytest
 
+from keras_seqzoo.training import RunState
 from tests.cli.processes import run_python
 from tests.cli.training_files import arguments, write_files
 from tests.training.test_classifier import LABELS, TEXTS
@@ -70,9 +70,9 @@ COMMANDS = {
 
 def history(folder):
     """The figures of each epoch, without the seconds."""
-    run = json.loads((folder / "training" / "run.json").read_text(encoding="utf-8"))
-    assert run["finished"]
-    return [[value for name, value in e.items() if name != "seconds"] for e in run["history"]]
+    state = RunState(folder)
+    assert len(state.history) == state.epoch > 0 and state.step == 0
+    return [[value for name, value in e.items() if name != "seconds"] for e in state.history]
 
 
 def test_at_the_command_line(seqzoo, monkeypatch, tmp_path):
@@ -115,9 +115,8 @@ def two_workers(*command):
 
 def wait_for_epoch(folder, epoch):
     """Wait until a state was saved in this epoch or later."""
-    path = folder / "training" / "run.json"
     for _ in range(3000):
-        if path.is_file() and json.loads(path.read_text(encoding="utf-8"))["epoch"] >= epoch:
+        if RunState(folder).epoch >= epoch:
             return
         time.sleep(0.1)
     raise AssertionError("no epoch was trained")
