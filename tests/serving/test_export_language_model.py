@@ -16,7 +16,6 @@ from keras_seqzoo.models import (
 from keras_seqzoo.serving import export
 from keras_seqzoo.tokenizers import BytePairTokenizer, CharacterTokenizer, WordTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
-from tests.tiers import slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 PROMPTS = ["the", "", "a dog"]
@@ -51,9 +50,8 @@ def models():
 OTHERS = ("log-linear", "feed-forward", "recurrent", "characters", "subwords")
 
 
-@pytest.mark.parametrize(
-    "kinds", [slow(("n-gram", "mixture")), slow(OTHERS)], ids=["some", "others"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kinds", [("n-gram", "mixture"), OTHERS], ids=["some", "others"])
 def test_all_kinds_are_served(kinds, tmp_path):
     """A process with TensorFlow alone scores and generates as the models do."""
     made = models()

@@ -140,7 +140,7 @@ def main(kind, folder, kills):
             shutil.rmtree(folder)
         else:
             killed += 1
-            print("killed", flush=True)
+            print("\nkilled", flush=True)  # the child may be killed within a line of its own
     assert not fork(kind, folder, None)
 
 
