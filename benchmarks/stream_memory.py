@@ -5,7 +5,7 @@
     python benchmarks/stream_memory.py speed FOLDER
 
 `memory` trains a language model and a classifier for some steps on the same file 1, 10 and 100
-times, each in a fresh process: `seqzoo.data` files are read for the vocabulary, tokenized into the
+times, each in a fresh process: the files are read for the vocabulary, tokenized into the
 cache, and batches are read from it. The figure is the highest resident memory of the process above
 what it is after the imports and the tokenizer. `speed` times `fit` over a cache and over the same
 ids in memory, in turn. Linux only.

@@ -283,10 +283,11 @@ class TaggerTraining(AdamWTraining):
     def _check_sentences(self, argument, words, tags, names=None):
         """Raise an `ItemError` for the first sentence with wrong tags."""
         for number, (sentence, labels) in enumerate(zip(words, tags, strict=True), 1):
-            problem = self._find_wrong_tag(labels, names)
             if len(sentence) != len(labels):
                 problem = "must have one tag for each word, got "
                 problem += f"{len(sentence)} words and {len(labels)} tags."
+            else:
+                problem = self._find_wrong_tag(labels, names)
             if problem is not None:
                 raise ItemError(argument, "sentence", number, problem)
 
@@ -359,8 +360,7 @@ def encode_sentences(preprocessor, words, tags):
     labels = [label_ids[label] for row in tags for label in row]
     pieces = None
     if preprocessor.piece_tokenizer is not None:
-        found = preprocessor.piece_tokenizer(rows.values)
-        pieces = RaggedIds.from_lengths(found.values.numpy(), found.row_lengths().numpy())
+        pieces = RaggedIds.from_ragged(preprocessor.piece_tokenizer(rows.values))
     ids = preprocessor.tokenizer.word_ids(rows)
     return TaggedSentences(
         RaggedIds.from_lengths(ids.values.numpy(), lengths),
