@@ -34,6 +34,7 @@ from keras_seqzoo.training import (
 
 FAMILIES = ("language model", "classifier")
 STEPS = 200
+SPEED_STEPS = 60
 MODEL = {"vocabulary_size": 20_000, "embedding_dim": 100, "units": 128}
 
 
@@ -91,7 +92,7 @@ def speed_of(folder, rounds):
         options = training.batch_size, training.boundaries, (0, 0)
         for round in range(rounds + 1):
             for name, rows in zip(seconds, (held, cache, small), strict=True):
-                batches = labelled_batches(rows, *options).take(STEPS)
+                batches = labelled_batches(rows, *options).take(SPEED_STEPS)
                 started = time.perf_counter()
                 training.model.fit(batches, verbose=0, shuffle=False)
                 if round:

@@ -77,6 +77,29 @@ class CheckpointFolder:
             f"resumed: {damage!r}. Use another folder for a new one."
         ) from damage
 
+    def check_options(self, options, training):
+        """Check that a training has the options of the one whose checkpoints these are.
+
+        Args:
+            options: dict.
+            training: string, what a message calls the training.
+
+        Raises:
+            ValueError: if the options differ from `header["options"]`; the message names those.
+        """
+        options, before = json.loads(json.dumps(options)), self.header["options"]
+        names = sorted({*options, *before})
+        differing = [name for name in names if options.get(name) != before.get(name)]
+        if differing:
+            differences = "; ".join(
+                f"`{name}` was {_short(before.get(name))}, got {_short(options.get(name))}"
+                for name in differing
+            )
+            raise ValueError(
+                f"{training} has other options: {differences}. Use the same options to resume it, "
+                "or another folder for a new run."
+            )
+
     def write_index(self, checkpoints=()):
         """Write an index of these checkpoints, and remove the files of others."""
         contents = {**self.header, "checkpoints": list(checkpoints)}
@@ -252,6 +275,11 @@ def _checked(entry):
     if not all(isinstance(number, int) for number in numbers) or not names:
         raise ValueError(entry)
     return entry
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _position(entry):

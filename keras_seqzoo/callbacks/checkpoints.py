@@ -40,6 +40,8 @@ class Checkpoints(PeriodicSave):
             calls of the train function.
         parts: dict of further objects to save: `get_state()` returns a dict of arrays, and
             `set_state(arrays, model)` restores the object.
+        options: JSON-serializable dict that describes the training, such as its learning rate and
+            a checksum of its data. A training goes on only with the same options.
 
     Attributes:
         epoch: int, number of complete epochs.
@@ -50,7 +52,8 @@ class Checkpoints(PeriodicSave):
         FileExistsError: if `directory` has other files.
         OSError: if `directory` cannot be written to; at the end of an epoch, if a checkpoint cannot
             be saved. Within an epoch this is a warning, and the next checkpoint is tried.
-        ValueError: if an argument is out of range, or all checkpoints are damaged.
+        ValueError: if an argument is out of range, all checkpoints are damaged, or they are of a
+            training with other `options`; the message names those that differ.
 
     Example:
     ```python
@@ -68,10 +71,10 @@ class Checkpoints(PeriodicSave):
     ```
     """
 
-    def __init__(self, directory, minutes=5.0, steps=None, parts=None):
+    def __init__(self, directory, minutes=5.0, steps=None, parts=None, options=None):
         super().__init__(self._save_position, minutes, steps, warnings.warn)
         check_folder(directory, "directory")
-        self._folder = CheckpointFolder(directory, INDEX, {})
+        self._folder = CheckpointFolder(directory, INDEX, {"options": options or {}})
         self._streams = StreamStates(lambda: self.step > 0)
         self._parts = {"streams": self._streams, **(parts or {})}
         self._restored = False
@@ -84,6 +87,7 @@ class Checkpoints(PeriodicSave):
             self._folder.read_index()
             self._folder.leave_out_damaged(warnings.warn)
             if self._folder.checkpoints:
+                self._folder.check_options(options or {}, f"the training in {directory}")
                 self._set_position(self._folder.checkpoints[0]["progress"])
         elif self._folder.folder.is_dir() and not is_vacant(self._folder.folder):
             raise FileExistsError(
@@ -91,6 +95,13 @@ class Checkpoints(PeriodicSave):
                 f"`directory` must be new, empty or have checkpoints, got {directory}, which has "
                 "other files.",
             )
+        if not self._folder.checkpoints:
+            self._folder.header["options"] = options or {}
+
+    @property
+    def saved(self):
+        """Whether there is a checkpoint to go on from."""
+        return bool(self._folder.checkpoints)
 
     def restore(self, model):
         """Restore a model and the parts from the last checkpoint, if there is one.
@@ -104,7 +115,7 @@ class Checkpoints(PeriodicSave):
             ValueError: if the model is not built, or not that of the checkpoint.
         """
         self._restored = True
-        if not self._folder.checkpoints:
+        if not self.saved:
             return
         if not model.built or model.optimizer is None:
             raise ValueError("`model` must be built and compiled, got one that is not.")

@@ -130,12 +130,26 @@ def read_parallel(source, target):
         ValueError: if a file is not UTF-8, or the numbers of lines differ.
     """
     source_lines, target_lines = read_lines(source), read_lines(target)
-    if len(source_lines) != len(target_lines):
-        raise ValueError(
-            f"`source` and `target` must have the same number of lines, got {len(source_lines)} in "
-            f"{os.fspath(source)} and {len(target_lines)} in {os.fspath(target)}."
-        )
+    counts = len(source_lines), len(target_lines)
+    check_as_many_lines(counts, (os.fspath(source), os.fspath(target)))
     return source_lines, target_lines
+
+
+def check_as_many_lines(counts, paths):
+    """Check that the source and the target have equally many lines.
+
+    Args:
+        counts: the two numbers of lines.
+        paths: two strings, where the lines are.
+
+    Raises:
+        ValueError: if the numbers differ.
+    """
+    if counts[0] != counts[1]:
+        raise ValueError(
+            f"`source` and `target` must have the same number of lines, got {counts[0]} in "
+            f"{paths[0]} and {counts[1]} in {paths[1]}."
+        )
 
 
 def read_bytes(path):

@@ -9,7 +9,11 @@ from google.protobuf.message import DecodeError
 
 from keras_seqzoo.data.labelled_texts import iterate_labelled_texts
 from keras_seqzoo.data.tagged_sentences import iterate_tagged_sentences, sentence_line
-from keras_seqzoo.data.text_files import iterate_lines, iterate_paragraphs
+from keras_seqzoo.data.text_files import (
+    check_as_many_lines,
+    iterate_lines,
+    iterate_paragraphs,
+)
 
 RECORDS = (".tfrecord", ".tfrecord.gz")
 
@@ -145,13 +149,11 @@ class ParallelFiles(TrainingFiles):
                 break
             yield tuple(pair)
             count += 1
-        more = [sum(1 for _ in side) for side in sides]
-        if pair != [None, None]:
-            lines = [count + (text is not None) + n for text, n in zip(pair, more, strict=True)]
-            raise ValueError(
-                f"`source` and `target` must have the same number of lines, got {lines[0]} in "
-                f"{', '.join(self.source.paths)} and {lines[1]} in {', '.join(self.target.paths)}."
-            )
+        counts = [
+            count + (text is not None) + sum(1 for _ in side)
+            for text, side in zip(pair, sides, strict=True)
+        ]
+        check_as_many_lines(counts, [", ".join(side.paths) for side in (self.source, self.target)])
 
 
 class LabelledFiles(TrainingFiles):
@@ -191,21 +193,26 @@ class TaggedFiles(TrainingFiles):
         return sentence_line(path, number)
 
 
-def text_digest(texts):
-    """Return a string that identifies texts: their number and a checksum of them.
+def text_digests(rows, columns):
+    """Return strings that identify columns of texts: their numbers of lines and their checksums.
 
     Args:
-        texts: iterable of strings.
+        rows: iterable of tuples of strings.
+        columns: int, the number of strings of a row.
+
+    Returns:
+        A list of `columns` strings.
 
     Example:
-        >>> text_digest(["A dog."])[:31]
+        >>> text_digests([("A dog.", "Un chien.")], columns=2)[0][:31]
         '1 lines, sha256 330283a5ffefd18'
     """
-    digest = hashlib.sha256()
+    digests = [hashlib.sha256() for _ in range(columns)]
     count = 0
-    for count, text in enumerate(texts, 1):
-        digest.update(f"\n{text}".encode() if count > 1 else text.encode())
-    return f"{count} lines, sha256 {digest.hexdigest()}"
+    for count, row in enumerate(rows, 1):
+        for digest, text in zip(digests, row, strict=True):
+            digest.update(f"\n{text}".encode() if count > 1 else text.encode())
+    return [f"{count} lines, sha256 {digest.hexdigest()}" for digest in digests]
 
 
 def _expand(paths):

@@ -2,7 +2,6 @@
 
 import collections
 import collections.abc
-import gzip
 import os
 import random
 import warnings
@@ -11,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.text_files import iterate_lines
 from keras_seqzoo.data.training_files import Rereading
 
 BATCH_SIZE = 10_000
@@ -33,15 +33,15 @@ def iterate_texts(texts):
         TypeError: if `texts` holds something else.
     """
     if isinstance(texts, (str, os.PathLike)):
-        yield from _read(texts)
+        yield from iterate_lines(texts)
         return
     if isinstance(texts, tf.data.Dataset):
         texts = (text for batch in texts for text in np.ravel(batch.numpy()))
     for text in texts:
         if isinstance(text, os.PathLike):
-            yield from _read(text)
+            yield from iterate_lines(text)
         elif isinstance(text, bytes):
-            yield _decode(text, "`texts`")
+            yield _decode(text)
         elif isinstance(text, str):
             yield text
         else:
@@ -145,16 +145,8 @@ def frequent_pieces(counts, most=None, minimum_count=1, kind="piece", default=1)
     return pieces[:most]
 
 
-def _read(path):
-    path = os.fspath(path)
-    opener = gzip.open if path.endswith(".gz") else open
-    with opener(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            yield _decode(line.rstrip(b"\r\n"), f"Line {number} of {path!r}")
-
-
-def _decode(text, place):
+def _decode(text):
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{place} must be UTF-8, got {text[:80]!r}.") from error
+        raise ValueError(f"`texts` must be UTF-8, got {text[:80]!r}.") from error

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import errno
-import json
 import shutil
 from pathlib import Path
 
@@ -111,7 +110,7 @@ class RunState:
                     f"{self.directory}, which has other files.",
                 )
         elif options is not None and self.trained:
-            self._check_options(_as_json(options))
+            self._check_options(options)
 
     def begin(self, options):
         """Check the folder (see `check`) and write the state of a new run.
@@ -122,7 +121,7 @@ class RunState:
             self._read()
         self.check(options)
         if not self.trained:
-            self._checkpoints.header["options"] = _as_json(options)
+            self._checkpoints.header["options"] = options
             self._checkpoints.write_index()
         self._checkpoints.remove_leftovers()
 
@@ -201,6 +200,9 @@ class RunState:
         checkpoints = self._checkpoints.checkpoints
         self._set_progress(checkpoints[0]["progress"] if checkpoints else None)
 
+    def _check_options(self, options):
+        self._checkpoints.check_options(options, f"the run in {self.directory}")
+
     def _holds_other_files(self):
         """Return whether the folder holds more than litter, and the lock and cache of a new run."""
         own = self.folder, self.lock.path, self.cache
@@ -208,27 +210,3 @@ class RunState:
             path not in own and path.parent != self.cache and path.name not in LITTER
             for path in self.directory.rglob("*")
         )
-
-    def _check_options(self, options):
-        before = self._checkpoints.header["options"]
-        names = sorted({*options, *before})
-        differing = [name for name in names if options.get(name) != before.get(name)]
-        if differing:
-            differences = "; ".join(
-                f"`{name}` was {_short(before.get(name))}, got {_short(options.get(name))}"
-                for name in differing
-            )
-            raise ValueError(
-                f"the run in {self.directory} has other options: {differences}. Use the same "
-                "options to resume it, or another folder for a new run."
-            )
-
-
-def _as_json(options):
-    """Return options as JSON reads them back: tuples become lists."""
-    return json.loads(json.dumps(options))
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."

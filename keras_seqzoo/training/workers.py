@@ -1,7 +1,6 @@
 """The processes that train one model together, on one machine or on several."""
 
 import contextlib
-import json
 import tempfile
 from pathlib import Path
 
@@ -184,7 +183,7 @@ class FollowingState(RunState):
     def check(self, options=None):
         """Check that the run of the chief, if it has one, has the same options."""
         if self.trained and options is not None:
-            self._check_options(json.loads(json.dumps(options)))  # tuples become lists
+            self._check_options(options)
 
     @contextlib.contextmanager
     def locked(self, options):

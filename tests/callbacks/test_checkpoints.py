@@ -210,6 +210,14 @@ def test_what_does_not_fit_the_checkpoint_is_named(tmp_path):
         model.fit(batches(0), callbacks=[checkpoints], verbose=0)
 
 
+def test_a_training_goes_on_with_the_same_options_alone(tmp_path):
+    train(tmp_path, epochs=1, options={"rate": 0.1, "sizes": (1, 2)})
+    with pytest.raises(ValueError, match="has other options: `rate` was 0.1, got 0.2. Use the"):
+        train(tmp_path, options={"rate": 0.2, "sizes": (1, 2)})
+    _, checkpoints = train(tmp_path, epochs=2, options={"rate": 0.1, "sizes": (1, 2)})
+    assert checkpoints.epoch == 2
+
+
 def test_an_epoch_that_is_not_continued_begins_again(tmp_path):
     with pytest.raises(Killed):
         train(tmp_path, Kill(3), steps=1)

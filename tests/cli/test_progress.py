@@ -153,24 +153,26 @@ def test_output_and_warnings_remove_the_line(seqzoo, monkeypatch):
 class Model:
     """What a callback sees of `fit`: epochs of five steps, two seconds each."""
 
-    def __init__(self, bar, clock):
-        self.bar, self.clock = bar, clock
-        bar.set_params({"steps": 5})
+    def __init__(self, clock, *options, **kwargs):
+        self.position = 0, 0
+        self.bar, self.clock = EpochProgress(lambda: self.position, *options, **kwargs), clock
 
-    def fit(self):
+    def fit(self, epoch=0, step=0):
+        self.position = epoch, step
+        self.bar.set_params({"steps": 5 - step})
         self.bar.on_train_begin()
-        for step in range(5):
+        for batch in range(5 - step):
             self.clock.now += 2.0
-            self.bar.on_train_batch_end(step, {"loss": 3.0 - step})
+            self.bar.on_train_batch_end(batch, {"loss": 3.0 - step - batch})
         self.bar.on_train_end()
 
 
 def test_speed_and_time_left_of_training(clock, terminal, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    model = Model(EpochProgress(3, tokens=5000), clock)
+    model = Model(clock, 3, tokens=5000)
     model.fit()
     clock.now += 7.0  # validation
-    model.fit()
+    model.fit(epoch=1)
     bar = "[=========...............]"
     assert [screen for screen in terminal.screens() if "2/5" in screen] == [
         f"epoch 1/3 {bar} 2/5  0:04  loss 2.000  500 tokens/s  0:06 left, 0:26 in all",
@@ -180,9 +182,15 @@ def test_speed_and_time_left_of_training(clock, terminal, monkeypatch):
 
 
 def test_speed_of_training_in_steps(clock, terminal):
-    Model(EpochProgress(1), clock).fit()
+    Model(clock, 1).fit()
     last = [screen for screen in terminal.screens() if "5/5" in screen]
     assert last[0].endswith("5/5  0:10  loss -1.000  0.5 steps/s  0:00 left")
+
+
+def test_a_resumed_epoch_begins_with_its_steps(clock, terminal):
+    Model(clock, 1).fit(step=3)
+    shown = [screen for screen in terminal.screens() if screen]
+    assert "4/5" in shown[-2] and "5/5" in shown[-1]
 
 
 def test_a_phase_shows_that_time_passes(log, monkeypatch):

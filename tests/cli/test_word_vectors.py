@@ -5,10 +5,14 @@ import gzip
 import numpy as np
 import pytest
 
+from keras_seqzoo.cli.progress import EpochProgress
+from keras_seqzoo.cli.train import vectors as train_vectors
 from keras_seqzoo.data import write_columns
+from keras_seqzoo.data.file_lock import FileLock
 from keras_seqzoo.models import RecurrentTagger, RecurrentTextClassifier
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.tokenizers import TextTokenizer
+from tests.cli.training_files import InterruptedAt
 
 TEXT = "King rules land.\nQueen rules land.\n\nDog eats bone\nCat eats bone\n" * 30
 OPTIONS = (
@@ -58,6 +62,28 @@ def test_other_kinds(seqzoo, tmp_path):
     assert result.status == 0
     result = seqzoo("similar", "--vectors", out, "--format", "word2vec-binary", "King")
     assert len(result.output.splitlines()) == len(WordVectors.load(out, "word2vec-binary")) - 1
+
+
+def test_a_run_that_is_stopped_resumes(seqzoo, tmp_path, monkeypatch):
+    text = tmp_path / "text"
+    text.write_text(TEXT * 120)  # three batches an epoch
+    command = ("train", "vectors", *OPTIONS, "--train", text, "--out")
+    assert seqzoo(*command, tmp_path / "whole").status == 0
+
+    interrupted = InterruptedAt(5, EpochProgress)
+    monkeypatch.setattr(train_vectors, "EpochProgress", interrupted)
+    stopped = seqzoo(*command, tmp_path / "parts")
+    assert stopped.status == 130 and "stopped in epoch 2 after step 2; the same" in stopped.errors
+    assert (tmp_path / "parts.training").is_dir() and not (tmp_path / "parts").exists()
+    other = seqzoo(*command, tmp_path / "parts", "--seed", 1)
+    assert other.status == 2 and "has other options: --seed was 0, got 1" in other.errors
+    with FileLock(tmp_path / "parts.training" / "run.lock"):
+        assert "another run trains here" in seqzoo(*command, tmp_path / "parts").errors
+
+    resumed = seqzoo(*command, tmp_path / "parts", "--checkpoint-minutes", 1)
+    assert resumed.status == 0 and "resumed at epoch 2 after step 2" in resumed.errors
+    assert {path.name for path in tmp_path.iterdir()} == {"text", "whole", "parts"}
+    assert (tmp_path / "parts").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -47,11 +47,12 @@ def arguments(files, out, **changes):
 class InterruptedAt:
     """A progress bar that sends Ctrl-C in the middle of a step."""
 
-    def __init__(self, step):
+    def __init__(self, step, kind=TrainingProgress):
         self.step = step
+        self.kind = kind
 
     def __call__(self, *arguments):
-        bar = TrainingProgress(*arguments)
+        bar = self.kind(*arguments)
         bar.on_train_batch_begin = self.begin
         return bar
 

@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.data import LabelledFiles, ParallelFiles, TaggedFiles, TextFiles
-from keras_seqzoo.data.training_files import text_digest
+from keras_seqzoo.data.training_files import text_digests
 
 
 def write(path, text):
@@ -98,5 +98,13 @@ def test_labelled_and_tagged_files(tmp_path):
 
 def test_digest_depends_on_the_lines_alone(tmp_path):
     paths = [write(tmp_path / "1", "a\nb\n"), write(tmp_path / "2.gz", "c")]
-    assert text_digest(TextFiles(paths)) == text_digest(["a", "b", "c"])
-    assert text_digest(["a", "b", "c"]) != text_digest(["a", "b\nc"])
+    texts = [[(text,) for text in texts] for texts in (TextFiles(paths), "abc", ["a", "b\nc"])]
+    [of_files], [same], [other] = (text_digests(rows, columns=1) for rows in texts)
+    assert of_files == same != other
+
+
+def test_columns_have_digests_of_their_own():
+    rows = [("a", "x"), ("b", "y")]
+    columns = [text_digests([(text,) for text in column], columns=1) for column in ("ab", "xy")]
+    assert text_digests(rows, columns=2) == [digest for [digest] in columns]
+    assert text_digests([], columns=2)[1].startswith("0 lines, sha256 e3b0c442")

@@ -13,6 +13,8 @@ class EpochProgress(keras.callbacks.Callback):
     The time left is that of the epoch, and of all epochs with what came between the last two.
 
     Args:
+        position: function that returns the epoch, from 0, that a `fit` trains, and the steps of it
+            that are done.
         epochs: int.
         tokens: number of tokens in an epoch, or `None` to show the speed in steps.
         enabled: see `ProgressLine`.
@@ -22,21 +24,18 @@ class EpochProgress(keras.callbacks.Callback):
         line: the `ProgressLine` of the current epoch, `None` before the first.
     """
 
-    def __init__(self, epochs, tokens=None, enabled=None, unit="tokens"):
+    def __init__(self, position, epochs, tokens=None, enabled=None, unit="tokens"):
         super().__init__()
+        self.position = position
         self.epochs = epochs
         self.tokens = tokens
         self.enabled = enabled
         self.unit = unit
         self.line = None
-        self._epoch = -1
+        self._epoch = 0
         self._begin = 0  # the step at which this `fit` began
         self._ended = None  # when the last one ended
         self._between = 0.0  # seconds
-
-    def position(self):
-        """Return the epoch, from 0, that a `fit` trains, and the steps of it that are done."""
-        return self._epoch + 1, 0
 
     def on_train_begin(self, logs=None):
         """Begin the line of an epoch, which may be resumed."""
@@ -85,12 +84,8 @@ class TrainingProgress(EpochProgress):
     """
 
     def __init__(self, training, enabled=None):
-        super().__init__(training.epochs, enabled=enabled)
+        super().__init__(self._position, training.epochs, enabled=enabled)
         self.training = training
-
-    def position(self):
-        """Return the position of the run."""
-        return self.training.state.epoch, self.training.state.step
 
     def on_train_begin(self, logs=None):
         """Begin the line of an epoch, which may be resumed."""
@@ -102,3 +97,6 @@ class TrainingProgress(EpochProgress):
         super().on_train_end(logs)
         if self.line.enabled and self.line.terminal:
             self.line.write("", "validating and saving")
+
+    def _position(self):
+        return self.training.state.epoch, self.training.state.step

@@ -7,7 +7,7 @@ import typer
 from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.cli.presets import check_task
 from keras_seqzoo.cli.train.options import SEVERAL_FILES, train_command
-from keras_seqzoo.cli.train.preset import held_in_memory, load_vectors, train_preset
+from keras_seqzoo.cli.train.preset import train_labelled_preset
 from keras_seqzoo.data import LabelledFiles
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import (
@@ -57,23 +57,13 @@ def train_classify(
         refuse_given(ctx, names, "can only be used with --tokenizer word.")
     if "k-max" not in (model.pooling or ()):
         refuse_given(ctx, ("k",), "can only be used with --pooling k-max.")
-    train_preset(
+    train_labelled_preset(
         ctx,
-        read=lambda: (
-            LabelledFiles(train),
-            held_in_memory(LabelledFiles(valid)),
-        ),
-        lines=lambda train, valid: {
-            "train": _lines(train),
-            "valid": _lines(zip(*valid, strict=True)),
-        },
-        make_model=lambda train: make_text_classifier(
-            train.column(0), train.column(1), **load_vectors(model)
-        ),
+        train=lambda: LabelledFiles(train),
+        valid=lambda: LabelledFiles(valid),
+        line=lambda text, label: f"{label}\t{text}",
+        make_model=make_text_classifier,
+        model=model,
         training_class=TextClassifierTraining,
         training=training,
     )
-
-
-def _lines(items):
-    return (f"{label}\t{text}" for text, label in items)

@@ -9,6 +9,7 @@ from keras_seqzoo.cli.presets import check_task, load_recurrent_language_model
 from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
 from keras_seqzoo.cli.train.preset import train_preset
 from keras_seqzoo.data import TextFiles
+from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models import RecurrentLanguageModel
 from keras_seqzoo.training import (
     LanguageModelOptions,
@@ -76,8 +77,16 @@ def train_lm(
             TextFiles(train, paragraphs),
             list(TextFiles(valid, paragraphs)),
         ),
-        lines=lambda *texts: dict(zip(("train", "valid"), texts, strict=True)),
+        digests=_digests,
         make_model=make_model,
         training_class=LanguageModelTraining,
         training=training,
     )
+
+
+def _digests(train, valid):
+    names = {"train": train, "valid": valid}
+    return {
+        name: text_digests(((text,) for text in texts), columns=1)[0]
+        for name, texts in names.items()
+    }

@@ -14,7 +14,7 @@ from keras_seqzoo.cli.train.provenance import (
     warn_of_other_packages,
 )
 from keras_seqzoo.data.output_files import check_folder
-from keras_seqzoo.data.training_files import text_digest
+from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import make_strategy
 from keras_seqzoo.training.board import LOGS
@@ -28,14 +28,14 @@ FREE_PARAMETERS = (
 )
 
 
-def train_preset(ctx, read, lines, make_model, training_class, training):
+def train_preset(ctx, read, digests, make_model, training_class, training):
     """Train a preset, or resume the run in its folder.
 
     Args:
         ctx: the `typer.Context` of a `train_command`.
         read: function that returns the training data, `TrainingFiles`, and the validation data.
-        lines: function of both that returns a dict from each option of files to their lines, an
-            iterable of strings.
+        digests: function of both that returns a dict from each option of files to what identifies
+            their texts, see `text_digests`.
         make_model: function of the training data that returns the model.
         training_class: a `TrainingRun` class.
         training: its options, an `Options` object.
@@ -46,7 +46,7 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         state.check()  # before the files are read
         logs = _log_folder(ctx)
         data = train, validation = read()
-        everything = _record_options(ctx, lines(*data))
+        everything = _record_options(ctx, digests(*data))
         options = _without_free(everything, type(training))
         state.check(options)  # before a model is made
         if not state.is_finished(training.epochs, training.patience):
@@ -82,17 +82,45 @@ def train_preset(ctx, read, lines, make_model, training_class, training):
         _report_end(state, ctx.params.get("measure", next(iter(measures))))
 
 
+def train_labelled_preset(ctx, train, valid, line, make_model, model, training_class, training):
+    """Train a preset on texts with labels or words with tags; see `train_preset`.
+
+    Args:
+        ctx: the `typer.Context` of a `train_command`.
+        train: function that returns the `TrainingFiles` to train on.
+        valid: the same for validation; they are held in memory.
+        line: function of an item of these files that returns the line that its checksum is of.
+        make_model: function of the texts, the labels and the options of the model, as keywords.
+        model: the options of the model, an `Options` object.
+        training_class: a `TrainingRun` class.
+        training: its options, an `Options` object.
+    """
+
+    def digest(items):
+        return text_digests(((line(*item),) for item in items), columns=1)[0]
+
+    def make(files):
+        options = model.to_dict()
+        if model.vectors is not None:
+            options["vectors"] = WordVectors.from_preset(model.vectors)
+        return make_model(files.column(0), files.column(1), **options)
+
+    train_preset(
+        ctx,
+        read=lambda: (train(), held_in_memory(valid())),
+        digests=lambda train, valid: {
+            "train": digest(train),
+            "valid": digest(zip(*valid, strict=True)),
+        },
+        make_model=make,
+        training_class=training_class,
+        training=training,
+    )
+
+
 def held_in_memory(files):
     """Return the two columns of `TrainingFiles` as a pair of lists."""
-    return list(files.column(0)), list(files.column(1))
-
-
-def load_vectors(model):
-    """Return the options of a model as a dict, with its word vectors loaded."""
-    options = model.to_dict()
-    if model.vectors is not None:
-        options["vectors"] = WordVectors.from_preset(model.vectors)
-    return options
+    return tuple(map(list, zip(*files, strict=True))) or ([], [])
 
 
 def report(line):
@@ -106,12 +134,10 @@ def make_report(context):
     return (lambda line: None) if context.params["quiet"] else report
 
 
-def _record_options(ctx, texts):
+def _record_options(ctx, digests):
     """Return what describes a run: its options by their flags, and digests of its texts."""
     names = [name for name in ctx.params if name not in FREE_PARAMETERS]
-    return {name: ctx.params[name] for name in names} | {
-        name: text_digest(lines) for name, lines in texts.items()
-    }
+    return {name: ctx.params[name] for name in names} | digests
 
 
 def _without_free(values, options_class):

@@ -7,7 +7,7 @@ import typer
 from keras_seqzoo.cli.options import Column, refuse_column, refuse_given
 from keras_seqzoo.cli.presets import check_task
 from keras_seqzoo.cli.train.options import SEVERAL_FILES, train_command
-from keras_seqzoo.cli.train.preset import held_in_memory, load_vectors, train_preset
+from keras_seqzoo.cli.train.preset import train_labelled_preset
 from keras_seqzoo.data import TaggedFiles
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import (
@@ -60,23 +60,13 @@ def train_tag(
         names = ("piece_dim", "piece_units", "piece_encoder", "word_length")
         refuse_given(ctx, names, "cannot be used with --pieces none.")
     refuse_column(ctx, *train, *valid)
-    train_preset(
+    train_labelled_preset(
         ctx,
-        read=lambda: (
-            TaggedFiles(train, column),
-            held_in_memory(TaggedFiles(valid, column)),
-        ),
-        lines=lambda train, valid: {
-            "train": _lines(train),
-            "valid": _lines(zip(*valid, strict=True)),
-        },
-        make_model=lambda train: make_tagger(
-            train.column(0), train.column(1), **load_vectors(model)
-        ),
+        train=lambda: TaggedFiles(train, column),
+        valid=lambda: TaggedFiles(valid, column),
+        line=lambda words, tags: f"{' '.join(words)}\t{' '.join(tags)}",
+        make_model=make_tagger,
+        model=model,
         training_class=TaggerTraining,
         training=training,
     )
-
-
-def _lines(sentences):
-    return (f"{' '.join(words)}\t{' '.join(tags)}" for words, tags in sentences)

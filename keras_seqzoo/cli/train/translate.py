@@ -10,6 +10,7 @@ from keras_seqzoo.cli.presets import check_task, load_translation_model
 from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
 from keras_seqzoo.cli.train.preset import held_in_memory, train_preset
 from keras_seqzoo.data import ParallelFiles
+from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import (
     TranslationModelOptions,
@@ -76,23 +77,19 @@ def train_translate(
     train_preset(
         ctx,
         read=lambda: (
-            _check_lines(ParallelFiles(source, target)),
+            ParallelFiles(source, target),
             held_in_memory(ParallelFiles(valid_source, valid_target)),
         ),
-        lines=lambda train, valid: dict(
-            zip(TEXT_OPTIONS, (train.source, train.target, *valid), strict=True)
-        ),
+        digests=_digests,
         make_model=make_model,
         training_class=TranslationTraining,
         training=dataclasses.replace(training, boundaries=_boundaries(max_length)),
     )
 
 
-def _check_lines(pairs):
-    """Read all pairs once, so that a missing line is known before tokenizers are trained."""
-    for _ in pairs:
-        pass
-    return pairs
+def _digests(train, valid):
+    both = (*text_digests(train, columns=2), *text_digests(zip(*valid, strict=True), columns=2))
+    return dict(zip(TEXT_OPTIONS, both, strict=True))
 
 
 def _make_model(source, target, options, max_length):

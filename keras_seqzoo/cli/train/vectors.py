@@ -1,12 +1,15 @@
 """`seqzoo train vectors`."""
 
-from contextlib import nullcontext
+import shutil
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated, Literal
 
 import keras
 import tensorflow as tf
 import typer
 
+from keras_seqzoo.callbacks import Checkpoints, StopOnInterrupt
 from keras_seqzoo.cli.lines import training_texts
 from keras_seqzoo.cli.options import (
     Normalization,
@@ -19,7 +22,9 @@ from keras_seqzoo.cli.options import (
 from keras_seqzoo.cli.progress import EpochProgress, phase
 from keras_seqzoo.cli.train.options import Description, Seed, TrainText
 from keras_seqzoo.cli.train.preset import make_report
-from keras_seqzoo.data.output_files import check_new_file, new_folder
+from keras_seqzoo.data.file_lock import FileLock
+from keras_seqzoo.data.output_files import check_folder, check_new_file, new_folder
+from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
 from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
@@ -27,6 +32,9 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.training_texts import mapped_texts
 
 PRESET = "preset"
+
+# Options that do not change the vectors.
+FREE_PARAMETERS = ("out", "description", "checkpoint_minutes", "progress", "quiet")
 
 EXAMPLES = """\b
 Examples:
@@ -76,13 +84,17 @@ def train_vectors(
         float, number_option("Initial learning rate; it falls to 0.", min=1e-6)
     ] = 0.25,
     seed: Seed = 0,
+    checkpoint_minutes: Annotated[
+        float, number_option("Minutes between two checkpoints within an epoch.", min=0.001)
+    ] = 5.0,
     description: Description = "Word vectors.",
     progress: Progress = None,
     quiet: Quiet = False,
 ):
     """Learn word vectors from text (word2vec).
 
-    Words are separated by white space; windows do not cross lines.
+    Words are separated by white space; windows do not cross lines. While it trains, checkpoints lie
+    in OUT.training: the same command resumes from there after Ctrl-C or a crash.
     """
     if format != PRESET:
         refuse_given(context, ("description",), "can only be used with --format preset.")
@@ -96,44 +108,98 @@ def train_vectors(
     }
     preset = format == PRESET
     with new_folder(out, "out") if preset else nullcontext(check_new_file(out, "out")) as place:
-        lines = unchanged = training_texts(train)
-        if any(splitting.values()):
-            lines = mapped_texts(_make_splitter(splitting), lines)
-        if collocation_passes:
-            limits = {} if minimum_count is None else {"minimum_count": minimum_count}
-            with phase(context, "joining collocations"):
-                found = Collocations.learn(lines, passes=collocation_passes, **limits)
-            lines = found.mapped(lines)
-        keras.utils.set_random_seed(seed)
-        with phase(context, "counting words"):
-            model = Word2Vec.for_text(
-                lines,
-                minimum_count,
-                vocabulary_size,
-                dimensions=embedding_dim,
-                architecture=architecture,
-                objective=objective,
-                window=window,
-                negatives=negatives,
-                subsample=subsample,
-            )
-            batches = model.batches(lines, seed=seed)
-            number = sum(1 for _ in unchanged)
-        report = make_report(context)
-        words = model.counts.sum()
-        report(f"{number} lines, {words} words of {len(model.words)} kinds")
-        steps = epochs * batches.cardinality().numpy()
-        model.compile(RowAdagrad(linear_decay(learning_rate, steps)))
-        bar = EpochProgress(epochs, words, False if quiet else progress, "words")
-        for epoch in range(epochs):
-            history = model.fit(batches, verbose=0, shuffle=False, callbacks=[bar]).history
+        texts = training_texts(train)
+        [digest] = text_digests(((line,) for line in texts), columns=1)
+        with _checkpoints(context, digest) as checkpoints:
+            lines = texts
+            if any(splitting.values()):
+                lines = mapped_texts(_make_splitter(splitting), lines)
+            if collocation_passes:
+                limits = {} if minimum_count is None else {"minimum_count": minimum_count}
+                with phase(context, "joining collocations"):
+                    found = Collocations.learn(lines, passes=collocation_passes, **limits)
+                lines = found.mapped(lines)
+            keras.utils.set_random_seed(seed)
+            with phase(context, "counting words"):
+                model = Word2Vec.for_text(
+                    lines,
+                    minimum_count,
+                    vocabulary_size,
+                    dimensions=embedding_dim,
+                    architecture=architecture,
+                    objective=objective,
+                    window=window,
+                    negatives=negatives,
+                    subsample=subsample,
+                )
+            report = make_report(context)
+            number, _, _ = digest.partition(",")
+            report(f"{number}, {model.counts.sum()} words of {len(model.words)} kinds")
+            _train(context, model, model.encode(lines), checkpoints, report)
+            vectors = model.vectors()
+            if preset:
+                tokenizer = WordTokenizer(vectors.words, **splitting)
+                vectors.save_to_preset(place, tokenizer, {"description": description})
+            else:
+                vectors.save(place, format)
+
+
+@contextmanager
+def _checkpoints(context, digest):
+    """Yield the `Checkpoints` of a run; at its end they are removed.
+
+    They lie in a folder beside the output. It stays if the run is stopped after a checkpoint.
+    """
+    folder = Path(f"{Path(context.params['out'])}.training")
+    check_folder(folder, "out")
+    options = {name: value for name, value in context.params.items() if name not in FREE_PARAMETERS}
+    options["texts"] = digest
+    checkpoints = None
+    finished = False
+    try:
+        with FileLock(folder / "run.lock", "another run trains here"):
+            minutes = context.params["checkpoint_minutes"]
+            checkpoints = Checkpoints(folder / "checkpoints", minutes, options=options)
+            yield checkpoints
+            finished = True
+    finally:
+        if finished or (checkpoints is not None and not checkpoints.saved):
+            shutil.rmtree(folder)
+
+
+def _train(context, model, text, checkpoints, report):
+    """Train `Word2Vec` on an `EncodedText`, from the last checkpoint on."""
+    params = context.params
+    epochs = params["epochs"]
+    steps = epochs * model.batches(text).cardinality().numpy()
+    model.compile(RowAdagrad(linear_decay(params["learning_rate"], steps)))
+    checkpoints.restore(model)
+    if checkpoints.saved:
+        report(f"resumed at epoch {checkpoints.epoch + 1} after step {checkpoints.step}")
+    bar = EpochProgress(
+        lambda: (checkpoints.epoch, checkpoints.step),
+        epochs,
+        model.counts.sum(),
+        False if params["quiet"] else params["progress"],
+        "words",
+    )
+    with StopOnInterrupt() as stop:
+        for epoch in range(checkpoints.epoch, epochs):
+            history = model.fit(
+                checkpoints.rest(model.batches(text, seed=(params["seed"], epoch))),
+                initial_epoch=epoch,
+                epochs=epoch + 1,
+                callbacks=[bar, stop, checkpoints],
+                shuffle=False,
+                verbose=0,
+            ).history
+            if stop.interrupted and checkpoints.epoch < epochs:
+                report(
+                    f"stopped in epoch {checkpoints.epoch + 1} after step {checkpoints.step}; the "
+                    "same command resumes from there"
+                )
+                raise typer.Abort
             report(f"epoch {epoch + 1}  loss {history['loss'][0]:.4g}")
-        vectors = model.vectors()
-        if preset:
-            tokenizer = WordTokenizer(vectors.words, **splitting)
-            vectors.save_to_preset(place, tokenizer, {"description": description})
-        else:
-            vectors.save(place, format)
 
 
 def _make_splitter(splitting):

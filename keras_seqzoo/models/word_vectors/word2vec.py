@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.layers.large_softmax.hierarchical import huffman_paths, huffman_tree
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
+from keras_seqzoo.models.word_vectors.encoded_text import EncodedText
 from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.windows import (
@@ -17,12 +18,10 @@ from keras_seqzoo.models.word_vectors.windows import (
 )
 from keras_seqzoo.replicas import part_of_mean
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.tokenizers.training_texts import (
     count_pieces,
     frequent_pieces,
     several_times,
-    text_batches,
 )
 from keras_seqzoo.tokenizers.words import split_words
 
@@ -30,8 +29,6 @@ from keras_seqzoo.tokenizers.words import split_words
 NOISE_WORDS = {"skip-gram": 64, "cbow": 32}
 ARCHITECTURES = tuple(NOISE_WORDS)
 OBJECTIVES = ("negative-sampling", "hierarchical", "full")
-FIRST_ID = len(SPECIAL_TOKENS)
-MOST_SENTENCES = 2**30  # numbers of sentences, which tell neighbouring ones apart
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -167,6 +164,17 @@ class Word2Vec(ReloadableModel, keras.Model):
         words = frequent_pieces(counts, vocabulary_size, minimum_count, "word", 5)
         return cls(words, [counts[word] for word in words], **kwargs)
 
+    def encode(self, texts):
+        """Return texts as ids for `batches`, so that datasets of several epochs read them once.
+
+        Args:
+            texts: see `batches`.
+
+        Returns:
+            An `EncodedText`.
+        """
+        return EncodedText(self._tokenizer, several_times(texts))
+
     def batches(self, texts, words=16_384, row_length=64, seed=0, block_words=2**24):
         """Create the dataset for `fit`, with windows drawn again in each epoch.
 
@@ -175,11 +183,12 @@ class Word2Vec(ReloadableModel, keras.Model):
         time; its batches are shuffled within their block.
 
         Args:
-            texts: see `for_text`; windows stay within a line. A long text must be an iterable that
-                can be iterated several times.
+            texts: see `for_text`, or the result of `encode`; windows stay within a line. A long
+                text must be an iterable that can be iterated several times.
             words: int, words of the text in a batch.
             row_length: int, words that share their noise words.
-            seed: int.
+            seed: int or sequence of ints. With the same seed, the first iterations of two datasets
+                yield the same batches, and so do the second ones, and so on.
             block_words: int, words of the text in memory, with 8 bytes each. It is rounded up to
                 whole batches.
 
@@ -191,22 +200,17 @@ class Word2Vec(ReloadableModel, keras.Model):
         """
         check_integer("words", words, minimum=1)
         check_integer("block_words", block_words, minimum=1)
-        texts = several_times(texts)
-        size = -(-block_words // words) * words
-
-        def blocks():
-            return _word_blocks(self._tokenizer, texts, size)
-
-        read = blocks()
-        first = next(read, None)
-        if first is None:
+        if not isinstance(seed, int):
+            seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
+        encoded = texts if isinstance(texts, EncodedText) else self.encode(texts)
+        blocks = encoded.blocks(-(-block_words // words) * words)
+        if not blocks.words:
             raise ValueError("`texts` must have at least one word with a vector, got none.")
         keep = keep_probabilities(self.counts, self.subsample)
         options = {"row_length": row_length, "words": words, "seed": seed}
-        number = len(first[0]) + sum(len(ids) for ids, _ in read)
-        if number <= size:
-            return windows(*first, keep, self.window, **options)
-        return block_windows(blocks, -(-number // words), keep, self.window, **options)
+        if blocks.only is not None:
+            return windows(*blocks.only, keep, self.window, **options)
+        return block_windows(blocks.read, -(-blocks.words // words), keep, self.window, **options)
 
     def compile(self, optimizer=None, **kwargs):
         """Configure training, by default with `RowAdagrad(0.25)`; see `keras.Model.compile`."""
@@ -292,28 +296,3 @@ class Word2Vec(ReloadableModel, keras.Model):
             "noise_words": self.noise_words,
             "subsample": self.subsample,
         }
-
-
-def _word_blocks(tokenizer, texts, size):
-    """Yield the row of each known word of the texts and the number of its text, in blocks.
-
-    Args:
-        tokenizer: `WordTokenizer`.
-        texts: see `Word2Vec.batches`.
-        size: int, the words of a block, but for the last.
-    """
-    parts, held, first = [], 0, 0
-    for batch in text_batches(texts):
-        rows = tokenizer(batch)
-        known = rows.flat_values.numpy() >= FIRST_ID
-        ids = rows.flat_values.numpy()[known] - FIRST_ID
-        sentences = rows.value_rowids().numpy()[known].astype(np.int32) + first
-        first = (first + len(batch)) % MOST_SENTENCES
-        parts.append(np.stack([ids, sentences]))
-        held += len(ids)
-        while held > size:
-            joined = np.concatenate(parts, axis=1)
-            yield tuple(joined[:, :size])
-            parts, held = [joined[:, size:]], held - size
-    if held:
-        yield tuple(np.concatenate(parts, axis=1))

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.models.word_vectors import RowAdagrad, Word2Vec
 from keras_seqzoo.models.word_vectors.windows import neighbours
 from keras_seqzoo.tokenizers import training_texts
@@ -215,6 +216,18 @@ def test_the_order_depends_on_the_seed_and_the_size_of_blocks():
     )
     assert first == again != other
     assert whole == plain != first
+
+
+def test_an_encoded_text_is_read_once_for_the_datasets_of_epochs():
+    lines = [" ".join("abcdef"[(n * k) % 6] for k in range(n % 9)) for n in range(40)]
+    model = Word2Vec.for_text(lines, minimum_count=1, window=2, subsample=0)
+    reads = []
+    text = model.encode(Rereading(lambda: reads.append(1) or lines))
+    epochs = [passes_of(model.batches(text, 10, 8, (3, epoch)), 1) for epoch in (0, 1, 1)]
+    assert len(reads) == 1
+    assert epochs[0] != epochs[1] == epochs[2]
+    assert sorted(epochs[0][0]) == sorted(epochs[1][0])
+    assert epochs[1] == passes_of(model.batches(lines, 10, 8, (3, 1)), 1)
 
 
 @pytest.mark.slow
