@@ -120,6 +120,7 @@ class Word2Vec(ReloadableModel, keras.Model):
         self.noise_words = check_integer("noise_words", noise_words, minimum=1)
         self.subsample = check_number("subsample", subsample, minimum=0.0)
         self.supports_jit = False  # the number of rows differs between batches
+        self.seed_generator = keras.random.SeedGenerator()  # of the noise words
         self._tokenizer = WordTokenizer(self.words)
         self._create_weights()
         self.built = True
@@ -254,7 +255,8 @@ class Word2Vec(ReloadableModel, keras.Model):
     def _negative_sampling(self, hidden, words, targets):
         scores = self._products(hidden, tf.gather(self.output_vectors, words))
         losses = tf.reduce_sum(targets * tf.nn.softplus(-scores), axis=2)
-        drawn = tf.random.uniform([tf.shape(words)[0], self.noise_words])
+        shape = [tf.shape(words)[0], self.noise_words]
+        drawn = tf.random.stateless_uniform(shape, self.seed_generator.next())
         noise = tf.searchsorted(self._noise, tf.reshape(drawn, [-1]))
         noise = tf.reshape(tf.minimum(noise, len(self.words) - 1), tf.shape(drawn))
         scores = tf.matmul(hidden, tf.gather(self.output_vectors, noise), transpose_b=True)
