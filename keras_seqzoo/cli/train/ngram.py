@@ -12,6 +12,7 @@ from keras_seqzoo.cli.progress import phase
 from keras_seqzoo.cli.train.options import TrainText
 from keras_seqzoo.cli.train.preset import make_report
 from keras_seqzoo.counting.files import ngram_word_counts
+from keras_seqzoo.data import TextFiles
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.models.language_model.ngram import (
     AbsoluteDiscounting,
@@ -32,6 +33,7 @@ Examples:
   seqzoo generate --preset model.arpa --samples 3 "The film"
 """
 
+DELETED = "deleted-interpolation"
 ESTIMATORS = {
     "kneser-ney": KneserNey(),
     "kneser-ney-backoff": KneserNey(interpolates=False),
@@ -53,9 +55,19 @@ def train_ngram(
     ] = None,
     order: Annotated[int, count_option("Length of the longest n-grams.", max=16)] = 5,
     estimator: Annotated[
-        Literal[tuple(ESTIMATORS)],
-        typer.Option(help="Estimator of probabilities; kneser-ney is modified Kneser-Ney."),
+        Literal[(*ESTIMATORS, DELETED)],
+        typer.Option(
+            help="Estimator of probabilities; kneser-ney is modified Kneser-Ney, and "
+            f"{DELETED} learns the weights of interpolation on the text itself."
+        ),
     ] = "kneser-ney",
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Other text, on which the weights of --estimator interpolation are learned.",
+        ),
+    ] = None,
     minimum_count: Annotated[
         int,
         count_option("Rarer words are counted as unknown words."),
@@ -85,7 +97,15 @@ def train_ngram(
     if out is not None:
         check_new_file(out, "out")
     size = None if vocabulary_size is None else vocabulary_size + len(SPECIAL_TOKENS)
-    smoothing = ESTIMATORS[estimator]
+    if held_out is not None and estimator != "interpolation":
+        raise ValueError(
+            f"--held-out can only be used with --estimator interpolation, got {estimator}."
+        )
+    learned = held_out is not None or estimator == DELETED
+    if learned:
+        reason = "cannot be used with learned weights, which are counted in memory."
+        refuse_given(context, ("counts", "memory"), reason)
+    smoothing = ESTIMATORS.get(estimator)
     if counts is not None:
         refuse_given(context, ("train",), "cannot be used with --counts.")
         with phase(context, "reading counts"):
@@ -101,7 +121,13 @@ def train_ngram(
         with phase(context, "counting words"):
             tokenizer = WordTokenizer.train(lines, size, minimum_count)
         with phase(context, "counting n-grams"):
-            model = NGramLanguageModel.train(lines, order, smoothing, tokenizer, memory)
+            if learned:
+                held_out_lines = None if held_out is None else TextFiles(held_out)
+                model = NGramLanguageModel.train_interpolated(
+                    lines, held_out_lines, order, tokenizer
+                )
+            else:
+                model = NGramLanguageModel.train(lines, order, smoothing, tokenizer, memory)
         read = f"{sum(1 for _ in lines)} lines"
     with phase(context, "writing"):
         _write(model, out)

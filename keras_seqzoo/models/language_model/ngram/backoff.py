@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_seqzoo.models.language_model.ngram.counts import count_ngrams
+from keras_seqzoo.models.language_model.ngram.counts import NGramTable, count_ngrams
 
 
 class BackoffTable(NamedTuple):
@@ -28,8 +28,8 @@ class BackoffTable(NamedTuple):
     log_backoffs: np.ndarray
 
     def keys(self, vocabulary_size):
-        """Return the sorted keys of the n-grams, context · V + word: int64 `(M,)`."""
-        return self.contexts.astype(np.int64) * vocabulary_size + self.words
+        """Return the sorted keys of the n-grams; see `NGramTable`."""
+        return NGramTable.keys(self, vocabulary_size)
 
 
 def estimate_tables(ids, order, vocabulary_size, begin, estimator, excluded=()):
@@ -168,7 +168,10 @@ def log_probability(tables, rows, vocabulary_size):
 
 
 def find_rows(tables, ngrams, vocabulary_size):
-    """Return the rows of n-grams `(M, n)` in the table of order n, or -1: int64 `(M,)`."""
+    """Return the rows of n-grams `(M, n)` in the table of order n, or -1: int64 `(M,)`.
+
+    `tables` are `BackoffTable`s or `NGramTable`s.
+    """
     rows = np.zeros(len(ngrams), np.int64)  # the empty context
     for table, words in zip(tables, ngrams.T, strict=False):
         table_keys = table.keys(vocabulary_size)

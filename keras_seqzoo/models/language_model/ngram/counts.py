@@ -28,6 +28,10 @@ class NGramTable(NamedTuple):
     counts: np.ndarray
     begins: np.ndarray
 
+    def keys(self, vocabulary_size):
+        """Return the sorted keys of the n-grams, context · V + word: int64 `(M,)`."""
+        return self.contexts.astype(np.int64) * vocabulary_size + self.words
+
     def sums(self, values, size):
         """Sum values `(M,)` by context: float64 `(size,)` for `size` contexts."""
         return np.bincount(self.contexts, values, minlength=size)
@@ -166,7 +170,7 @@ def tables_of_counts(blocks, order, vocabulary_size, begin):
         contexts, words, counts = columns.concatenated()
         suffixes = words
         if len(tables) > 1:
-            keys = tables[-1].contexts.astype(np.int64) * vocabulary_size + tables[-1].words
+            keys = tables[-1].keys(vocabulary_size)
             suffixes = tables[-1].suffixes[contexts].astype(np.int64) * vocabulary_size + words
             suffixes = np.searchsorted(keys, suffixes).astype(np.int32)
         begins = tables[-1].begins[contexts]

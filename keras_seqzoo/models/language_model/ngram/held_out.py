@@ -1,12 +1,10 @@
-"""Interpolation weights estimated on held-out text."""
+"""Interpolation weights estimated on held-out text, or on the text itself."""
 
 import numpy as np
 
-from keras_seqzoo.models.language_model.ngram.backoff import estimate_tables, find_rows
-from keras_seqzoo.models.language_model.ngram.estimators import (
-    FixedInterpolation,
-    MaximumLikelihood,
-)
+from keras_seqzoo.models.language_model.ngram.backoff import find_rows
+from keras_seqzoo.models.language_model.ngram.counts import count_ngrams
+from keras_seqzoo.models.language_model.ngram.estimators import FixedInterpolation
 
 ITERATIONS = 500
 TOLERANCE = 1e-6
@@ -24,9 +22,14 @@ def tune_interpolation(ids, held_out, order, vocabulary_size, begin, excluded=()
 
     which never lowers the likelihood.
 
+    Without held-out text this is deleted interpolation with one word left out at a time: each word
+    of the text is predicted from the counts of all others,
+
+        P_n(w | h) = (c(h w) - 1) / (c(h) - 1).
+
     Args:
         ids: see `estimate_tables`.
-        held_out: int array, another text, like `ids`.
+        held_out: int array, another text, like `ids`, or `None`.
         order: see `estimate_tables`.
         vocabulary_size: see `estimate_tables`.
         begin: see `estimate_tables`.
@@ -38,13 +41,24 @@ def tune_interpolation(ids, held_out, order, vocabulary_size, begin, excluded=()
     Raises:
         ValueError: if `held_out` has no tokens to predict, or excluded ones.
     """
-    held_out = np.asarray(held_out, np.int32)
-    if (held_out == begin).all() or np.isin(held_out, list(excluded)).any():
+    events = np.asarray(ids if held_out is None else held_out, np.int32)
+    if (events == begin).all() or np.isin(events, list(excluded)).any():
         raise ValueError("`held_out` must have tokens to predict, and no excluded ones.")
-    tables = estimate_tables(ids, order, vocabulary_size, begin, MaximumLikelihood(), excluded)
-    likelihoods, known = _order_likelihoods(tables, held_out, vocabulary_size, begin)
-    possible = vocabulary_size - 1 - len(set(excluded))
-    weights = np.full(len(tables), 0.5)
+    tables = count_ngrams(ids, order, vocabulary_size, begin)
+    left_out = 1 if held_out is None else 0
+    likelihoods, known = _order_likelihoods(tables, events, vocabulary_size, begin, left_out)
+    return _maximize(likelihoods, known, vocabulary_size - 1 - len(set(excluded)))
+
+
+def _maximize(likelihoods, known, possible):
+    """Return the `FixedInterpolation` by expectation maximization.
+
+    Args:
+        likelihoods: floats `(N, E)`, P of E words by each order alone.
+        known: bools `(N, E)`, whether the order knows the context.
+        possible: int, the number of words that can occur.
+    """
+    weights = np.full(len(likelihoods), 0.5)
     for _ in range(ITERATIONS):
         previous = weights
         # (N + 1, events): P(w | h) by each order and all lower ones, after the uniform distribution
@@ -54,7 +68,7 @@ def tune_interpolation(ids, held_out, order, vocabulary_size, begin, excluded=()
             mixed.append(np.where(known[n], interpolated, mixed[-1]))
         reached = np.ones(likelihoods.shape[1])  # the posterior probability of n or below
         weights = np.empty_like(weights)
-        for n in range(len(tables) - 1, -1, -1):
+        for n in range(len(likelihoods) - 1, -1, -1):
             below = reached * np.where(known[n], previous[n] * mixed[n] / mixed[n + 1], 1.0)
             total = reached[known[n]].sum()
             weights[n] = below[known[n]].sum() / total if total else previous[n]
@@ -65,19 +79,33 @@ def tune_interpolation(ids, held_out, order, vocabulary_size, begin, excluded=()
     return FixedInterpolation(weights.tolist())
 
 
-def _order_likelihoods(tables, ids, vocabulary_size, begin):
-    """Return P of tokens by each order alone, and whether their context is known: `(N, E)`."""
+def _order_likelihoods(tables, ids, vocabulary_size, begin, left_out):
+    """Return P of tokens by each order alone, and whether their context is known: `(N, E)`.
+
+    Args:
+        tables: list of `NGramTable`.
+        ids: int array `(tokens,)`, sentences that begin with `begin`.
+        vocabulary_size: int.
+        begin: int.
+        left_out: 1 if the tables count the tokens themselves, which are then left out, or 0.
+    """
     positions = np.arange(len(ids))
     starts = np.maximum.accumulate(np.where(ids == begin, positions, 0))
     events = positions[ids != begin]
     likelihoods = np.zeros([len(tables), len(events)])
     known = np.zeros([len(tables), len(events)], bool)
+    size = 1
     for n, table in enumerate(tables, 1):
+        counts = np.where(table.words == begin, 0, table.counts)
+        totals = np.bincount(table.contexts, counts, minlength=size)
+        size = len(counts)
         long_enough = events - starts[events] >= n - 1
         ends = events[long_enough]
         ngrams = ids[ends[:, np.newaxis] + np.arange(1 - n, 1)]
         found = find_rows(tables, ngrams, vocabulary_size)
-        likelihood = np.exp(table.log_probabilities[np.maximum(found, 0)], dtype=np.float64)
-        likelihoods[n - 1, long_enough] = np.where(found >= 0, likelihood, 0.0)
-        known[n - 1, long_enough] = find_rows(tables, ngrams[:, :-1], vocabulary_size) >= 0
+        contexts = find_rows(tables, ngrams[:, :-1], vocabulary_size)
+        total = np.where(contexts >= 0, totals[contexts] - left_out, 0.0)
+        count = np.where(found >= 0, counts[found] - left_out, 0.0)
+        known[n - 1, long_enough] = total > 0
+        likelihoods[n - 1, long_enough] = count / np.maximum(total, 1.0)
     return likelihoods, known

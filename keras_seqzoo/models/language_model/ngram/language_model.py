@@ -127,12 +127,14 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         )
 
     @classmethod
-    def train_interpolated(cls, texts, held_out, order=5, tokenizer=None):
+    def train_interpolated(cls, texts, held_out=None, order=5, tokenizer=None):
         """Estimate an interpolated model with weights that are best for held-out text.
 
         Args:
             texts: see `train`.
-            held_out: other sentences, like `texts`.
+            held_out: other sentences, like `texts`, or `None` for deleted interpolation: each word
+                of the text itself is predicted from the counts of all others (Jelinek and Mercer,
+                1980).
             order: int, at least 1.
             tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
 
@@ -142,12 +144,14 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         Raises:
             ValueError: if there is no text, or `order` is out of its range.
         """
-        texts, held_out = check_stream(texts), check_stream(held_out, "held_out")
+        texts = check_stream(texts)
+        if held_out is not None:
+            held_out = check_stream(held_out, "held_out")
         order = check_integer("order", order, minimum=1)
         tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
         estimator = tune_interpolation(
             _join_sentences(texts, tokenizer),
-            _join_sentences(held_out, tokenizer),
+            None if held_out is None else _join_sentences(held_out, tokenizer),
             order,
             tokenizer.vocabulary_size(),
             tokenizer.start_token_id,

@@ -3,7 +3,7 @@ import pytest
 
 from keras_seqzoo.models.language_model.ngram import FixedInterpolation, NGramLanguageModel
 from keras_seqzoo.models.language_model.ngram.held_out import tune_interpolation
-from tests.models.language_model.ngram.test_estimators import BEGIN, VOCABULARY, flat
+from tests.models.language_model.ngram.test_estimators import BEGIN, END, VOCABULARY, flat
 from tests.seeds import random_generator
 
 RANDOM = random_generator(3)
@@ -32,6 +32,38 @@ def test_no_other_weights_are_better(order):
             weights = list(found.weights)
             weights[n] = weight
             assert perplexity(weights) >= best * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_deleted_interpolation_predicts_each_word_from_the_others(order):
+    """No other weights are better, with the counts of the text without the word predicted."""
+    sentences = TEXT[:12]
+    found = tune_interpolation(flat(sentences), None, order, VOCABULARY, BEGIN).weights
+    events = [
+        [(tuple(sentence[max(0, t - n) : t]), sentence[t]) for n in range(order)]
+        for sentence in ([BEGIN, *map(int, sentence), END] for sentence in sentences)
+        for t in range(1, len(sentence))
+    ]
+    possible = VOCABULARY - 1
+
+    def log_likelihood(weights):
+        total = 0.0
+        for event in events:
+            probability = 1.0 / possible
+            for n, (context, word) in enumerate(event):
+                seen = [other[n][1] for other in events if other[n][0] == context]
+                if len(context) == n and len(seen) > 1:
+                    likelihood = (seen.count(word) - 1) / (len(seen) - 1)
+                    probability = (1 - weights[n]) * likelihood + weights[n] * probability
+            total += np.log(probability)
+        return total
+
+    best = log_likelihood(found)
+    for n in range(order):
+        for weight in (0.02, 0.3, 0.7, 0.98):
+            weights = list(found)
+            weights[n] = weight
+            assert log_likelihood(weights) <= best + 1e-3
 
 
 def test_a_text_that_says_nothing_new_needs_no_shorter_contexts():
