@@ -26,6 +26,9 @@ from keras_seqzoo.models.language_model.preprocessor import (
 )
 from keras_seqzoo.models.language_model.recurrent import RecurrentLanguageModel
 from keras_seqzoo.models.language_model.running_text import RunningText
+from keras_seqzoo.models.language_model.skipping import SkippingLanguageModel
+from keras_seqzoo.models.language_model.topic_mixture import TopicLanguageModel
+from keras_seqzoo.models.language_model.topics import TopicModel
 from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
@@ -86,7 +89,10 @@ __all__ = [
     "RecurrentTextClassifierPreprocessor",
     "RunningText",
     "ShallowFusion",
+    "SkippingLanguageModel",
     "TeacherForcing",
+    "TopicLanguageModel",
+    "TopicModel",
     "Translation",
     "Word2Vec",
     "WordAlignment",

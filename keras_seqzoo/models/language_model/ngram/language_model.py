@@ -88,12 +88,32 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         texts = check_stream(texts)
         order, estimator = _check_estimation(order, estimator)
         tokenizer = WordTokenizer.train(texts) if tokenizer is None else tokenizer
-        counted = (order, tokenizer.vocabulary_size(), tokenizer.start_token_id)
         if memory is None:
-            tables = count_ngrams(_join_sentences(texts, tokenizer), *counted)
-        else:
-            tables = count_ngrams_on_disk(_sentence_batches(texts, tokenizer), *counted, memory)
+            return cls.from_ids(_join_sentences(texts, tokenizer), order, estimator, tokenizer)
+        counted = (order, tokenizer.vocabulary_size(), tokenizer.start_token_id)
+        tables = count_ngrams_on_disk(_sentence_batches(texts, tokenizer), *counted, memory)
         return cls._from_counts(tables, estimator, tokenizer)
+
+    @classmethod
+    def from_ids(cls, ids, order, estimator, tokenizer):
+        """Estimate a model from sentences of token ids.
+
+        Args:
+            ids: int array `(tokens,)`, concatenated sentences. Each starts with `[BOS]`, and may
+                end with `[EOS]`.
+            order: see `train`.
+            estimator: see `train`.
+            tokenizer: `TextTokenizer`.
+
+        Returns:
+            The model.
+
+        Raises:
+            ValueError: if there is no sentence, or an argument is out of its range.
+        """
+        order, estimator = _check_estimation(order, estimator)
+        counted = (order, tokenizer.vocabulary_size(), tokenizer.start_token_id)
+        return cls._from_counts(count_ngrams(ids, *counted), estimator, tokenizer)
 
     @classmethod
     def from_counts(cls, path, order=None, estimator=None, tokenizer=None, memory=1024):
