@@ -4,13 +4,27 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import check_lengths, input_chunks, run_in_pieces, write_lines
-from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, SourceFile, count_option
+from keras_seqzoo.cli.lines import (
+    check_lengths,
+    input_chunks,
+    read_pairs,
+    run_in_pieces,
+    write_lines,
+)
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Progress,
+    Quiet,
+    SourceFile,
+    count_option,
+    refuse_given,
+)
 from keras_seqzoo.cli.presets import NAME_HELP, load_translation_model
-from keras_seqzoo.cli.progress import progress_line
+from keras_seqzoo.cli.progress import phase, progress_line
 from keras_seqzoo.cli.search import FormPenalty, LengthForm, make_score
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.models import rescore as rank_candidates
+from keras_seqzoo.models import tune_rescoring
 
 EXAMPLES = """\b
 Examples:
@@ -18,6 +32,8 @@ Examples:
   seqzoo rescore --preset other --source some.en --candidates some.candidates
   seqzoo rescore --preset one --preset other --weight 1 --weight 0.5 \\
     --source some.en < some.candidates
+  seqzoo rescore --preset one --preset other --tune valid.fr \\
+    --source valid.en --candidates valid.candidates
 """
 STANDARD_INPUT = "-"
 
@@ -50,6 +66,14 @@ def rescore(
             show_default=False,
         ),
     ] = None,
+    tune: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Print the weights with which the first candidates have the best BLEU, instead of "
+            "candidates. FILE has the reference translation of each source line.",
+        ),
+    ] = None,
     length_form: LengthForm = "power",
     length_penalty: FormPenalty = None,
     n_best: Annotated[
@@ -69,14 +93,22 @@ def rescore(
     """Rerank candidate translations with other models.
 
     The best candidate of each source line is printed, or an empty line if it has none. With
-    --n-best above 1, nothing is printed for a line without candidates.
+    --n-best above 1, nothing is printed for a line without candidates. With --tune, weights for
+    several models are learned on validation text.
     """
     if weight and len(weight) != len(preset):
         raise ValueError(
             f"--weight must be given once for each --preset ({len(preset)}), got {len(weight)}."
         )
+    if tune is not None:
+        refuse_given(context, ("weight", "n_best", "scores"), "cannot be used with --tune.")
+        if len(preset) < 2:
+            raise ValueError("--tune must be used with at least two --preset, got one.")
     score = make_score(length_form, length_penalty)
-    sources = read_lines(source)
+    if tune is not None:
+        sources, references = read_pairs(source, tune)
+    else:
+        sources = read_lines(source)
     texts = _read_candidates(candidates, sources, source)
     if not sources:
         return
@@ -84,6 +116,20 @@ def rescore(
     for model in models:
         check_lengths(model, sources, place=f"{source}, line")
     scored = [own if line.strip() else [] for line, own in zip(sources, texts, strict=True)]
+
+    if tune is not None:
+        with phase(context, "tuning weights"):
+            tuned = tune_rescoring(
+                sources, scored, references, models, score, batch_size=batch_size
+            )
+        write_lines([" ".join(f"--weight {weight:.4g}" for weight in tuned.weights)])
+        if not quiet:
+            typer.echo(
+                f"BLEU {tuned.bleu:.2f} with these weights, {tuned.equal_bleu:.2f} with equal "
+                f"ones, {tuned.oracle_bleu:.2f} of the best candidates",
+                err=True,
+            )
+        return
 
     def rank(sources, candidates, batch_size):
         return rank_candidates(

@@ -49,6 +49,7 @@ from keras_seqzoo.models.seq2seq.translation import (
     replace_unknown_words,
     word_alignment,
 )
+from keras_seqzoo.models.seq2seq.weight_tuning import TunedWeights, tune_rescoring
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor
 from keras_seqzoo.models.tagger.task import RecurrentTagger
@@ -94,10 +95,12 @@ __all__ = [
     "TopicLanguageModel",
     "TopicModel",
     "Translation",
+    "TunedWeights",
     "Word2Vec",
     "WordAlignment",
     "WordVectors",
     "replace_unknown_words",
     "rescore",
+    "tune_rescoring",
     "word_alignment",
 ]

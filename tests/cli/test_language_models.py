@@ -1,6 +1,7 @@
 """`seqzoo train ngram`, and `score` and `generate` with what it makes."""
 
 import gzip
+import io
 import math
 
 import pytest
@@ -24,6 +25,21 @@ def test_input_to_output(seqzoo, arpa):
     assert result.status == 0
     assert result.output == arpa.read_text()
     assert result.errors == "4 lines: 6 words, 13 2-grams, 11 3-grams\n"
+
+
+def test_learned_weights(seqzoo, tmp_path):
+    text = tmp_path / "other"
+    text.write_text("the cat sat\na cat\n")
+    options = ("train", "ngram", "--order", 2, "--estimator")
+    deleted = seqzoo(*options, "deleted-interpolation", stdin=TEXT.encode())
+    held_out = seqzoo(*options, "interpolation", "--held-out", text, stdin=TEXT.encode())
+    fixed = seqzoo(*options, "interpolation", stdin=TEXT.encode())
+    assert deleted.status == held_out.status == fixed.status == 0
+    for result, other in ((deleted, None), (held_out, ["the cat sat", "a cat"])):
+        with io.StringIO() as file:
+            expected = NGramLanguageModel.train_interpolated(TEXT.splitlines(), other, 2)
+            expected.write_arpa(file)
+            assert result.output == file.getvalue() != fixed.output
 
 
 def test_file_to_file(seqzoo, tmp_path):
@@ -91,6 +107,11 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
         (("train", "ngram", "--train", "none"), "no such file: none"),
         (("train", "ngram", "--out", "none/model.arpa"), "no such folder: none"),
         (("train", "ngram", "--order", 0), "--order must be "),
+        (("train", "ngram", "--held-out", "x"), "--held-out can only be used with --estimator i"),
+        (
+            ("train", "ngram", "--estimator", "deleted-interpolation", "--memory", 9),
+            "--memory cannot be used with learned weights",
+        ),
         (("score", "--preset", "model.arpa"), "standard input must have at least one line"),
         (
             ("score", "--preset", "model.arpa", "--source", "x"),

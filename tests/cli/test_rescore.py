@@ -229,3 +229,23 @@ def test_what_is_needed(seqzoo, source):
 def test_help(seqzoo):
     result = seqzoo("rescore", "--help")
     assert result.status == 0 and "Usage: seqzoo rescore" in result.output
+
+
+def test_weights_are_tuned(run, source, tmp_path):
+    save_preset(tiny_model(vocabulary_size=284), tmp_path / "other")
+    references = tmp_path / "references"
+    references.write_text("ein hund\n\nkatze\nkatze\nein hund sieht\n")
+    other = ("--preset", tmp_path / "other")
+    both = (*other, "--tune", references)
+    result = run(*both)
+    assert result.status == 0 and result.output.count("--weight ") == 2
+    assert result.errors.startswith("BLEU ") and "with equal ones" in result.errors
+    assert run(*other, *result.output.split()).status == 0
+    assert run(*both, "--quiet") == (0, result.output, "")
+    for options, message in (
+        (("--tune", references), "--tune must be used with at least two --preset"),
+        ((*both, "--n-best", 2), "--n-best cannot be used with --tune"),
+        ((*other, "--tune", tmp_path / "none"), "no such file"),
+    ):
+        refused = run(*options)
+        assert refused.status == 2 and message in refused.errors

@@ -61,31 +61,57 @@ def rescore(sources, candidates, models, weights=None, length_penalty=1.0, **kwa
     >>> rescore(["a cat"], [["un petit chat", "un chat"]], [Short()], length_penalty=0.0)
     [[RankedCandidate(score=-3.0, index=1), RankedCandidate(score=-4.5, index=0)]]
     """
-    sources, candidates = _check_texts(sources, candidates)
+    sources, candidates = check_candidates(sources, candidates)
     models = _check_models(models)
     weights = check_weights(weights, len(models))
+    used = [index for index, weight in enumerate(weights) if weight] or [0]
+    scores = score_candidates(
+        sources, candidates, [models[index] for index in used], length_penalty, **kwargs
+    )
+    totals = [own @ [weights[index] for index in used] for own in scores]
+    return [
+        sorted(
+            (RankedCandidate(float(score), index) for index, score in enumerate(own)),
+            key=lambda ranked: (-ranked.score, ranked.index),
+        )
+        for own in totals
+    ]
+
+
+def score_candidates(sources, candidates, models, length_penalty=1.0, **kwargs):
+    """Score the candidate translations of each source by each of several models.
+
+    Args:
+        sources: see `rescore`.
+        candidates: see `rescore`.
+        models: see `rescore`.
+        length_penalty: see `rescore`.
+        **kwargs: see `rescore`.
+
+    Returns:
+        A list with a float64 array `(candidates, models)` for each source.
+
+    Raises:
+        ValueError: see `rescore`.
+    """
     penalty = as_score(length_penalty)
     if isinstance(penalty, LengthPrior):
         raise ValueError(
             "`length_penalty` must not be a LengthPrior, which counts tokens of one vocabulary, "
             f"got {length_penalty!r}."
         )
+    models = _check_models(models)
     # Samples may be equal: score each distinct pair once.
     pairs = dict.fromkeys(
         (source, text) for source, own in zip(sources, candidates, strict=True) for text in own
     )
-    if not pairs:
-        return [[] for _ in sources]
-    total = np.zeros(len(pairs))
-    for model, weight in zip(models, weights, strict=True):
-        if weight:
-            total += weight * _normalized(model.score(*zip(*pairs, strict=True), **kwargs), penalty)
-    scores = dict(zip(pairs, total.tolist(), strict=True))
+    columns = []
+    if pairs:
+        texts = list(zip(*pairs, strict=True))
+        columns = [_normalized(model.score(*texts, **kwargs), penalty) for model in models]
+    rows = dict(zip(pairs, zip(*columns, strict=True), strict=True))
     return [
-        sorted(
-            (RankedCandidate(scores[source, text], index) for index, text in enumerate(own)),
-            key=lambda ranked: (-ranked.score, ranked.index),
-        )
+        np.array([rows[source, text] for text in own]).reshape(-1, len(models))
         for source, own in zip(sources, candidates, strict=True)
     ]
 
@@ -101,7 +127,8 @@ def _normalized(scores, penalty):
     return scores[:, 0].numpy().astype(np.float64)
 
 
-def _check_texts(sources, candidates):
+def check_candidates(sources, candidates):
+    """Return sources and lists of candidates as lists, or raise an error; see `rescore`."""
     sources = list_of_texts(sources, "sources")
     if isinstance(candidates, str):
         raise ValueError(f"`candidates` must be lists of strings, got {candidates[:40]!r}.")
