@@ -20,6 +20,7 @@ from keras_seqzoo.data.batching.translation_batches import (
 )
 from keras_seqzoo.data.batching.tree_batches import tree_batch, tree_signature
 from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
+from keras_seqzoo.data.imdb import load_imdb
 from keras_seqzoo.data.labelled_texts import read_labelled_texts
 from keras_seqzoo.data.multi30k import load_multi30k
 from keras_seqzoo.data.tagged_sentences import (
@@ -27,6 +28,8 @@ from keras_seqzoo.data.tagged_sentences import (
     read_tagged_sentences,
     write_columns,
 )
+from keras_seqzoo.data.tatoeba import load_tatoeba
+from keras_seqzoo.data.text8 import load_text8
 from keras_seqzoo.data.text_files import read_lines, read_paragraphs, read_parallel
 from keras_seqzoo.data.training_files import (
     LabelledFiles,
@@ -54,7 +57,10 @@ __all__ = [
     "dependency_tree",
     "labelled_batches",
     "length_sorted_batches",
+    "load_imdb",
     "load_multi30k",
+    "load_tatoeba",
+    "load_text8",
     "read_bracketed_trees",
     "read_columns",
     "read_conllu",

@@ -1,16 +1,86 @@
-"""Download of files, with checksums, to a cache folder."""
+"""Files of public data sets: local copies, and downloads with checksums in a cache folder."""
 
+import gzip
 import hashlib
 import http.client
+import io
 import os
 import sys
 import tempfile
 import urllib.request
+import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 from keras_seqzoo.data.text_files import read_bytes
 
 TIMEOUT_SECONDS = 30
+
+
+class PublicFile(NamedTuple):
+    """A file of a public data set.
+
+    Attributes:
+        folder: string, the name of the data set.
+        name: string, the name of the file. If it ends in `.gz`, a local copy may be plain.
+        url: string, from where it is downloaded.
+        checksum: string, such as `"sha256:…"`, in hexadecimal: of the content of the file; of the
+            decompressed content if the name ends in `.gz`, since the compressed bytes may differ.
+        member: string, the file in the zip archive at `url`, or `None` if `url` is the file.
+    """
+
+    folder: str
+    name: str
+    url: str
+    checksum: str
+    member: str | None = None
+
+
+def find_or_download(file, directory=None):
+    """Return the path of a `PublicFile`, in the first of these places.
+
+    1. `directory`, if given; the file must then be there;
+    2. the folder named by the environment variable `SEQZOO_DATA`, if the file is there;
+    3. a cache folder (`$XDG_CACHE_HOME/keras_seqzoo`, or `~/.cache/keras_seqzoo`), to which it is
+       downloaded once, with a line on standard error. Its checksum is checked each time.
+
+    The first two may contain a folder with the name of the data set, or be that folder.
+
+    Args:
+        file: a `PublicFile`.
+        directory: string or path of a folder, or `None`.
+
+    Raises:
+        ValueError: if a downloaded file has another checksum.
+        OSError: if the file is in none of the places and cannot be downloaded.
+    """
+    path = find_local_copy(file, directory)
+    if path is not None:
+        return path
+    if directory is not None:
+        raise FileNotFoundError(
+            f"`directory` must contain {file.folder}/{file.name} or {file.name}, got "
+            f"{os.fspath(directory)}."
+        )
+    try:
+        return download(file, cache_directory() / file.folder / file.name)
+    except (OSError, ValueError) as error:
+        raise type(error)(
+            f"{str(error).removesuffix('.')}. To read a local copy, put {file.name} into a folder "
+            "and pass it as `directory`, or in the environment variable SEQZOO_DATA."
+        ) from None
+
+
+def find_local_copy(file, directory=None):
+    """Return the path of a `PublicFile` in `directory`, or else in `SEQZOO_DATA`, or `None`."""
+    folder = os.environ.get("SEQZOO_DATA") if directory is None else directory
+    if not folder:
+        return None
+    for parent in (Path(folder) / file.folder, Path(folder)):
+        for name in (file.name, file.name.removesuffix(".gz")):
+            if (parent / name).is_file():
+                return parent / name
+    return None
 
 
 def cache_directory():
@@ -19,17 +89,15 @@ def cache_directory():
     return (Path(home) if home else Path.home() / ".cache") / "keras_seqzoo"
 
 
-def download(url, path, sha256):
+def download(file, path):
     """Download a file to `path`, with a line on standard error, unless it is there already.
 
     The file appears at `path` only when it is complete and has the right checksum. An existing file
     with another checksum is downloaded again.
 
     Args:
-        url: string, the address of the file.
-        path: string or path of the file; its folder is created.
-        sha256: string, the SHA-256 checksum of the content in hexadecimal; of the decompressed
-            content if the name ends in `.gz`, since the compressed bytes may differ.
+        file: a `PublicFile`.
+        path: string or path; its folder is created.
 
     Returns:
         The path, a `pathlib.Path`.
@@ -39,33 +107,44 @@ def download(url, path, sha256):
         ValueError: if the downloaded file has another checksum.
     """
     path = Path(path)
-    if _matches(path, sha256):
+    if _matches(path, file.checksum):
         return path
-    print(f"Downloading {url} to {path}", file=sys.stderr)
+    print(f"Downloading {file.url} to {path}", file=sys.stderr)
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, partial = tempfile.mkstemp(dir=path.parent, suffix=path.suffix)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(_fetch(url))
-        if not _matches(partial, sha256):
-            raise ValueError(f"`url` must be content of SHA-256 {sha256}, got another from {url}.")
+            stream.write(_fetch(file))
+        if not _matches(partial, file.checksum):
+            raise ValueError(
+                f"`url` must be content of {file.checksum}, got another from {file.url}."
+            )
         os.replace(partial, path)
     finally:
         Path(partial).unlink(missing_ok=True)
     return path
 
 
-def _fetch(url):
+def _fetch(file):
+    """Download the bytes of a file; the member of an archive is compressed if its name says so."""
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as response:
-            return response.read()
+        with urllib.request.urlopen(file.url, timeout=TIMEOUT_SECONDS) as response:
+            content = response.read()
+        if file.member is None:
+            return content
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            content = archive.read(file.member)
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise OSError(f"no zip archive with {file.member} at {file.url}: {error}") from None
     except (OSError, http.client.HTTPException) as error:
-        raise OSError(f"cannot download {url}: {getattr(error, 'reason', error)}") from None
+        raise OSError(f"cannot download {file.url}: {getattr(error, 'reason', error)}") from None
+    return gzip.compress(content) if file.name.endswith(".gz") else content
 
 
-def _matches(path, sha256):
+def _matches(path, checksum):
+    algorithm, _, expected = checksum.partition(":")
     try:
         content = read_bytes(path)
     except OSError:
         return False
-    return hashlib.sha256(content).hexdigest() == sha256
+    return hashlib.new(algorithm, content).hexdigest() == expected

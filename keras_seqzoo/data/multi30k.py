@@ -1,10 +1,7 @@
 """The Multi30k data set: image captions in four languages."""
 
-import os
-from pathlib import Path
-
 from keras_seqzoo.checks import check_choice
-from keras_seqzoo.data.download import cache_directory, download
+from keras_seqzoo.data.download import PublicFile, find_or_download
 from keras_seqzoo.data.text_files import read_parallel
 
 HOME = (
@@ -76,32 +73,7 @@ def load_multi30k(split="train", source="en", target="fr", directory=None):
 
 def _find(name, directory):
     """Return the path of the file `name`, found or downloaded."""
-    if directory is not None:
-        path = _find_in(directory, name)
-        if path is None:
-            raise FileNotFoundError(
-                f"`directory` must contain multi30k/{name}.gz or {name}.gz, got "
-                f"{os.fspath(directory)}."
-            )
-        return path
-    folder = os.environ.get("SEQZOO_DATA")
-    path = _find_in(folder, name) if folder else None
-    if path is not None:
-        return path
-    try:
-        return download(
-            f"{HOME}{name}.gz", cache_directory() / "multi30k" / f"{name}.gz", CHECKSUMS[name]
-        )
-    except (OSError, ValueError) as error:
-        raise type(error)(
-            f"{str(error).removesuffix('.')}. To read a local copy, put {name}.gz into a folder "
-            "and pass it as `directory`, or in the environment variable SEQZOO_DATA."
-        ) from None
-
-
-def _find_in(folder, name):
-    for parent in (Path(folder) / "multi30k", Path(folder)):
-        for path in (parent / f"{name}.gz", parent / name):
-            if path.is_file():
-                return path
-    return None
+    checksum = f"sha256:{CHECKSUMS[name]}"
+    return find_or_download(
+        PublicFile("multi30k", f"{name}.gz", f"{HOME}{name}.gz", checksum), directory
+    )

@@ -57,7 +57,7 @@ def test_damaged_cache_is_fetched_again(home, tmp_path, capsys):
 
 def test_wrong_content_is_rejected_and_removed(home, tmp_path):
     (home / "val.en.gz").write_bytes(gzip.compress(b"something else\n"))
-    with pytest.raises(ValueError, match="SHA-256 .*pass it as `directory`"):
+    with pytest.raises(ValueError, match="sha256:.*pass it as `directory`"):
         load_multi30k("val")
     assert list((tmp_path / "cache/keras_seqzoo/multi30k").iterdir()) == []
 
