@@ -158,6 +158,8 @@ class MinimumRisk(Objective):
         reference = tf.pad(labels, padding, constant_values=tokenizer.pad_token_id)
         tokens = tf.concat([reference[:, tf.newaxis], drawn.tokens], axis=1)  # (B, K, L)
         lengths = tf.concat([lengths[:, tf.newaxis], drawn.lengths], axis=1)  # (B, K)
+        if not model.jit_compile:  # XLA needs shapes that are known before
+            tokens = tokens[:, :, : tf.reduce_max(lengths)]
         included = _are_new(tokens) & (lengths > 0) & (lengths[:, :1] > 0)
         return Candidates(tokens, lengths, self.risks(tokens, lengths, tokenizer), included)
 
@@ -271,19 +273,20 @@ def _are_new(tokens):
 def _chrf(tokenizer, *pairs):
     """Return sacrebleu's chrF, from 0 to 1, of the texts of tokens and references, `(rows,)`."""
     texts = [
-        tokenizer.detokenize(tf.RaggedTensor.from_tensor(tokens, lengths))
+        # Outside of graphs tokenizers return lists.
+        tf.convert_to_tensor(
+            tokenizer.detokenize(tf.RaggedTensor.from_tensor(tokens, lengths)), tf.string
+        )
         for tokens, lengths in (pairs[:2], pairs[2:])
     ]
     scores = tf.numpy_function(_chrf_of_texts, texts, tf.float32)
     return tf.ensure_shape(scores, pairs[0].shape[:1])
 
 
-def _chrf_of_texts(hypotheses, references):
+def _chrf_of_texts(*texts):
     import sacrebleu  # not required for training on other objectives
 
     metric = sacrebleu.metrics.CHRF()
-    texts = [
-        [text.decode("utf-8", "replace") for text in side] for side in (hypotheses, references)
-    ]
+    texts = ([text.decode("utf-8", "replace") for text in side] for side in texts)
     pairs = zip(*texts, strict=True)
     return np.array([metric.sentence_score(one, [other]).score / 100 for one, other in pairs], "f4")
