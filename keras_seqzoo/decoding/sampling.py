@@ -10,6 +10,21 @@ from keras_seqzoo.decoding.greedy import decode_single_path
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 
 
+def draw(log_probabilities, uniform):
+    """Draw a token of each row.
+
+    Args:
+        log_probabilities: float tensor `(rows, V)`, up to a constant of each row.
+        uniform: float tensor `(rows, V)`, uniform noise in [0, 1).
+
+    Returns:
+        int32 tensor `(rows,)`.
+    """
+    # The argmax of log Q plus Gumbel noise is distributed as Q.
+    noise = -tf.math.log(-tf.math.log(tf.maximum(uniform, 1e-30)))
+    return tf.argmax(log_probabilities + noise, axis=-1, output_type=tf.int32)
+
+
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Sampling(DecodingStrategy):
     """Ancestral sampling: draw each token from its distribution given the tokens before it.
@@ -90,18 +105,17 @@ class Sampling(DecodingStrategy):
     def search(self, step, task):
         """Draw the samples; see the base class."""
 
-        def draw(log_probabilities, time):
-            shape = tf.shape(log_probabilities)
-            if self.seed is None:
-                uniform = tf.random.uniform(shape)
-            else:
-                uniform = tf.random.stateless_uniform(shape, tf.stack([self.seed, time]))
-            # The argmax of log Q plus Gumbel noise is distributed as Q.
-            noise = -tf.math.log(-tf.math.log(tf.maximum(uniform, 1e-30)))
+        def choose(log_probabilities, time):
             scaled = self._restrict(log_probabilities / self.temperature)
-            return tf.argmax(scaled + noise, axis=-1, output_type=tf.int32)
+            return draw(scaled, self.noise(tf.shape(log_probabilities), time))
 
-        return decode_single_path(step, task, draw, copies=self.samples).best_first()
+        return decode_single_path(step, task, choose, copies=self.samples).best_first()
+
+    def noise(self, shape, time):
+        """Return uniform noise in [0, 1) for a step."""
+        if self.seed is None:
+            return tf.random.uniform(shape)
+        return tf.random.stateless_uniform(shape, tf.stack([self.seed, time]))
 
     def _restrict(self, logits):
         """Forbid the tokens that `top_k`, `top_p` and `min_p` exclude."""

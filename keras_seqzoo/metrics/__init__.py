@@ -6,6 +6,7 @@ from keras_seqzoo.metrics.label_accuracy import SentenceAccuracy, TokenAccuracy,
 from keras_seqzoo.metrics.label_score import LabelScore
 from keras_seqzoo.metrics.perplexity import Perplexity
 from keras_seqzoo.metrics.sentence_bleu import ngram_precisions, sentence_bleu
+from keras_seqzoo.metrics.token_bleu import token_bleu
 from keras_seqzoo.metrics.translation_scores import (
     BLEU,
     ChrF,
@@ -31,4 +32,5 @@ __all__ = [
     "score_translations",
     "sentence_bleu",
     "tag_accuracy",
+    "token_bleu",
 ]

@@ -40,8 +40,13 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import (
 )
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
+from keras_seqzoo.models.seq2seq.minimum_risk import MinimumRisk
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.rescoring import rescore
+from keras_seqzoo.models.seq2seq.scheduled_sampling import (
+    InverseSigmoidDecay,
+    ScheduledSampling,
+)
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.translation import (
     Translation,
@@ -69,9 +74,11 @@ __all__ = [
     "FeatureTextClassifier",
     "FeedForwardLanguageModel",
     "InterpolatedLanguageModel",
+    "InverseSigmoidDecay",
     "LanguageModel",
     "Lexicon",
     "LogLinearLanguageModel",
+    "MinimumRisk",
     "NGramLanguageModel",
     "OpenVocabulary",
     "PerplexityReport",
@@ -89,6 +96,7 @@ __all__ = [
     "RecurrentTextClassifier",
     "RecurrentTextClassifierPreprocessor",
     "RunningText",
+    "ScheduledSampling",
     "ShallowFusion",
     "SkippingLanguageModel",
     "TeacherForcing",

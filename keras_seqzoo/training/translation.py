@@ -26,7 +26,8 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
-from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
+from keras_seqzoo.training.objectives import ObjectiveOptions, make_objective
+from keras_seqzoo.training.optimization import AdamWTraining
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.reports import TranslationReport
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
@@ -97,7 +98,7 @@ class TranslationModelOptions(Options):
 
 
 @options
-class TranslationTrainingOptions(AdamWOptions):
+class TranslationTrainingOptions(ObjectiveOptions):
     """Options of `TranslationTraining`."""
 
     epochs = 30
@@ -194,8 +195,10 @@ class TranslationTraining(AdamWTraining):
     Each epoch is one `fit` over batches bucketed by length, in an order that depends only on the
     seed and the epoch. Then the EMA of the weights is evaluated on the validation pairs: by chrF
     and BLEU (cased, sacrebleu's) of greedy translations, and by the loss, the mean -log p of the
-    reference tokens, without label smoothing. For `run`, `train` and `validation` are pairs of
-    lists of strings, source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`.
+    reference tokens, without label smoothing. With the objective "minimum-risk", for a model that
+    is trained already, the training loss is the expected risk. For `run`, `train` and `validation`
+    are pairs of lists of strings, source and target; `train` may also be
+    `keras_seqzoo.data.ParallelFiles`.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
@@ -275,11 +278,12 @@ class TranslationTraining(AdamWTraining):
         return f"{steps} batches an epoch, of {shapes} shapes: each is compiled once"
 
     def compile_model(self, steps):
-        """Compile the model with AdamW, warm-up, cosine and a smoothed loss."""
+        """Compile the model with AdamW, warm-up, cosine, a smoothed loss and the objective."""
         self.model.compile(
             optimizer=self.make_optimizer(steps),
             loss=SequenceCrossentropy(label_smoothing=self.label_smoothing),
             weighted_metrics=[],
+            objective=make_objective(self),
         )
 
     def evaluate(self, validation, stop):

@@ -25,6 +25,9 @@ Examples:
     --valid-source val.en --valid-target val.fr --out en_fr
   seqzoo train translate --source news.en --target news.fr \\
     --valid-source val.en --valid-target val.fr --start en_fr --out en_fr_news
+  seqzoo train translate --source train.en --target train.fr \\
+    --valid-source val.en --valid-target val.fr --start en_fr --objective minimum-risk \\
+    --learning-rate 0.0001 --epochs 2 --out en_fr_risk
   seqzoo translate --preset en_fr "Two dogs run through the snow."
 """
 
@@ -68,6 +71,9 @@ def train_translate(
     if start is not None:
         check_task("--start", start, RecurrentSeq2SeqLM, "a translation model")
         refuse_given(ctx, option_names(TranslationModelOptions), "cannot be used with --start.")
+
+    elif training.objective == "minimum-risk":
+        raise ValueError("--objective minimum-risk must be given with --start, a trained model.")
 
     def make_model(train):
         if start is not None:

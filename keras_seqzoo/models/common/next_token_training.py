@@ -51,6 +51,38 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
     return tf.reshape(scores.stack(), [-1])[:count]
 
 
+def weighted_log_probability(output_layer, hidden, labels, weights):
+    """Compute Σ w·log P of tokens, a chunk of tokens at a time; see `linear_crossentropy`.
+
+    Args:
+        output_layer: a layer from features to logits that is linear, see `NextTokenTraining`.
+        hidden: its inputs, a float tensor `(..., features)`.
+        labels: int tensor `(...)`.
+        weights: w, a float32 tensor `(...)` of either sign, a constant to gradients. Tokens of
+            weight zero are skipped.
+
+    Returns:
+        A float32 scalar.
+
+    Raises:
+        ValueError: if the output layer is not linear.
+    """
+    if not _is_linear(output_layer):
+        raise ValueError(
+            "`output_layer` must be a TiedSoftmax, a VocabularyProjection or a Dense layer without "
+            f"activation, not quantized, got {output_layer!r}."
+        )
+    features, kernel, bias, transpose_kernel = _linear(output_layer, hidden)
+
+    def total(weights):
+        options = {"bias": bias, "transpose_kernel": transpose_kernel, "sample_weight": weights}
+        mean = linear_crossentropy(features, kernel, labels, **options)
+        return -tf.cast(mean, tf.float32) * tf.reduce_sum(weights)
+
+    # A mean needs weights of one sign.
+    return total(tf.maximum(weights, 0.0)) - total(tf.maximum(-weights, 0.0))
+
+
 class NextTokenTraining(ReloadableModel):
     """Mixin, before the Keras class, that trains without the logits of a whole batch.
 
@@ -112,8 +144,24 @@ class NextTokenTraining(ReloadableModel):
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         if not self.trainable_weights or not self.needs_no_logits(labels, sample_weight):
             return super().train_step(data)
+        return self.minimize(
+            lambda: self._loss_of_features(inputs, labels, sample_weight, training=True), inputs
+        )
+
+    def minimize(self, compute_loss, inputs):
+        """Take a step of the optimizer, for a model whose only metric is the loss.
+
+        Args:
+            compute_loss: function without arguments that returns the loss, a scalar; of several
+                replicas each returns its part.
+            inputs: the inputs of the batch; the mean of the logs is weighted by their rows.
+
+        Returns:
+            The logs of a train step.
+        """
         with tf.GradientTape() as tape:
-            loss = self._loss_of_features(inputs, labels, sample_weight, training=True)
+            self._clear_losses()  # as a call of the model does
+            loss = compute_loss() + self._added_losses()
             self._track_loss(inputs, loss)
             loss = self.optimizer.scale_loss(loss)
         weights = self.trainable_weights
@@ -126,8 +174,9 @@ class NextTokenTraining(ReloadableModel):
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         if not self.needs_no_logits(labels, sample_weight):
             return super().test_step(data)
+        self._clear_losses()  # as a call of the model does
         loss = self._loss_of_features(inputs, labels, sample_weight, training=False)
-        self._track_loss(inputs, loss)
+        self._track_loss(inputs, loss + self._added_losses())
         return self.get_metrics_result()
 
     def needs_no_logits(self, labels, sample_weight):
@@ -149,7 +198,6 @@ class NextTokenTraining(ReloadableModel):
         return isinstance(self.output_layer, LargeSoftmax) and not self.loss.label_smoothing
 
     def _loss_of_features(self, inputs, labels, sample_weight, training):
-        self._clear_losses()  # as a call of the model does
         hidden = self.features(inputs, training=training)
         if labels.shape.rank == hidden.shape.rank:
             labels = tf.squeeze(labels, -1)
@@ -159,10 +207,9 @@ class NextTokenTraining(ReloadableModel):
             mask = tf.cast(mask, tf.float32)
             sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
         if isinstance(self.output_layer, LargeSoftmax):
-            loss = _loss_of_large_softmax(
+            return _loss_of_large_softmax(
                 self.output_layer, hidden, labels, sample_weight, training
             )
-            return loss + self._added_losses()
         features, kernel, bias, transpose_kernel = _linear(self.output_layer, hidden)
         loss = linear_crossentropy(
             features,
@@ -179,7 +226,7 @@ class NextTokenTraining(ReloadableModel):
             weight = tf.ones_like(labels, tf.float32) if sample_weight is None else sample_weight
             weight = tf.reduce_sum(_to_float(weight))
             loss = part_of_mean(loss * weight, weight)
-        return loss + self._added_losses()
+        return loss
 
     def _added_losses(self):
         return sum(_to_float(x) for x in self.losses) / replica_count()

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
+from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
@@ -72,6 +73,7 @@ class RecurrentSeq2SeqLM(
         # === Config ===
         self.output_layer = output_layer
         self.tie_softmax = tie_softmax
+        self.objective = None
 
     @property
     def encoder(self):
@@ -88,7 +90,14 @@ class RecurrentSeq2SeqLM(
         return self.backbone(inputs, training=training)["decoder_sequence_output"]
 
     def compile(
-        self, optimizer="auto", loss="auto", *, weighted_metrics=(), sampler="auto", **kwargs
+        self,
+        optimizer="auto",
+        loss="auto",
+        *,
+        weighted_metrics=(),
+        sampler="auto",
+        objective=None,
+        **kwargs,
     ):
         """Configure training and generation.
 
@@ -99,15 +108,49 @@ class RecurrentSeq2SeqLM(
                 `SequenceCrossentropy` computes no logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `BeamSearch(width=5, max_source_ratio=3.0)`.
+            objective: how `fit` trains: a `ScheduledSampling` or a `MinimumRisk`, or `None` for the
+                likelihood of the references.
             **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
+
+        Raises:
+            TypeError: if `objective` is not an objective.
+            ValueError: if the objective does not go with the other arguments.
         """
+        if not isinstance(objective, Objective | None):
+            raise TypeError(
+                "`objective` must be a ScheduledSampling, a MinimumRisk or None, "
+                f"got {objective!r}."
+            )
+        kwargs["weighted_metrics"] = list(weighted_metrics)
+        if objective is not None:
+            objective.check(self, [*weighted_metrics, *(kwargs.get("metrics") or ())])
+        if objective is not None and not objective.is_compilable:
+            if kwargs.get("jit_compile", "auto") not in ("auto", False):
+                raise ValueError(
+                    f"`jit_compile` must be False with the objective {type(objective).__name__} "
+                    "and this measure, which XLA cannot compile, got True."
+                )
+            kwargs["jit_compile"] = False
         if optimizer == "auto":
             optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
         if loss == "auto":
             loss = SequenceCrossentropy(label_smoothing=0.1)
         sampler = default_search() if sampler == "auto" else sampler
-        kwargs["weighted_metrics"] = list(weighted_metrics)
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
+        self.objective = objective
+
+    def get_compile_config(self):
+        """Return the arguments of `compile` for a `.keras` file, including the objective."""
+        config = super().get_compile_config()
+        if config and self.objective is not None:
+            config["objective"] = keras.saving.serialize_keras_object(self.objective)
+        return config
+
+    def train_step(self, data):
+        """Train on a batch, by the objective; see `keras.Model.train_step`."""
+        if self.objective is None:
+            return super().train_step(data)
+        return self.objective.train_step(self, data, super().train_step)
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors; `generate` runs it.

@@ -189,7 +189,8 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
     monkeypatch.setattr(command, "TranslationTraining", stop)
     paths = [part for name, file in files.items() for part in (f"--{name.replace('_', '-')}", file)]
     start = ("train", "translate", *paths, "--out", tmp_path / "new", "--start")
-    result = seqzoo(*start, DEFAULT_PRESET, "--max-length", 9, "--early-stopping")
+    risk = ("--objective", "minimum-risk", "--risk-samples", 3)
+    result = seqzoo(*start, DEFAULT_PRESET, "--max-length", 9, "--early-stopping", *risk)
     assert "enough" in result.errors
     [(started, options)] = made
     assert_equal(started.get_weights(), model.get_weights())
@@ -199,6 +200,7 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
         ]
         assert vocabularies[0] == vocabularies[1]
     assert options["boundaries"] == (8, 9) and options["patience"] == 3
+    assert options["objective"] == "minimum-risk" and options["risk_samples"] == 3
     for option in (("--cell", "gru"), ("--vocabulary-size", 300), ("--untied",)):
         result = seqzoo(*start, DEFAULT_PRESET, *option)
         assert result.status == 2 and f"{option[0]} cannot be used with --start" in result.errors
@@ -295,6 +297,13 @@ BAD = {
     "decay": ({"weight_decay": "inf"}, "--weight-decay must be "),
     "cell": ({"cell": "transformer"}, "--cell must be "),
     "measure": ({"measure": "meteor"}, "--measure must be "),
+    "objective": ({"objective": "ter"}, "--objective must be "),
+    "risk without a start": ({"objective": "minimum-risk"}, "must be given with --start"),
+    "options of another objective": (
+        {"risk_samples": 3},
+        "--risk-samples must not be given without the objective minimum-risk, got 3",
+    ),
+    "samples": ({"risk_samples": 0}, "--risk-samples must be "),
     "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "--bleu-tokenizer must be one of"),
     "options that do not go together": ({"context": "every_step"}, "context"),
     "pairs too long": (

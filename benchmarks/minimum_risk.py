@@ -1,0 +1,92 @@
+"""Validation BLEU of a preset that is trained further: minimum risk against the likelihood.
+
+    SEQZOO_DATA=data python benchmarks/minimum_risk.py gru_attention_multi30k_en_fr
+
+Each objective starts from the preset, reads the same batches of Multi30k's training set, and takes
+the same number of updates at the same rate, with Adam and without an average of the weights. After
+every so many updates the validation set is translated greedily; at the start and at the end also
+with a beam of 5. The test sets are not read.
+"""
+
+import argparse
+from pathlib import Path
+
+import keras
+from measure import Table
+
+from keras_seqzoo.data import load_multi30k, translation_batches
+from keras_seqzoo.decoding import Greedy
+from keras_seqzoo.losses import SequenceCrossentropy
+from keras_seqzoo.metrics import score_translations
+from keras_seqzoo.models import MinimumRisk, RecurrentSeq2SeqLM
+from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO, default_search
+
+BOUNDARIES = (20,)  # one shape to compile; longer pairs are left out
+
+
+def scores(model, strategy, valid):
+    """Gives BLEU and chrF of the validation set, cased, as cells of a table."""
+    translated = [best.text for best, *_ in model.translate(valid[0], strategy)]
+    found = score_translations(translated, valid[1])
+    return f"{found.bleu:.2f}", f"{found.chrf:.2f}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("preset", help="name or folder")
+    parser.add_argument("--target", help="language; by default the end of the preset's name")
+    parser.add_argument(
+        "--objectives",
+        nargs="+",
+        default=["likelihood", "minimum-risk"],
+        choices=["likelihood", "minimum-risk"],
+    )
+    parser.add_argument("--updates", type=int, default=160)
+    parser.add_argument("--every", type=int, default=40)
+    parser.add_argument("--batch-size", type=int, default=16)
+    parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument("--samples", type=int, default=6)
+    parser.add_argument("--alpha", type=float, default=0.005)
+    parser.add_argument("--measure", default="bleu", choices=["bleu", "chrf"])
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+
+    target = arguments.target or arguments.preset[-2:]
+    train, valid = (load_multi30k(split, target=target) for split in ("train", "val"))
+    greedy = Greedy(max_source_ratio=MAX_SOURCE_RATIO)
+    name = Path(arguments.preset).name
+    table = Table("preset", "objective", "updates", "loss", "search", "BLEU", "chrF")
+    for objective in arguments.objectives:
+        keras.utils.set_random_seed(arguments.seed)
+        model = RecurrentSeq2SeqLM.from_preset(arguments.preset)
+        if objective == arguments.objectives[0]:
+            table.row(name, "", 0, "", "greedy", *scores(model, greedy, valid))
+            table.row(name, "", 0, "", "beam 5", *scores(model, default_search(), valid))
+        risk = MinimumRisk(
+            arguments.samples, arguments.alpha, arguments.measure, seed=arguments.seed
+        )
+        model.compile(
+            keras.optimizers.Adam(arguments.learning_rate, global_clipnorm=1.0),
+            SequenceCrossentropy(label_smoothing=0.1),
+            objective=risk if objective == "minimum-risk" else None,
+        )
+        preprocessor = model.preprocessor
+        batches = translation_batches(
+            *train,
+            preprocessor.encode_source,
+            preprocessor.encode_target,
+            batch_size=arguments.batch_size,
+            boundaries=BOUNDARIES,
+            seed=arguments.seed,
+        ).repeat()
+        for updates in range(arguments.every, arguments.updates + 1, arguments.every):
+            part = batches.skip(updates - arguments.every).take(arguments.every)
+            loss = model.fit(part, verbose=0).history["loss"][-1]
+            found = scores(model, greedy, valid)
+            table.row(name, objective, updates, f"{loss:.4f}", "greedy", *found)
+        found = scores(model, default_search(), valid)
+        table.row(name, objective, arguments.updates, "", "beam 5", *found)
+
+
+if __name__ == "__main__":
+    main()

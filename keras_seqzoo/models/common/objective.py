@@ -1,0 +1,65 @@
+"""Base class of training objectives other than the likelihood of the references."""
+
+import abc
+
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+
+
+class Objective(abc.ABC):
+    """Base class of objectives, which say how a generative model is trained on a batch.
+
+    `compile(objective=...)` takes one; without one the model maximises the likelihood of the
+    references. A subclass implements `train_step` and `get_config`, and is registered with
+    `keras.saving.register_keras_serializable`.
+
+    Args:
+        seed: int from 0 to 2^31 - 1. What is drawn depends on it and on the optimizer's step alone,
+            so that a run that is resumed draws what an unbroken one does.
+    """
+
+    is_compilable = True  # whether XLA can compile `train_step`
+
+    def __init__(self, seed=0):
+        self.seed = check_integer("seed", seed, minimum=0)
+        if self.seed >= 2**31:
+            raise ValueError(f"`seed` must be below 2^31, got {seed}.")
+
+    def check(self, model, metrics):
+        """Raise `ValueError` if `compile` of a model cannot take this objective.
+
+        Args:
+            model: the task.
+            metrics: list of the metrics of `compile`.
+        """
+        return
+
+    @abc.abstractmethod
+    def train_step(self, model, data, likelihood_step):
+        """Train on a batch.
+
+        Args:
+            model: the task.
+            data: the batch, see `keras.Model.train_step`.
+            likelihood_step: function of a batch that takes a step on the likelihood.
+
+        Returns:
+            The logs of a train step.
+        """
+
+    def step_seed(self, model):
+        """Return the seed of the current step, int32 `(2,)`; each replica has its own."""
+        seed = tf.stack([self.seed, tf.cast(model.optimizer.iterations, tf.int32)])
+        context = tf.distribute.get_replica_context()
+        replica = 0 if context is None else context.replica_id_in_sync_group
+        return tf.random.experimental.stateless_fold_in(seed, tf.cast(replica, tf.int32))
+
+    def get_config(self):
+        """Return the constructor arguments."""
+        return {"seed": self.seed}
+
+    @classmethod
+    def from_config(cls, config):
+        """Create the objective from the constructor arguments."""
+        return cls(**config)

@@ -1,0 +1,74 @@
+"""What a training of translation optimises, as options."""
+
+from typing import Literal
+
+from keras_seqzoo.models import InverseSigmoidDecay, MinimumRisk, ScheduledSampling
+from keras_seqzoo.models.seq2seq.minimum_risk import MEASURES
+from keras_seqzoo.training.optimization import AdamWOptions
+from keras_seqzoo.training.options import option, options, size_option
+
+# The options that each objective alone has.
+OWN_OPTIONS = {
+    "likelihood": (),
+    "scheduled-sampling": ("sampling_decay",),
+    "minimum-risk": ("risk_samples", "risk_alpha", "risk_measure"),
+}
+
+
+@options
+class ObjectiveOptions(AdamWOptions):
+    """Options of trainings with a choice of objectives."""
+
+    objective: Literal[tuple(OWN_OPTIONS)] = option(
+        "likelihood",
+        "What training optimises: the likelihood of the references; the same, while the decoder "
+        "reads more and more tokens that it drew itself; or the expected risk of translations that "
+        "it draws, for a trained model and with a low `learning_rate`, such as 0.0001.",
+        recorded=True,
+        panel="Training",
+    )
+    sampling_decay: float = option(
+        1000.0,
+        "With scheduled-sampling: k of k / (k + exp(step / k)), the share of tokens that the "
+        "decoder reads in the reference.",
+        minimum=1.0,
+        recorded=True,
+        panel="Training",
+    )
+    risk_samples: int = size_option(
+        10,
+        "With minimum-risk: translations drawn for each source.",
+        recorded=True,
+        panel="Training",
+    )
+    risk_alpha: float = option(
+        0.005,
+        "With minimum-risk: sharpness of the distribution over them.",
+        above=0,
+        recorded=True,
+        panel="Training",
+    )
+    risk_measure: Literal[MEASURES] = option(
+        "bleu",
+        "With minimum-risk: the risk is 1 minus this measure of a sentence, BLEU of tokens or "
+        "chrF.",
+        recorded=True,
+        panel="Training",
+    )
+
+    def __post_init__(self):
+        """Check each option, and that none belongs to another objective."""
+        super().__post_init__()
+        for objective, names in OWN_OPTIONS.items():
+            if objective != self.objective:
+                self.check_not_given(names, f"without the objective {objective}")
+
+
+def make_objective(run):
+    """Create the objective of a run that has `ObjectiveOptions`; `None` for the likelihood."""
+    seed = run.seed % 2**31
+    if run.objective == "scheduled-sampling":
+        return ScheduledSampling(InverseSigmoidDecay(run.sampling_decay), seed)
+    if run.objective == "minimum-risk":
+        return MinimumRisk(run.risk_samples, run.risk_alpha, run.risk_measure, seed)
+    return None

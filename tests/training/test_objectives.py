@@ -1,0 +1,83 @@
+import math
+
+import keras
+import pytest
+
+from keras_seqzoo.models import MinimumRisk, ScheduledSampling
+from keras_seqzoo.training import TranslationTraining, TranslationTrainingOptions
+from tests.made_up import parallel_text, tiny_model
+from tests.tiers import slow
+from tests.training.interrupts import Interrupt, assert_equal, state_of
+
+TRAIN, VALIDATION = parallel_text(20), parallel_text(4, seed=1)
+STEPS = 3
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model()
+
+
+def make_training(folder, model=None, **changes):
+    if model is None:
+        keras.utils.set_random_seed(3)
+        model = tiny_model(dropout=0.3)
+    options = {"epochs": 2, "batch_size": 8, "warmup_steps": 2, "boundaries": (24,), "seed": 5}
+    return TranslationTraining(model, folder, report=lambda line: None, **{**options, **changes})
+
+
+def compiled_objective(model, folder, **options):
+    make_training(folder, model, **options).compile_model(STEPS)
+    return model.objective
+
+
+def test_the_options_make_the_objective(model, tmp_path):
+    assert compiled_objective(model, tmp_path) is None
+    found = compiled_objective(
+        model, tmp_path, objective="scheduled-sampling", sampling_decay=50, seed=2**31 + 4
+    )
+    assert isinstance(found, ScheduledSampling) and found.seed == 4
+    assert float(found.probability(70)) == pytest.approx(50 / (50 + math.exp(70 / 50)))
+    options = {"risk_samples": 3, "risk_alpha": 0.1, "risk_measure": "chrf"}
+    found = compiled_objective(model, tmp_path, objective="minimum-risk", **options)
+    assert isinstance(found, MinimumRisk)
+    expected = {"samples": 3, "alpha": 0.1, "measure": "chrf", "seed": 5}
+    assert found.get_config() == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "bleu"}, "`objective` must be one of likelihood, scheduled-sampling, min"),
+        ({"risk_samples": 5}, "`risk_samples` must not be given without the objective minimum-"),
+        ({"objective": "scheduled-sampling", "risk_alpha": 1.0}, "`risk_alpha` must not be given"),
+        ({"objective": "minimum-risk", "sampling_decay": 9}, "`sampling_decay` must not be given"),
+        ({"objective": "minimum-risk", "risk_samples": 0}, "`risk_samples` must be an int of at"),
+        ({"objective": "minimum-risk", "risk_alpha": 0}, "`risk_alpha` must be a number above 0"),
+        ({"objective": "minimum-risk", "risk_measure": "ter"}, "`risk_measure` must be one of"),
+        ({"objective": "scheduled-sampling", "sampling_decay": 0.5}, "`sampling_decay` must be"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        TranslationTrainingOptions(**options)
+
+
+@pytest.mark.parametrize("objective", [slow("scheduled-sampling"), slow("minimum-risk")])
+def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, objective):
+    options = {"objective": objective}
+    whole = make_training(tmp_path / "whole", tensorboard=tmp_path / "logs", **options)
+    assert whole.run(TRAIN, VALIDATION, verbose=0)
+    parts = make_training(tmp_path / "parts", **options)
+    assert not parts.run(TRAIN, VALIDATION, verbose=0, callbacks=[Interrupt(2)])
+    with pytest.raises(ValueError, match="objective"):
+        make_training(tmp_path / "parts").run(TRAIN, VALIDATION, verbose=0)
+    parts = make_training(tmp_path / "parts", **options)
+    assert parts.run(TRAIN, VALIDATION, verbose=0)
+    assert_equal(state_of(parts), state_of(whole))
+    assert (tmp_path / "logs").exists()
+    figures = ["epoch", "loss", "seconds", "val_loss", "bleu", "chrf", "improved"]
+    assert [list(epoch) for epoch in parts.state.history] == [figures] * 2
+    assert parts.state.history[1]["chrf"] == whole.state.history[1]["chrf"]
+    if objective == "minimum-risk":
+        assert all(0 <= epoch["loss"] <= 1 < epoch["val_loss"] for epoch in parts.state.history)
