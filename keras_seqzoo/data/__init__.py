@@ -22,6 +22,7 @@ from keras_seqzoo.data.batching.tree_batches import tree_batch, tree_signature
 from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
 from keras_seqzoo.data.labelled_texts import read_labelled_texts
 from keras_seqzoo.data.multi30k import load_multi30k
+from keras_seqzoo.data.pharaoh import read_alignments, write_alignments
 from keras_seqzoo.data.tagged_sentences import (
     read_columns,
     read_tagged_sentences,
@@ -55,6 +56,7 @@ __all__ = [
     "labelled_batches",
     "length_sorted_batches",
     "load_multi30k",
+    "read_alignments",
     "read_bracketed_trees",
     "read_columns",
     "read_conllu",
@@ -71,6 +73,7 @@ __all__ = [
     "translation_batches",
     "tree_batch",
     "tree_signature",
+    "write_alignments",
     "write_columns",
     "write_conllu",
 ]

@@ -39,13 +39,10 @@ from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.rescoring import rescore
+from keras_seqzoo.models.seq2seq.symmetrization import symmetrize
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
-from keras_seqzoo.models.seq2seq.translation import (
-    Translation,
-    WordAlignment,
-    replace_unknown_words,
-    word_alignment,
-)
+from keras_seqzoo.models.seq2seq.translation import Translation, replace_unknown_words
+from keras_seqzoo.models.seq2seq.word_alignment import WordAlignment, word_alignment
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor
 from keras_seqzoo.models.tagger.task import RecurrentTagger
@@ -93,5 +90,6 @@ __all__ = [
     "WordVectors",
     "replace_unknown_words",
     "rescore",
+    "symmetrize",
     "word_alignment",
 ]
