@@ -6,7 +6,7 @@ import typer
 
 from keras_seqzoo.cli.lines import check_lengths, input_chunks, run_in_pieces, write_lines
 from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, SourceFile, count_option
-from keras_seqzoo.cli.presets import NAME_HELP, load_translation_model
+from keras_seqzoo.cli.presets import DEFAULT_PRESET, NAME_HELP, load_translation_model
 from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.search import FormPenalty, LengthForm, make_score
 from keras_seqzoo.data import read_lines
@@ -24,6 +24,7 @@ STANDARD_INPUT = "-"
 
 def rescore(
     context: typer.Context,
+    source: SourceFile,
     preset: Annotated[
         list[str],
         typer.Option(
@@ -31,8 +32,7 @@ def rescore(
             help=f"{NAME_HELP}. Give it several times to add the scores of several models, whose "
             "vocabularies may differ.",
         ),
-    ],
-    source: SourceFile,
+    ] = (DEFAULT_PRESET,),
     candidates: Annotated[
         str,
         typer.Option(
