@@ -1,6 +1,6 @@
 """`seqzoo align` and `seqzoo lexicon`: words aligned by attention."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,28 +13,52 @@ from keras_seqzoo.cli.options import (
     TargetFile,
     count_option,
 )
-from keras_seqzoo.cli.presets import Presets, check_attention, load_translation_models
+from keras_seqzoo.cli.presets import (
+    DEFAULT_PRESET,
+    NAME_HELP,
+    Presets,
+    check_attention,
+    load_translation_models,
+)
 from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.data.output_files import check_new_file
+from keras_seqzoo.data.pharaoh import format_links
 from keras_seqzoo.models import Lexicon, word_alignment
+from keras_seqzoo.models.seq2seq import symmetrization
 
 ALIGN_EXAMPLES = """\b
-Example:
-  seqzoo align --preset gru_attention_multi30k_en_fr --source some.en --target some.fr
+Examples:
+  seqzoo align --source some.en --target some.fr
+  seqzoo align --preset en-fr --reverse-preset fr-en --source some.en --target some.fr
+  seqzoo align --reverse-preset fr-en --symmetrize union --source some.en --target some.fr
 """
 
 LEXICON_EXAMPLES = """\b
 Example:
-  seqzoo lexicon --preset gru_attention_multi30k_en_fr \\
-    --source train.en --target train.fr --out en_fr.tsv
+  seqzoo lexicon --source train.en --target train.fr --out en_fr.tsv
 """
 
 
 def align(
     context: typer.Context,
-    preset: Presets,
     source: SourceFile,
     target: TargetFile,
+    preset: Presets = (DEFAULT_PRESET,),
+    reverse_preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"{NAME_HELP}, of a model from the target language to the source language: align "
+            "in both directions.",
+        ),
+    ] = None,
+    symmetrize: Annotated[
+        Literal[symmetrization.METHODS] | None,
+        typer.Option(
+            help="How to combine the links of both directions; by default grow-diag-final.",
+            show_default=False,
+        ),
+    ] = None,
     batch_size: BatchSize = 64,
     progress: Progress = None,
     quiet: Quiet = False,
@@ -43,18 +67,29 @@ def align(
 
     Each pair of lines gives one line of output, with a link such as 0-2 for each target word: the
     position, from 0, of the source word that the model attends to most, and that of the target
-    word. Words are separated by spaces. The line is blank if either side is.
+    word. With --reverse-preset, the links of both directions are combined, and a word may have
+    several or none. Words are what the tokenizer says: those between spaces, and with a tokenizer
+    of words also punctuation marks. The line is blank if either side is.
     """
-    for alignments in _align_files(context, preset, source, target, batch_size):
-        write_lines("" if found is None else found.pharaoh() for found in alignments)
+    directions = {"--preset": preset}
+    if reverse_preset is not None:
+        directions["--reverse-preset"] = reverse_preset
+    elif symmetrize is not None:
+        raise ValueError("--symmetrize can only be used with --reverse-preset.")
+    for alignments in _align_files(context, directions, source, target, batch_size):
+        links = ([one.links() for one in found] for found in alignments)
+        if reverse_preset is not None:
+            method = symmetrize or "grow-diag-final"
+            links = ([symmetrization.symmetrize(*both, method)] if both else [] for both in links)
+        write_lines(format_links(*found) if found else "" for found in links)
 
 
 def lexicon(
     context: typer.Context,
-    preset: Presets,
     source: SourceFile,
     target: TargetFile,
     out: Annotated[str, typer.Option(metavar="FILE", help="New file, .tsv or .tsv.gz.")],
+    preset: Presets = (DEFAULT_PRESET,),
     minimum_count: Annotated[
         int, count_option("Leave out pairs of words that are linked fewer than N times.")
     ] = 1,
@@ -66,12 +101,13 @@ def lexicon(
 
     Each line of the file is a source word, a target word and p(target | source), separated by
     tabs. The probability is the fraction of the source word's links that lead to the target word.
-    Each target word is linked to the source word that the model attends to most.
+    Each target word is linked to the source word that the model attends to most. Words that the
+    model does not know are in it as written.
     """
     check_new_file(out, "out")
-    chunks = _align_files(context, preset, source, target, batch_size)
+    chunks = _align_files(context, {"--preset": preset}, source, target, batch_size)
     found = Lexicon.from_alignments(
-        (alignment for chunk in chunks for alignment in chunk if alignment is not None),
+        (alignment for chunk in chunks for alignments in chunk for alignment in alignments),
         minimum_count,
     )
     if not len(found):
@@ -82,22 +118,55 @@ def lexicon(
     found.save(out)
 
 
-def _align_files(context, presets, source, target, batch_size):
-    """Yield a list with a `WordAlignment`, or `None` for a blank side, for each chunk of lines."""
-    sources, targets = read_pairs(source, target)
-    model = load_translation_models(presets)
-    check_attention(model, presets, context.info_name)
-    line = progress_line(context, "aligned", len(sources), "pairs")
-    for begin in range(0, len(sources), CHUNK):
-        pairs = [side[begin : begin + CHUNK] for side in (sources, targets)]
-        count = len(pairs[0])
-        check_lengths(model, pairs[0], begin + 1, place=f"{source}, line")
-        filled = [row for row in range(count) if all(side[row].strip() for side in pairs)]
-        line.advance(count - len(filled))
-        filled_pairs = ([side[row] for row in filled] for side in pairs)
-        found = run_in_pieces(model.align, line, batch_size, *filled_pairs)
-        alignments = [None] * count
-        for row, translation in zip(filled, found, strict=True):
-            alignments[row] = word_alignment(translation)
+def _align_files(context, directions, source, target, batch_size):
+    """Align the words of two files, for each chunk of lines.
+
+    Args:
+        context: of the command.
+        directions: dict from an option to its presets, of the other direction if it is the second.
+        source: path.
+        target: path.
+        batch_size: int.
+
+    Yields:
+        A list with, for each pair, a list with a `WordAlignment` for each direction, which is empty
+        if a side of the pair is blank.
+    """
+    texts = read_pairs(source, target)
+    models = []
+    for option, presets in directions.items():
+        models.append(load_translation_models(presets, option))
+        check_attention(models[-1], presets, context.info_name, option)
+    line = progress_line(context, "aligned", len(texts[0]) * len(models), "pairs")
+    for begin in range(0, len(texts[0]), CHUNK):
+        pairs = [side[begin : begin + CHUNK] for side in texts]
+        filled = [
+            row for row, pair in enumerate(zip(*pairs, strict=True)) if all(map(str.strip, pair))
+        ]
+        alignments = [[] for _ in pairs[0]]
+        for model, path, sides in zip(models, (source, target), (pairs, pairs[::-1]), strict=False):
+            check_lengths(model, sides[0], begin + 1, place=f"{path}, line")
+            line.advance(len(sides[0]) - len(filled))
+            columns = [[side[row] for row in filled] for side in sides]
+            found = run_in_pieces(model.align, line, batch_size, *columns)
+            for row, *pair in zip(filled, found, *columns, strict=True):
+                alignments[row].append(word_alignment(*pair))
+        if len(models) > 1:
+            for row in filled:
+                _check_words(models, [side[row] for side in pairs], begin + 1 + row)
         yield alignments
     line.clear()
+
+
+def _check_words(models, pair, number):
+    """Raise `ValueError` if models of both directions split a pair into other words."""
+    forward, reverse = (
+        (model.preprocessor.encoder_tokenizer, model.preprocessor.tokenizer) for model in models
+    )
+    for text, *tokenizers in zip(pair, forward, reversed(reverse), strict=True):
+        one, other = (len(tokenizer.split_text(text)) for tokenizer in tokenizers)
+        if one != other:
+            raise ValueError(
+                f"--reverse-preset must split texts into the words of --preset, got {other} and "
+                f"{one} words of {text[:40]!r} in line {number}."
+            )

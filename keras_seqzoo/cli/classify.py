@@ -6,14 +6,14 @@ import typer
 
 from keras_seqzoo.cli.lines import count_lines, input_chunks, run_in_pieces, write_lines
 from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, Texts
-from keras_seqzoo.cli.presets import OptionalPreset, load_text_classifier
+from keras_seqzoo.cli.presets import DEFAULT_CLASSIFIER, Preset, load_text_classifier
 from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.server.options import server_command
 
 EXAMPLES = """\b
 Examples:
-  seqzoo classify --preset bilstm_imdb_sentiment "A film to see again."
-  seqzoo classify --preset bilstm_imdb_sentiment --all < reviews.txt
+  seqzoo classify "A film to see again."
+  seqzoo classify --preset my-classifier --all < reviews.txt
   seqzoo classify --server localhost:8500 --model sentiment < reviews.txt
 """
 
@@ -21,7 +21,7 @@ Examples:
 @server_command("texts", "all_labels", "batch_size", "progress", "quiet")
 def classify(
     context: typer.Context,
-    preset: OptionalPreset = None,
+    preset: Preset = DEFAULT_CLASSIFIER,
     texts: Texts = None,
     all_labels: Annotated[
         bool, typer.Option("--all", help="Print every label, the most probable first.")

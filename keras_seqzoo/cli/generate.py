@@ -6,7 +6,11 @@ import typer
 
 from keras_seqzoo.cli.lines import as_column, input_chunks, write_lines
 from keras_seqzoo.cli.options import Texts, count_option, refuse_given
-from keras_seqzoo.cli.presets import LanguageModelPreset, load_language_model
+from keras_seqzoo.cli.presets import (
+    DEFAULT_LANGUAGE_MODEL,
+    LanguageModelPreset,
+    load_language_model,
+)
 from keras_seqzoo.cli.search import (
     SAMPLING_OPTIONS,
     MinP,
@@ -21,7 +25,7 @@ from keras_seqzoo.decoding import BeamSearch, ForbiddenTokens
 
 EXAMPLES = """\b
 Examples:
-  seqzoo generate --preset lstm_bpe_imdb --samples 3 --top-p 0.9 "The film"
+  seqzoo generate --samples 3 --top-p 0.9 "The film"
   seqzoo generate --preset model.arpa --beam 5 "The film"
   seqzoo generate --server localhost:8500 --model lm "The film"
 """
@@ -30,7 +34,7 @@ Examples:
 @server_command("texts", "paragraphs")
 def generate(
     context: typer.Context,
-    preset: LanguageModelPreset = None,
+    preset: LanguageModelPreset = DEFAULT_LANGUAGE_MODEL,
     texts: Texts = None,
     samples: Annotated[int, count_option("Number of continuations of each text.")] = 1,
     temperature: Temperature = None,

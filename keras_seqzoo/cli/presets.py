@@ -1,4 +1,8 @@
-"""Presets: the options that name them, and loading the models."""
+"""Presets: the options that name them, and loading the models.
+
+A command for models of one family takes a preset of the package by default. Commands for models of
+any family (`evaluate`, `export`, `score`, `tokenize`) must be given one.
+"""
 
 import json
 from typing import Annotated
@@ -17,6 +21,10 @@ from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.zoo.names import CONFIG_FILE, preset_address, preset_path, task_class
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
+DEFAULT_LANGUAGE_MODEL = "lstm_bpe_imdb"
+DEFAULT_CLASSIFIER = "bilstm_imdb_sentiment"
+DEFAULT_TAGGER = "bilstm_crf_ewt_upos"
+DEFAULT_VECTORS = "skipgram_imdb_100d"
 ARPA_ENDINGS = (".arpa", ".arpa.gz")
 NAME_HELP = "Name of a preset (see `seqzoo list`) or its folder"
 
@@ -42,9 +50,8 @@ OptionalPresets = Annotated[
         help=f"{NAME_HELP}. {SEVERAL_HELP}",
     ),
 ]
-OptionalPreset = Annotated[str | None, typer.Option(metavar="NAME", help=f"{NAME_HELP}.")]
 LanguageModelPreset = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--preset", metavar="NAME", help=f"{NAME_HELP}, or an ARPA file (.arpa or .arpa.gz)."
     ),
@@ -90,16 +97,16 @@ def load_task(preset, task, what, **options):
     return _load(preset, task, options)
 
 
-def load_translation_model(preset, **options):
+def load_translation_model(preset, option="--preset", **options):
     """Load a translation model; `preset` may also be an address of KerasHub (`hf://...`)."""
     if "://" not in preset:
-        check_task("--preset", preset, RecurrentSeq2SeqLM, "a translation model")
+        check_task(option, preset, RecurrentSeq2SeqLM, "a translation model")
     return _load(preset, RecurrentSeq2SeqLM, options)
 
 
-def load_translation_models(presets, **options):
+def load_translation_models(presets, option="--preset", **options):
     """Load one translation model, or an ensemble of several."""
-    models = [load_translation_model(preset, **options) for preset in presets]
+    models = [load_translation_model(preset, option, **options) for preset in presets]
     if len(models) == 1:
         return models[0]
     try:
@@ -107,7 +114,7 @@ def load_translation_models(presets, **options):
     except ValueError as error:
         names = ", ".join(presets)
         raise ValueError(
-            f"--preset must be models that fit together, got {names}: {error}"
+            f"{option} must be models that fit together, got {names}: {error}"
         ) from error
 
 
@@ -147,11 +154,11 @@ def load_recurrent_language_model(preset, **options):
     return load_task(preset, RecurrentLanguageModel, what, **options)
 
 
-def check_attention(model, presets, what):
+def check_attention(model, presets, what, option="--preset"):
     """Raise `ValueError` if a translation model has no attention."""
     if not model.has_alignment:
         raise ValueError(
-            f"--preset must be a model with attention for {what}, got {', '.join(presets)}."
+            f"{option} must be a model with attention for {what}, got {', '.join(presets)}."
         )
 
 

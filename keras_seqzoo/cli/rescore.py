@@ -19,7 +19,7 @@ from keras_seqzoo.cli.options import (
     count_option,
     refuse_given,
 )
-from keras_seqzoo.cli.presets import NAME_HELP, load_translation_model
+from keras_seqzoo.cli.presets import DEFAULT_PRESET, NAME_HELP, load_translation_model
 from keras_seqzoo.cli.progress import phase, progress_line
 from keras_seqzoo.cli.search import FormPenalty, LengthForm, make_score
 from keras_seqzoo.data import read_lines
@@ -40,6 +40,7 @@ STANDARD_INPUT = "-"
 
 def rescore(
     context: typer.Context,
+    source: SourceFile,
     preset: Annotated[
         list[str],
         typer.Option(
@@ -47,8 +48,7 @@ def rescore(
             help=f"{NAME_HELP}. Give it several times to add the scores of several models, whose "
             "vocabularies may differ.",
         ),
-    ],
-    source: SourceFile,
+    ] = (DEFAULT_PRESET,),
     candidates: Annotated[
         str,
         typer.Option(

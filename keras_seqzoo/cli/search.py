@@ -88,7 +88,10 @@ RepetitionFactor = Annotated[
 CoveragePenalty = Annotated[
     float,
     number_option(
-        "Weight of the coverage penalty of Wu et al. (2016); 0 is none.", min=0.0, **BEAM
+        "Weight of the coverage penalty of Wu et al. (2016), added to log P for --length-form "
+        "power, so that it is divided by the length too; 0 is none.",
+        min=0.0,
+        **BEAM,
     ),
 ]
 Stop = Annotated[

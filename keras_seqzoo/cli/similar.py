@@ -6,12 +6,10 @@ import typer
 
 from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.cli.options import count_option, refuse_given
-from keras_seqzoo.cli.presets import Preset
+from keras_seqzoo.cli.presets import DEFAULT_VECTORS, Preset
 from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
-
-DEFAULT_VECTORS = "skipgram_imdb_100d"
 
 EXAMPLES = """\b
 Examples:

@@ -6,7 +6,7 @@ import typer
 
 from keras_seqzoo.cli.lines import as_column, count_lines, input_chunks, run_in_pieces, write_lines
 from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, Texts, refuse_given
-from keras_seqzoo.cli.presets import OptionalPreset, load_tagger
+from keras_seqzoo.cli.presets import DEFAULT_TAGGER, Preset, load_tagger
 from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.server.options import server_command
 from keras_seqzoo.data import read_conllu
@@ -14,9 +14,9 @@ from keras_seqzoo.data.conllu import COLUMNS
 
 EXAMPLES = """\b
 Examples:
-  seqzoo tag --preset bilstm_crf_ewt_upos "Two dogs run."
+  seqzoo tag "Two dogs run."
   seqzoo tag --preset bilstm_crf_wnut17_ner --format columns < some.txt
-  seqzoo tag --preset bilstm_crf_ewt_upos --conllu some.conllu > tagged.conllu
+  seqzoo tag --conllu some.conllu > tagged.conllu
   seqzoo tag --server localhost:8500 --model tagger "Two dogs run."
 """
 
@@ -24,7 +24,7 @@ Examples:
 @server_command("texts", "format", "column", "conllu", "batch_size", "progress", "quiet")
 def tag(
     context: typer.Context,
-    preset: OptionalPreset = None,
+    preset: Preset = DEFAULT_TAGGER,
     texts: Texts = None,
     format: Annotated[
         Literal["slash", "columns", "conllu"],

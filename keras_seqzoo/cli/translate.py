@@ -132,7 +132,7 @@ def translate(
 
     Each line of input gives one line of output; an empty line gives an empty line.
 
-    The score is that of --length-form plus the coverage penalty. Of samples and of greedy search
+    The score is that of --length-form with the coverage penalty. Of samples and of greedy search
     it is log P. With --minimum-bayes-risk it is the mean chrF or BLEU against all candidates.
     """
     search.check_search_options(context, context.params)

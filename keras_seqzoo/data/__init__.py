@@ -23,6 +23,7 @@ from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
 from keras_seqzoo.data.imdb import load_imdb
 from keras_seqzoo.data.labelled_texts import read_labelled_texts
 from keras_seqzoo.data.multi30k import load_multi30k
+from keras_seqzoo.data.pharaoh import read_alignments, write_alignments
 from keras_seqzoo.data.tagged_sentences import (
     read_columns,
     read_tagged_sentences,
@@ -61,6 +62,7 @@ __all__ = [
     "load_multi30k",
     "load_tatoeba",
     "load_text8",
+    "read_alignments",
     "read_bracketed_trees",
     "read_columns",
     "read_conllu",
@@ -77,6 +79,7 @@ __all__ = [
     "translation_batches",
     "tree_batch",
     "tree_signature",
+    "write_alignments",
     "write_columns",
     "write_conllu",
 ]

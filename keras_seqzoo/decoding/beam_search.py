@@ -46,12 +46,13 @@ class BeamSearch(DecodingStrategy):
 
     Hypotheses are ranked by log probability, length and coverage of the source,
 
-        score(y) = log P(y | x) / L^alpha + β · cp(y),    L = |y|, including the end token,
+        score(y) = (log P(y | x) + β · cp(y)) / L^alpha,    L = |y|, including the end token,
         cp(y) = Σ_s log(min(Σ_t a_ts, 1)),
 
-    where a_ts is the attention of step t to source position s (Wu et al. 2016, Google's neural
-    machine translation system, equation 14). A `HypothesisScore`, such as `WuLengthPenalty` from
-    that paper, replaces the first term.
+    where a_ts is the attention of step t to source position s (cp is that of Wu et al. 2016,
+    Google's neural machine translation system). A `HypothesisScore` replaces this score:
+    `WuLengthPenalty` gives equation 14 of that paper, log P / ((5 + L) / 6)^alpha + β · cp, and
+    each says how it adds β · cp (`HypothesisScore.add_coverage`).
 
     Live hypotheses compete by log probability. With E end tokens, each step takes the best
     `(1 + E) * width` continuations: each live hypothesis can end in E ways, so at least `width`
@@ -71,7 +72,7 @@ class BeamSearch(DecodingStrategy):
         length_penalty: Float, at least 0, alpha; or a `HypothesisScore`.
         n_best: Int, from 1 to `width`, the number of hypotheses to return per row.
         coverage_penalty: Float, at least 0, β. Above 0 it requires `alignment`, and
-            `source_lengths` if sources are padded. Wu et al. use 0.2.
+            `source_lengths` if sources are padded. Wu et al. use 0.2, with `WuLengthPenalty(0.2)`.
         stop: `"exact"` or `"top"`, see above.
         **kwargs: `constraints`, `max_source_ratio` and `check_values`, see `DecodingStrategy`.
 
@@ -204,7 +205,8 @@ class BeamSearch(DecodingStrategy):
             def candidates(selected, log_probabilities, parents, beams, tokens, finished):
                 scores = self.length_penalty.score(log_probabilities, time + 1, task.source_lengths)
                 if self.coverage_penalty:
-                    scores += tf.gather(penalty, parents, batch_dims=1)
+                    penalties = tf.gather(penalty, parents, batch_dims=1)
+                    scores = self.length_penalty.add_coverage(scores, penalties, time + 1)
                 selected &= ~done[:, tf.newaxis] & ~tf.math.is_inf(log_probabilities)
                 return _Pool(
                     tf.where(selected, scores, -math.inf),

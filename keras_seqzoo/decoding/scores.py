@@ -43,6 +43,20 @@ class HypothesisScore(abc.ABC):
             source_lengths: int32 tensor `(B,)` or `None`.
         """
 
+    def add_coverage(self, scores, penalties, lengths):
+        """Add the coverage penalties of hypotheses to their scores, here as a term of a sum.
+
+        Args:
+            scores: float32 tensor `(B, N)`.
+            penalties: float32 tensor `(B, N)` of β · cp, at most 0. What is added must be at most 0
+                too, so that `bound` holds with it.
+            lengths: int32 tensor, `()` or `(B, 1)`, at least 1.
+
+        Returns:
+            float32 tensor `(B, N)`.
+        """
+        return scores + penalties
+
     def get_config(self):
         """Return the constructor arguments."""
         return {}
@@ -61,7 +75,7 @@ class _DividedByLength(HypothesisScore):
 
     def score(self, log_probabilities, lengths, source_lengths):
         """Compute the scores; see the base class."""
-        return log_probabilities / self._penalty(tf.cast(tf.maximum(lengths, 1), tf.float32))
+        return log_probabilities / self._divisor(lengths)
 
     def bound(self, log_probabilities, lengths, limits, source_lengths):
         """Return the score at the limit: log P never rises, and the penalty is highest there."""
@@ -71,12 +85,17 @@ class _DividedByLength(HypothesisScore):
         """Return the constructor arguments."""
         return {"alpha": self.alpha}
 
+    def _divisor(self, lengths):
+        return self._penalty(tf.cast(tf.maximum(lengths, 1), tf.float32))
+
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class PowerLengthPenalty(_DividedByLength):
     """`log P(y | x) / L^alpha`: the log probability for 0, its mean over the tokens for 1.
 
-    As in Zhang et al., Dive into Deep Learning, section on beam search.
+    As in Zhang et al., Dive into Deep Learning, section on beam search. A coverage penalty is
+    divided as well, `(log P + β · cp) / L^alpha`: both are sums, so β weighs them alike whatever
+    alpha and the length are.
 
     Args:
         alpha: float, at least 0; higher values prefer longer hypotheses.
@@ -85,6 +104,10 @@ class PowerLengthPenalty(_DividedByLength):
         ValueError: if `alpha` is not a number of at least 0.
     """
 
+    def add_coverage(self, scores, penalties, lengths):
+        """Add the coverage penalties, divided like log P; see the base class."""
+        return scores + penalties / self._divisor(lengths)
+
     def _penalty(self, lengths):
         return lengths**self.alpha
 
@@ -92,6 +115,8 @@ class PowerLengthPenalty(_DividedByLength):
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class WuLengthPenalty(_DividedByLength):
     """`log P(y | x) / ((5 + L) / 6)^alpha` (Wu et al. 2016, equation 14).
+
+    As in the paper, a coverage penalty is added to this and is not divided.
 
     Args:
         alpha: float, at least 0; higher values prefer longer hypotheses. Wu et al. use 0.2.

@@ -47,14 +47,11 @@ from keras_seqzoo.models.seq2seq.scheduled_sampling import (
     InverseSigmoidDecay,
     ScheduledSampling,
 )
+from keras_seqzoo.models.seq2seq.symmetrization import symmetrize
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
-from keras_seqzoo.models.seq2seq.translation import (
-    Translation,
-    WordAlignment,
-    replace_unknown_words,
-    word_alignment,
-)
+from keras_seqzoo.models.seq2seq.translation import Translation, replace_unknown_words
 from keras_seqzoo.models.seq2seq.weight_tuning import TunedWeights, tune_rescoring
+from keras_seqzoo.models.seq2seq.word_alignment import WordAlignment, word_alignment
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor
 from keras_seqzoo.models.tagger.task import RecurrentTagger
@@ -110,5 +107,6 @@ __all__ = [
     "replace_unknown_words",
     "rescore",
     "tune_rescoring",
+    "symmetrize",
     "word_alignment",
 ]

@@ -99,14 +99,16 @@ class CharacterTokenizer(TableTokenizer):
             if len(character) != 1:
                 raise ValueError(f"`characters` must be single characters, got {character!r}.")
         super().set_pieces(pieces)
-        if self.byte_level:
-            self.set_vocabulary([*SPECIAL_TOKENS, *(f"<0x{byte[0]:02X}>" for byte in pieces)])
         # The id of each code point up to the highest known one, and one entry for all above it.
         points = [ord(character) for character in pieces]
         ids = np.full(max(points, default=0) + 2, SPECIAL_TOKENS.index(UNK), np.int32)
         ids[points] = range(len(SPECIAL_TOKENS), len(SPECIAL_TOKENS) + len(points))
         with tf.init_scope(), tf.device("CPU"):
             self._ids_of_points = tf.constant(ids)
+
+    def piece_name(self, piece):
+        """Return the token of a character, or of a byte such as `<0x41>`."""
+        return f"<0x{piece[0]:02X}>" if self.byte_level else piece
 
     def save_assets(self, dir_path):
         """Write the characters to the folder `dir_path`, as a JSON list, empty at byte level."""

@@ -9,10 +9,9 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from keras_seqzoo._compat import sentencepiece_model, sentencepiece_tokenize
 from keras_seqzoo.tokenizers.packing import truncate
 from keras_seqzoo.tokenizers.sentence_piece_model import BYTES, ESCAPE, ESCAPES, FIRST, NUL, SPACE
+from keras_seqzoo.tokenizers.token_words import UNKNOWN_SURFACE
 from keras_seqzoo.tokenizers.vocabulary import create_string_table, join_pieces
 from keras_seqzoo.tokenizers.words import encode_known_words
-
-UNKNOWN_SURFACE = "\u2047"  # DOUBLE QUESTION MARK
 
 
 class SegmenterResource(tf.saved_model.experimental.TrackableResource):
@@ -62,9 +61,10 @@ class Segmenter(tf.Module):
             self.space = "suffix" if spec.trainer_spec.treat_whitespace_as_suffix else "prefix"
         self._word_by_word = self.space is not None and _keeps_words_apart(model, self.space)
         spec.normalizer_spec.add_dummy_prefix = False  # it is added here, to each word or text
+        self.surfaces = [_surface(model, id, self.byte_level) for id in ids]
         with tf.init_scope():
             self._resource = SegmenterResource(spec.SerializeToString(deterministic=True))
-            self._surfaces = tf.constant([_surface(model, id, self.byte_level) for id in ids])
+            self._surfaces = tf.constant(self.surfaces)
             self._words = self._whole_words() if self._word_by_word else None
 
     def tokenize(self, texts, nbest_size=0, alpha=1.0):

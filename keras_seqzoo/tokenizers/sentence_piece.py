@@ -5,7 +5,7 @@ import os
 import tensorflow as tf
 
 from keras_seqzoo.tokenizers.segmenter import Segmenter
-from keras_seqzoo.tokenizers.sentence_piece_model import train_unigram
+from keras_seqzoo.tokenizers.sentence_piece_model import SPACE, escape, train_unigram, unescape
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, TextTokenizer
 from keras_seqzoo.tokenizers.training_texts import text_batches
 
@@ -104,7 +104,23 @@ class SentencePieceTokenizer(TextTokenizer):
             raise ValueError(f"`proto` must begin with {SPECIAL_TOKENS}, got {begin}.")
         self.proto = proto
         self._segmenter = segmenter
-        self.set_vocabulary(segmenter.pieces)
+        surfaces = (surface.replace(SPACE.encode(), b" ") for surface in segmenter.surfaces)
+        self.set_vocabulary(segmenter.pieces, surfaces)
+
+    @property
+    def space(self):
+        """Where tokens have the space of their word; see the base class."""
+        self._check_vocabulary()
+        return self._segmenter.space
+
+    def read_surface(self, surface):
+        """Convert the bytes of tokens to text; see the base class."""
+        text = super().read_surface(surface)
+        return text if self._segmenter.byte_level else unescape(text)
+
+    def write_surface(self, text):
+        """Convert text to bytes as tokens spell it; see the base class."""
+        return super().write_surface(text if self._segmenter.byte_level else escape(text))
 
     def save_assets(self, dir_path):
         """Write the model to the folder `dir_path`."""

@@ -21,6 +21,22 @@ SPACE = "\u2581"
 ESCAPE = "\x10"  # DATA LINK ESCAPE
 ESCAPES = {ESCAPE: ESCAPE + "0", SPACE: ESCAPE + "1"}
 
+
+def escape(text):
+    """Write the characters that SentencePiece confuses as escape sequences."""
+    for character in (ESCAPE, SPACE):
+        text = text.replace(character, ESCAPES[character])
+    return text
+
+
+def unescape(text):
+    """Reverse `escape`; a U+2581 that is left is a space."""
+    text = text.replace(SPACE, " ")
+    for character in (SPACE, ESCAPE):  # the escape character comes last
+        text = text.replace(ESCAPES[character], character)
+    return text
+
+
 # At byte level each byte is read as the character with its number, except NUL, which no piece may
 # contain: it is character 256.
 NUL = "\u0100"

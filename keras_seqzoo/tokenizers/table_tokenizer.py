@@ -12,14 +12,13 @@ class TableTokenizer(TextTokenizer):
 
     Pieces outside the vocabulary become `[UNK]`. The ids of the pieces follow those of the special
     tokens (see `TextTokenizer`), in the order given. Subclasses implement `cut` and `encode`, and
-    set `separator`, the string between two pieces of a text.
+    set `space` to `"prefix"` if there is a space between two pieces of a text.
 
     Args:
         pieces: list of different strings, or `None` to load them later by `load_assets`.
         **kwargs: Arguments of `TextTokenizer`.
     """
 
-    separator = ""
     kind = "piece"
 
     def __init__(self, pieces=None, **kwargs):
@@ -82,15 +81,20 @@ class TableTokenizer(TextTokenizer):
     def set_pieces(self, pieces):
         """Set the pieces, a list of strings."""
         self.pieces = check_pieces(f"{self.kind}s", pieces)
-        first = len(SPECIAL_TOKENS)
+        space = b" " if self.space == "prefix" else b""
+        known = [space + tf.compat.as_bytes(piece) for piece in (UNK, *self.pieces)]
+        surfaces = [b"", known[0], b"", b"", b"", *known[1:]]
         with tf.init_scope(), tf.device("CPU"):
-            known = tf.strings.join([self.separator, [UNK, *self.pieces]])
-            self._surfaces = tf.concat([[""], known[:1], [""] * (first - 2), known[1:]], 0)
-        self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces])
+            self._surfaces = tf.constant(surfaces)
+        self.set_vocabulary([*SPECIAL_TOKENS, *map(self.piece_name, self.pieces)], surfaces)
+
+    def piece_name(self, piece):
+        """Return the token of a piece, a string."""
+        return piece
 
     def decode(self, ids):
         """Join pieces, without special tokens other than `[UNK]`."""
-        return join_pieces(self._surfaces, ids, first=self.separator)
+        return join_pieces(self._surfaces, ids, first=" " if self.space else "")
 
 
 def _most_pieces(vocabulary_size):

@@ -15,19 +15,20 @@ from keras_seqzoo.tokenizers.normalization import (
     normalize,
 )
 from keras_seqzoo.tokenizers.packing import SIDES, pad, split_room, truncate
+from keras_seqzoo.tokenizers.token_words import TokenWords
 from keras_seqzoo.zoo.names import preset_path
 
 PAD, UNK, BOS, EOS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[SEP]")
 
 
-class TextTokenizer(keras_hub.tokenizers.Tokenizer):
+class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
     """Base class of tokenizers: text of any shape to ids, and ids to text.
 
     The special tokens have fixed ids: `[PAD]` 0, `[UNK]` 1, `[BOS]` 2, `[EOS]` 3, `[SEP]` 4. Text
     that spells one, such as `"[BOS]"`, is ordinary text and never becomes its id.
 
     Subclasses implement `encode` and `decode` over rows of text, `save_assets` and `load_assets`,
-    and call `set_vocabulary` when they have one.
+    and call `set_vocabulary` when they have one. See `TokenWords` for the words of tokens.
 
     Args:
         sequence_length: int or `None`. If set, the output is dense: truncated, or padded with
@@ -85,6 +86,7 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         self.truncation_side = truncation_side
         self.padding_side = padding_side
         self._vocabulary = None
+        self._surfaces_of_ids = None
         self._add_special_token(PAD, "pad_token")
         self._add_special_token(UNK, "unk_token")
         self._add_special_token(BOS, "start_token")
@@ -103,12 +105,20 @@ class TextTokenizer(keras_hub.tokenizers.Tokenizer):
         """Convert ids `(..., length)`, dense or ragged, to texts `(...)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `decode`.")
 
-    def set_vocabulary(self, tokens):
-        """Set the tokens of all ids, the special tokens first."""
+    def set_vocabulary(self, tokens, surfaces=None):
+        """Set the tokens of all ids, the special tokens first.
+
+        Args:
+            tokens: iterable of strings.
+            surfaces: iterable of bytes, what each token adds to a text: nothing for special tokens
+                other than `[UNK]`. Without them the methods of `TokenWords` raise an error.
+        """
         self._vocabulary = tuple(tokens)
         self._ids = {}
         for id, token in enumerate(self._vocabulary):
             self._ids.setdefault(token, id)  # text that spells a special token does not take its id
+        if surfaces is not None:
+            self._surfaces_of_ids = tuple(surfaces)
         self._update_special_token_ids()
 
     @property

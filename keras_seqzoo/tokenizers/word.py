@@ -45,7 +45,7 @@ class WordTokenizer(TableTokenizer):
     ['the', 'cat', 'dog', 'sat']
     """
 
-    separator = " "
+    space = "prefix"
     kind = "word"
 
     def __init__(self, words=None, split_punctuation=False, **kwargs):
@@ -61,6 +61,10 @@ class WordTokenizer(TableTokenizer):
     def cut(self, texts):
         """Split texts into words, in graph."""
         return split_words(texts, self.split_punctuation)
+
+    def written_words(self, text):
+        """Split a text into words, which punctuation marks are too with `split_punctuation`."""
+        return [word.decode() for word in self.cut([text])[0].numpy()]
 
     def encode(self, texts):
         """Convert rows of text to ids; see the base class."""

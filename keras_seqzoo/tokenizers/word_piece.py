@@ -59,6 +59,8 @@ class WordPieceTokenizer(TextTokenizer):
         - Song et al., "Fast WordPiece Tokenization", 2021, https://arxiv.org/abs/2012.15524
     """
 
+    space = "prefix"
+
     def __init__(self, pieces=None, split_punctuation=True, **kwargs):
         super().__init__(**kwargs)
         self.split_punctuation = split_punctuation
@@ -159,8 +161,13 @@ class WordPieceTokenizer(TextTokenizer):
                 piece.removeprefix(INSIDE) if piece.startswith(INSIDE) else f" {piece}"
                 for piece in self.pieces
             ]
-            self._surfaces = tf.constant(["", f" {UNK}", "", "", "", *surfaces])
-        self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces])
+            surfaces = ["", f" {UNK}", "", "", "", *surfaces]
+            self._surfaces = tf.constant(surfaces)
+        self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces], map(str.encode, surfaces))
+
+    def written_words(self, text):
+        """Split a text into words, which punctuation marks are too with `split_punctuation`."""
+        return [word.decode() for word in split_words([text], self.split_punctuation)[0].numpy()]
 
     def encode(self, texts):
         """Convert rows of text to ids; see the base class."""

@@ -4,8 +4,9 @@ import pytest
 
 from keras_seqzoo.cli import alignment
 from keras_seqzoo.cli.presets import DEFAULT_PRESET
-from keras_seqzoo.models import Lexicon, word_alignment
-from tests.made_up import parallel_text, write_parallel_text
+from keras_seqzoo.models import Lexicon, RecurrentSeq2SeqLM, symmetrize, word_alignment
+from keras_seqzoo.zoo import save_preset
+from tests.made_up import parallel_text, tiny_model, write_parallel_text
 
 
 def test_alignments_are_the_models(seqzoo, model, tmp_path, monkeypatch):
@@ -14,6 +15,57 @@ def test_alignments_are_the_models(seqzoo, model, tmp_path, monkeypatch):
     result = seqzoo("align", "--preset", DEFAULT_PRESET, "--source", source, "--target", target)
     expected = [word_alignment(one).pharaoh() for one in model.align(*parallel_text(5))]
     assert result == (0, "".join(f"{line}\n" for line in expected), "")
+
+
+@pytest.fixture(scope="module")
+def reverse(tmp_path_factory):
+    """The folder of a preset of the other direction, and the model."""
+    folder, made = tmp_path_factory.mktemp("presets") / "reverse", tiny_model()
+    save_preset(made, folder)
+    return folder, made
+
+
+@pytest.mark.parametrize("method", [None, "intersection", "grow-diag-final-and"])
+def test_alignments_of_both_directions(seqzoo, model, reverse, tmp_path, method):
+    source, target = write_parallel_text(tmp_path, "some", 5)
+    for path in (source, target):
+        path.write_text("\n" + path.read_text())
+    folder, other = reverse
+    options = ["--source", source, "--target", target, "--reverse-preset", folder]
+    options += [] if method is None else ["--symmetrize", method]
+    texts = parallel_text(5)
+    both = [model.align(*texts), other.align(*texts[::-1])]
+    expected = [""]
+    for pair in zip(*both, strict=True):
+        links = (word_alignment(one).links() for one in pair)
+        found = symmetrize(*links, method or "grow-diag-final")
+        expected.append(" ".join(f"{one}-{other}" for one, other in found))
+    assert seqzoo("align", *options) == (0, "".join(f"{line}\n" for line in expected), "")
+
+
+def test_directions_that_do_not_fit(seqzoo, reverse, tmp_path, monkeypatch):
+    source, target = write_parallel_text(tmp_path, "some", 5)
+    files = ["--source", source, "--target", target]
+    for options, message in (
+        (["--symmetrize", "union"], "--symmetrize can only be used with --reverse-preset."),
+        (["--reverse-preset", "gru_plain"], "--reverse-preset must be a model with attention for"),
+        (["--reverse-preset", "nothing"], "nothing"),
+        (["--reverse-preset", reverse[0], "--symmetrize", "both"], "--symmetrize"),
+    ):
+        result = seqzoo("align", *files, *options)
+        assert (result.status, result.output) == (2, "")
+        assert message in result.errors.splitlines()[-1]
+    monkeypatch.setattr(reverse[1].preprocessor.tokenizer, "split_text", lambda text: [])
+    loaded = RecurrentSeq2SeqLM.from_preset
+    monkeypatch.setattr(
+        RecurrentSeq2SeqLM,
+        "from_preset",
+        lambda path: reverse[1] if path.endswith("reverse") else loaded(path),
+    )
+    result = seqzoo("align", *files, "--reverse-preset", reverse[0])
+    assert (result.status, result.output) == (2, "")
+    assert "must split texts into the words of --preset, got 0 and" in result.errors
+    assert "in line 1." in result.errors
 
 
 def run(seqzoo, tmp_path, source, target, *options, preset=DEFAULT_PRESET):

@@ -23,6 +23,7 @@ from keras_seqzoo.models import (
     Translation,
     word_alignment,
 )
+from keras_seqzoo.tokenizers import WordTokenizer
 
 # The strategies with the limit that the command line sets.
 BeamSearch, DiverseBeamSearch, Greedy, LexicallyConstrainedBeamSearch, Sampling = (
@@ -429,8 +430,10 @@ def test_replace_unknown(seqzoo, model, tmp_path, monkeypatch):
     def with_an_unknown_word(self, texts, *args, alignments, **kwargs):
         assert alignments
         weights = np.array([[0.1, 0.8, 0.1], [0.0, 0.0, 1.0]], np.float32)
-        tokens = ["\u2581a", "\u2581" + texts[0].split()[-1], "[EOS]"], ["[UNK]", "[EOS]"]
-        return [[Translation("\u2047", -1.0, -1.0, *tokens, weights)]]
+        words = ["a", texts[0].split()[-1]]
+        both = WordTokenizer(words), WordTokenizer(["b"])
+        tokens = [*words, "[EOS]"], ["[UNK]", "[EOS]"]
+        return [[Translation("[UNK]", -1.0, -1.0, *tokens, weights, both)]]
 
     monkeypatch.setattr(RecurrentSeq2SeqLM, "translate", with_an_unknown_word)
     assert seqzoo("translate", *options, "a dog").output == "chien\n"

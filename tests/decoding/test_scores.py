@@ -20,7 +20,7 @@ from keras_seqzoo.decoding import (
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.properties import examples
-from tests.tiers import mostly_slow
+from tests.tiers import mostly_slow, slow
 
 FEW = examples(25)
 PRIOR = LengthPrior(np.log([[0.1, 0.2, 0.3, 0.2, 0.2], [0.1, 0.1, 0.1, 0.6, 0.1]]))
@@ -130,12 +130,25 @@ def random_attention(seed, steps, positions):
     return tf.constant(table, tf.float32), tf.constant(weights, tf.float32)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-def test_coverage_penalty_is_that_of_the_alignments(jit_compile):
+COVERED = {
+    "power": (0.6, lambda log_p, cp, length: (log_p + cp) / length**0.6),
+    "mean": (1.0, lambda log_p, cp, length: (log_p + cp) / length),
+    "sum": (0.0, lambda log_p, cp, length: log_p + cp),
+    "wu": (WuLengthPenalty(0.2), lambda log_p, cp, length: log_p / ((5 + length) / 6) ** 0.2 + cp),
+    "reward": (WordReward(0.5), lambda log_p, cp, length: log_p + 0.5 * length + cp),
+}
+
+
+@pytest.mark.parametrize(
+    "form, jit_compile",
+    [("power", True), ("wu", False), *(slow(form, form == "wu") for form in COVERED)],
+)
+def test_coverage_penalty_is_that_of_the_alignments(form, jit_compile):
+    length_penalty, score = COVERED[form]
     sources = [3, 2]
     everything = 1 + 3 + 9 + 27 + 81  # that end after 1 to 4 tokens, or do not
 
-    def search(beta, table, weights):
+    def search(beta, n_best, table, weights):
         def step(tokens, state):
             place = tf.stack([state["time"], tokens], axis=-1)
             return tf.gather_nd(table, place), {
@@ -143,14 +156,15 @@ def test_coverage_penalty_is_that_of_the_alignments(jit_compile):
                 "weights": tf.gather_nd(weights, place),
             }
 
-        strategy = BeamSearch(everything, 0.6, n_best=everything, coverage_penalty=beta)
+        strategy = BeamSearch(everything, length_penalty, n_best, coverage_penalty=beta)
         state = {"time": tf.zeros([2], tf.int32), "weights": tf.zeros([2, 3])}
         return strategy(step, state, [0, 1], 3, 4, 0, lambda state: state["weights"], sources)
 
     search = tf.function(search, jit_compile=jit_compile, autograph=False)
     for seed in range(5):
         made = random_attention(seed, steps=4, positions=3)
-        found, plain = search(0.7, *made), search(0.0, *made)
+        found, plain = search(0.7, everything, *made), search(0.0, everything, *made)
+        best = search(0.7, 1, *made)  # which stops early
         for row, source in enumerate(sources):
             expected = {}
             for result in (found, plain):
@@ -162,10 +176,19 @@ def test_coverage_penalty_is_that_of_the_alignments(jit_compile):
                     penalty = 0.7 * np.log(np.minimum(covered, 1.0)).sum()
                     log_probability = float(result.log_probabilities[row, rank])
                     tokens = tuple(result.tokens[row, rank, :length].numpy())
-                    expected[tokens] = log_probability / length**0.6 + penalty
+                    expected[tokens] = score(log_probability, penalty, length)
             ranked = sorted(expected.values(), reverse=True)
             assert len(ranked) == everything
             np.testing.assert_allclose(found.scores[row], ranked, rtol=1e-4)
+            np.testing.assert_allclose(best.scores[row, 0], ranked[0], rtol=1e-4)
+
+
+def test_coverage_does_not_outweigh_a_mean():
+    """Ten tokens that skip a word beat ten that are six nats less likely, as they do by sums."""
+    score, length = PowerLengthPenalty(1.0), tf.constant(10)
+    log_p, penalties = tf.constant([[-3.0, -9.0]]), 0.2 * tf.constant([[-4.6, 0.0]])
+    found = score.add_coverage(score.score(log_p, length, None), penalties, length)
+    np.testing.assert_allclose(found, [[-0.392, -0.9]], rtol=1e-5)  # not -1.22 and -0.9
 
 
 def test_a_row_is_limited_by_its_source():

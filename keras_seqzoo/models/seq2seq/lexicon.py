@@ -7,7 +7,7 @@ import os
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data import read_lines
 from keras_seqzoo.data.output_files import write_text
-from keras_seqzoo.tokenizers.segmenter import UNKNOWN_SURFACE
+from keras_seqzoo.tokenizers.token_words import UNKNOWN_SURFACE
 
 
 class Lexicon:
@@ -20,8 +20,9 @@ class Lexicon:
         p(f | e) = count(e, f) / Σ_f' count(e, f')
 
     It is used to replace unknown words (Luong et al. 2015, Addressing the rare word problem in
-    neural machine translation); see `replace_unknown_words`. Words are separated by spaces and
-    include adjacent punctuation marks. A source word that the lexicon does not contain as written
+    neural machine translation); see `replace_unknown_words`. Words are those of
+    `word_alignment`: with subwords they are separated by spaces and include adjacent punctuation
+    marks. A source word that the lexicon does not contain as written
     is looked up in lower case, such as "Dogs" at the beginning of a sentence.
 
     Args:
@@ -68,7 +69,8 @@ class Lexicon:
         Example:
         ```python
         pairs = model.align(sources, targets)
-        lexicon = Lexicon.from_alignments(word_alignment(pair) for pair in pairs)
+        alignments = map(word_alignment, pairs, sources, targets)
+        lexicon = Lexicon.from_alignments(alignments)
         ```
         """
         minimum_count = check_integer("minimum_count", minimum_count, minimum=1)

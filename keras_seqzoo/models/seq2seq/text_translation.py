@@ -221,13 +221,10 @@ class TextTranslation:
         sources, targets = self._check_pairs("align", sources, targets)
         if not self.has_alignment:
             raise ValueError("`align` must be called on a model with attention, got one without.")
-        source_token = self.preprocessor.encoder_tokenizer.id_to_token
-        target_token = self.preprocessor.tokenizer.id_to_token
+        tokenizers = self.preprocessor.encoder_tokenizer, self.preprocessor.tokenizer
         followed = self._follow(sources, targets, batch_size, alignments=True)
         return [
-            Translation(
-                text, score, score, [*map(source_token, source)], [*map(target_token, target)], own
-            )
+            Translation(text, score, score, *_tokens(tokenizers, source, target), own, tokenizers)
             for text, (source, target, score, own) in zip(targets, followed, strict=True)
         ]
 
@@ -337,19 +334,17 @@ class TextTranslation:
 
     def _read(self, hypotheses, sources):
         """Convert the hypotheses of a batch to lists of `Translation`."""
-        tokenizer = self.preprocessor.tokenizer
-        encoder_tokenizer = self.preprocessor.encoder_tokenizer
+        tokenizers = self.preprocessor.encoder_tokenizer, self.preprocessor.tokenizer
         batch, n_best, _ = hypotheses.tokens.shape
         lengths, scores = hypotheses.lengths.numpy(), hypotheses.scores.numpy()
         log_probabilities = hypotheses.log_probabilities.numpy()
         flat = tf.RaggedTensor.from_tensor(
             tf.reshape(hypotheses.tokens, (batch * n_best, -1)), lengths=lengths.reshape(-1)
         )
-        texts = tokenizer.detokenize(flat)  # B·N strings
+        texts = tokenizers[1].detokenize(flat)  # B·N strings
         tokens = hypotheses.tokens.numpy()
         alignments = None if hypotheses.alignments is None else hypotheses.alignments.numpy()
         for row, source in enumerate(sources):
-            source_tokens = [encoder_tokenizer.id_to_token(token) for token in source]
             translations = []
             for rank in range(n_best):
                 length = int(lengths[row, rank])
@@ -363,12 +358,17 @@ class TextTranslation:
                         texts[row * n_best + rank],
                         float(scores[row, rank]),
                         float(log_probabilities[row, rank]),
-                        source_tokens,
-                        [tokenizer.id_to_token(token) for token in tokens[row, rank, :length]],
+                        *_tokens(tokenizers, source, tokens[row, rank, :length]),
                         alignment,
+                        tokenizers,
                     )
                 )
             yield translations
+
+
+def _tokens(tokenizers, *ids):
+    """Return the tokens of a source and of its translation."""
+    return [[*map(own.id_to_token, row)] for own, row in zip(tokenizers, ids, strict=True)]
 
 
 def _phrase_table(phrases, count):

@@ -155,9 +155,6 @@ SERVER = ("--server", "localhost:1", "--model", "toy")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("classify", "a"), "--preset or --server must be given."),
-        (("tag", "a"), "--preset or --server must be given."),
-        (("generate", "a"), "--preset or --server must be given."),
         (("score",), "--preset or --server must be given."),
         (("classify", "--model", "a", "b"), "--model can only be used with --server."),
         (("translate", "--rest", "b"), "--rest can only be used with --server."),

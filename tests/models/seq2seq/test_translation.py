@@ -2,46 +2,20 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.models import Lexicon, Translation, replace_unknown_words, word_alignment
-from keras_seqzoo.models.seq2seq.translation import group_words, join_pieces
-from tests.models.small import SENTENCES, shared_model, tokenizer
+from keras_seqzoo.tokenizers import BytePairTokenizer
+from keras_seqzoo.tokenizers.sentence_piece_model import proto_of_pieces
+from tests.models.small import SENTENCES, shared_model
 
 SOURCE = ["▁the", "▁pa", "per", "▁crane", "[EOS]"]
 LEXICON = Lexicon({"crane": {"grue": 0.9}, "paper": {"papier": 0.7, "feuille": 0.3}})
-TEXTS = [
-    *SENTENCES,
-    "  two  spaces ",
-    "a\ttab, a \u2581 and a \x10 \x101",
-    "né 東京 😀",
-    "[EOS] [UNK] <0x41>",
-    "",
-]
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_joined_as_by_the_tokenizer(text):
-    ids = tokenizer()(text).numpy().tolist()
-    ids = [2, *ids, 1, *ids, 3, 0]
-    joined = join_pieces(tokenizer().id_to_token(id) for id in ids)
-    assert joined.removeprefix(" ") == tokenizer().detokenize(ids)
-    assert joined.count("\u2047") == 1
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_words_are_what_spaces_separate(text):
-    pieces = [tokenizer().id_to_token(id) for id in tokenizer()(text).numpy()]
-    words = group_words([*pieces, "[EOS]"])
-    assert [word for word, _ in words] == [word for word in text.split(" ") if word]
-    for word, group in words:
-        assert join_pieces(pieces[index] for index in group).strip(" ") == word
-
-
-def test_unknown_tokens_are_part_of_words():
-    pieces = ["▁(", "[UNK]", ")", "[PAD]", "▁", "[UNK]", "▁is", "[EOS]"]
-    assert group_words(pieces) == [("(⁇)", [0, 1, 2]), ("⁇", [4, 5]), ("is", [6])]
-
-
-def with_alignment(source, target, weights):
-    return Translation("", 0.0, 0.0, source, target, np.float32(weights))
+def made(source, target, weights, text=""):
+    """Return a translation by a tokenizer that knows these tokens."""
+    pieces = dict.fromkeys(token for token in [*source, *target] if token[0] not in "[<")
+    scores = {piece: -float(rank) for rank, piece in enumerate(pieces)}
+    both = BytePairTokenizer(proto_of_pieces(scores, "bpe"))
+    return Translation(text, -2.0, -3.0, source, target, np.float32(weights), (both, both))
 
 
 def test_weights_of_words():
@@ -52,7 +26,7 @@ def test_weights_of_words():
         [0.0, 0.0, 0.0, 1.0],
     ]
     found = word_alignment(
-        with_alignment(["▁wi", "de", "▁sea", "[EOS]"], ["▁gran", "de", "▁mer", "[EOS]"], weights)
+        made(["▁wi", "de", "▁sea", "[EOS]"], ["▁gran", "de", "▁mer", "[EOS]"], weights)
     )
     assert (found.source_words, found.target_words) == (["wide", "sea"], ["grande", "mer"])
     np.testing.assert_allclose(found.weights, [[0.45, 0.2], [0.0, 0.9]], rtol=1e-6)
@@ -61,17 +35,17 @@ def test_weights_of_words():
 
 def test_bytes_are_put_together():
     found = word_alignment(
-        with_alignment(["▁", "<0xE6>", "<0x9D>", "<0xB1>", "[EOS]"], ["x", "[EOS]"], np.eye(2, 5))
+        made(["▁", "<0xE6>", "<0x9D>", "<0xB1>", "[EOS]"], ["x", "[EOS]"], np.eye(2, 5))
     )
     assert (found.source_words, found.target_words) == (["東"], ["x"])
 
 
 def test_nothing_to_align():
-    found = word_alignment(with_alignment(["[EOS]"], ["[EOS]"], [[1.0]]))
+    found = word_alignment(made(["[EOS]"], ["[EOS]"], [[1.0]]))
     assert found.links() == [] and found.pharaoh() == "" and found.weights.shape == (0, 0)
-    found = word_alignment(with_alignment(["[EOS]"], ["▁a"], [[1.0]]))
+    found = word_alignment(made(["[EOS]"], ["▁a"], [[1.0]]))
     assert found.links() == []
-    with pytest.raises(ValueError, match="`translation` must have an `alignment`"):
+    with pytest.raises(ValueError, match="`translation` must have `alignment`"):
         word_alignment(Translation("", 0.0, 0.0, [], [], None))
 
 
@@ -91,7 +65,7 @@ def attending(tokens, attended, source=SOURCE):
     weights = np.full((len(tokens), len(source)), 0.01, np.float32)
     for row, column in enumerate(attended):
         weights[row, column] = 0.9
-    return Translation(text.removeprefix(" "), -2.0, -3.0, source, tokens, weights)
+    return made(source, tokens, weights, text.removeprefix(" "))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +96,7 @@ def test_unknown_tokens_are_replaced(tokens, attended, copied, translated):
 
 def test_attention_to_the_subwords_of_a_word_is_summed():
     weights = np.float32([[0.0, 0.3, 0.3, 0.4, 0.0]])
-    before = Translation("⁇", 0.0, 0.0, SOURCE, ["[UNK]"], weights)
+    before = made(SOURCE, ["[UNK]"], weights, "⁇")
     assert replace_unknown_words(before, LEXICON).text == "papier"
 
 
@@ -150,5 +124,5 @@ def test_a_source_without_words():
 
 def test_unknown_words_need_an_alignment():
     before = attending(["▁a"], [0])._replace(alignment=None)
-    with pytest.raises(ValueError, match="`translation` must have an `alignment`"):
+    with pytest.raises(ValueError, match="`translation` must have `alignment`"):
         replace_unknown_words(before)
