@@ -3,8 +3,11 @@
 from keras_seqzoo.layers.attention.bahdanau import BahdanauAttention
 from keras_seqzoo.layers.attention.base import Attention
 from keras_seqzoo.layers.attention.decoder import AttentionDecoder
+from keras_seqzoo.layers.attention.inputs import AttentionInputs
 from keras_seqzoo.layers.attention.luong import LuongAttention
 from keras_seqzoo.layers.attention.pooling import AttentionPooling
+from keras_seqzoo.layers.attention.score_term import ScoreTerm
+from keras_seqzoo.layers.attention.weighting import Weighting
 from keras_seqzoo.layers.bridge import Bridge
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.layers.crf.conditional_random_field import ConditionalRandomField
@@ -29,6 +32,7 @@ __all__ = [
     "LSTM",
     "Attention",
     "AttentionDecoder",
+    "AttentionInputs",
     "AttentionPooling",
     "BahdanauAttention",
     "Bidirectional",
@@ -44,11 +48,13 @@ __all__ = [
     "ParallelConvolution",
     "Recurrent",
     "RecurrentCell",
+    "ScoreTerm",
     "SequencePooling",
     "Stack",
     "TiedSoftmax",
     "TokenDropout",
     "TreeEncoder",
     "VocabularyProjection",
+    "Weighting",
     "iob2_transitions",
 ]

@@ -79,6 +79,17 @@ class TranslationModelOptions(Options):
     input_feeding: bool = option(
         False, "Feed the attention vector into the next step.", panel="Model"
     )
+    attend: Literal["after", "before", "between"] = option(
+        "after",
+        "Place of the attention: after the recurrence, before it, or between two transitions.",
+        panel="Model",
+    )
+    context_feeding: bool = option(False, "Feed the context into the next step.", panel="Model")
+    readout: Literal["tanh", "concat", "state"] = option(
+        "tanh",
+        "Output of the decoder: a layer over context and state, both, or the state.",
+        panel="Model",
+    )
     context: Literal["initial", "every_step"] = option(
         "initial", "Where a decoder without attention reads the source.", panel="Model"
     )
@@ -178,7 +189,7 @@ def make_translation_model(source, target, **kwargs):
         **options.select("embedding_dim", "encoder_units", "decoder_units", "encoder_layers"),
         **options.select("decoder_layers", "cell", "direction", "attention", "attention_units"),
         **options.select("scaled_attention", "attend_from", "input_feeding", "context", "bridge"),
-        **options.select("residual", "dropout", "dtype"),
+        **options.select("residual", "attend", "context_feeding", "readout", "dropout", "dtype"),
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
         decoder_tokenizer,

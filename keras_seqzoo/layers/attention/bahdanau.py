@@ -21,7 +21,8 @@ class BahdanauAttention(Attention):
 
     Args:
         units: int, size of the hidden layer.
-        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+        **kwargs: `terms` and `weighting`, see `Attention`, and arguments of `keras.layers.Layer`,
+            such as `name` and `dtype`.
 
     Call arguments and returns: see `Attention`.
 
@@ -48,20 +49,30 @@ class BahdanauAttention(Attention):
         self.query_projection.build(query_shape)
         self.memory_projection.build(memory_shape)
         self.vector = self.add_weight(name="vector", shape=(self.units, 1))
+        super().build(query_shape, memory_shape)
+
+    @property
+    def hidden_units(self):
+        """The size of the hidden layer."""
+        return self.units
 
     def project_memory(self, memory):
         """Compute U·memory, `(batch, steps, units)`."""
         return self.memory_projection(memory)
 
-    def scores(self, query, keys):
-        """Compute the scores `(batch, time, steps)` of `query` `(batch, time, depth)`."""
+    def scores(self, query, keys, added=None):
+        """Compute the scores `(batch, time, steps)` of `query` `(batch, time, depth)`.
+
+        `added` `(batch, time, steps, units)` is added in the hidden layer.
+        """
         if keys.shape[-1] != self.units:
             raise ValueError(
                 f"`keys` must have {self.units} features, the `units` of the layer, "
                 f"got the shape {tuple(keys.shape)}."
             )
         query = self._project_query(query)[:, :, tf.newaxis]
-        hidden = tf.tanh(query + keys[:, tf.newaxis])  # (batch, time, steps, units)
+        hidden = query + keys[:, tf.newaxis]  # (batch, time, steps, units)
+        hidden = tf.tanh(hidden if added is None else hidden + added)
         vector = tf.cast(self.vector[:, 0], hidden.dtype)
         return tf.einsum("btsu,u->bts", hidden, vector)
 

@@ -3,19 +3,21 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice
-from keras_seqzoo.layers.attention.input_feeding import run_input_feeding
+from keras_seqzoo.layers.attention.decoder_loop import run_decoder_loop
+from keras_seqzoo.layers.attention.order import check_order, stateful_layers
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
+from keras_seqzoo.layers.recurrence.shared_loop import zero_padding
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.serialization import QuantizedParts
-from keras_seqzoo.tensors import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class AttentionDecoder(QuantizedParts, keras.layers.Layer):
-    """Recurrent layers, attention over a memory, and a layer that joins both.
+    """Recurrent layers, attention over a memory, and a readout that joins both.
 
-    With `attend_from="top"` this is the decoder of Luong et al. (2015), equations 5 and 8:
+    `attend` is the place of the attention: after the recurrence, before it, or between two
+    transitions of a state. `attend="after"` with `attend_from="top"` is the decoder of Luong et al.
+    (2015), equations 5 and 8:
 
         h_t = recurrent(x_t, h_{t-1}),        c_t = attention(h_t, memory),
         o_t = tanh(W_o [c_t; h_t]).
@@ -26,23 +28,46 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         q_t = first(x_t, q_{t-1}),            c_t = attention(q_t, memory),
         h_t = upper([q_t; c_t], h_{t-1}),     o_t = tanh(W_o [c_t; h_t]).
 
-    Neither feeds the context back into the query, so in training each layer runs over all steps,
-    and the attention is one batched matmul. `input_feeding=True` appends the last output to the
-    input, [x_t; o_{t-1}] (Luong et al., section 3.3; o_0 = 0), so that everything runs in one loop.
-    This loop has a hand-written gradient for a single layer whose cell has one, and a
-    `LuongAttention` with the score "dot" or "general"; else it is differentiated automatically.
+    `attend="before"`: the last state of the top (or bottom) layer is the query, and the context an
+    input of the recurrence (Bahdanau et al. 2015, appendix A.2; Jurafsky and Martin, Speech and
+    language processing, section 13.8, with `readout="state"`):
+
+        c_t = attention(h_{t-1}, memory),     h_t = recurrent([x_t; c_t], h_{t-1}).
+
+    `attend="between"`: the conditional GRU of Nematus (Sennrich et al. 2017). The first
+    two layers, with the same states, are two transitions of one state; further layers read s_t:
+
+        s'_t = first(x_t, s_{t-1}),           c_t = attention(s'_t, memory),
+        s_t = second(c_t, s'_t).
+
+    Feeding appends to the input: `input_feeding` the last output, [x_t; o_{t-1}] (Luong et al.,
+    section 3.3; o_0 = 0), and `context_feeding` the last context, [x_t; c_{t-1}] (c_0 = 0).
+    `readout` is the output: "tanh" is o_t = tanh(W_o [c_t; h_t]), "concat" is o_t = [h_t; c_t], and
+    "state" is o_t = h_t. With `context_feeding` and `readout="concat"` this is the decoder of
+    Neubig (2017, Neural machine translation and sequence-to-sequence models, equations 73 to 76).
+
+    With `attend="after"` and no feeding, each layer runs over all steps in training, and the
+    attention is one batched matmul (or a loop of its own, if it `is_sequential`). Else everything
+    runs in one loop. This loop has a hand-written gradient for input feeding with
+    `attend="after"`, `readout="tanh"`, a single layer whose cell has one, and a `LuongAttention`
+    with the score "dot" or "general" without terms and weighting; else it is differentiated
+    automatically.
 
     Args:
         layers: a list of `Recurrent` layers, from the bottom.
-        attention: an attention layer, such as `LuongAttention` or `BahdanauAttention`.
-        units: int, size of the output o_t.
+        attention: an `Attention` layer, such as `LuongAttention` or `BahdanauAttention`.
+        units: int, size of the output o_t with `readout="tanh"`, else `None`.
         input_feeding: bool, whether o_{t-1} is also an input of step t.
-        attend_from: `"top"` or `"bottom"`, the layer whose output is the query.
+        attend_from: `"top"` or `"bottom"`, the layer that makes the query.
         residual: bool, whether to add each layer's input to its output, see `Stack`.
-        dropout: float, dropout rate of the inputs of the layers above the first and of o_t, with
-            one mask for all steps of a sequence (Gal and Ghahramani, 2016). With input feeding the
-            inputs between two layers, and the layers' own `dropout` and `recurrent_dropout`, have a
-            new mask at each step.
+        dropout: float, dropout rate of the inputs of the layers above the first (and of the second
+            transition) and of o_t, with one mask for all steps of a sequence (Gal and Ghahramani,
+            2016). In the loop the inputs between two layers, and the layers' own `dropout` and
+            `recurrent_dropout`, have a new mask at each step.
+        attend: `"after"`, `"before"` or `"between"`.
+        context_feeding: bool, whether c_{t-1} is also an input of step t; only with
+            `attend="after"`.
+        readout: `"tanh"`, `"concat"` or `"state"`.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the first layer's.
 
     Call arguments:
@@ -57,15 +82,15 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         training: bool.
 
     Returns:
-        A tuple `(outputs, weights, state)`: o_t of all steps `(batch, steps, units)`, the
+        A tuple `(outputs, weights, state)`: o_t of all steps `(batch, steps, output_size)`, the
         attention weights, float32 `(batch, steps, memory_steps)`, and the state after the last
-        step, a dict of `"layers"` (one list of tensors per layer) and, with input feeding,
-        `"output"` `(batch, units)`.
+        step, a dict of `"layers"` (one list of tensors per layer, one for both transitions), with
+        feeding `"output"` and `"context"`, and `"attention"` if the attention has a state.
 
     Raises:
         ValueError: if `layers` is empty or has other layers than `Recurrent` ones that go forwards,
-            if `attend_from="bottom"` has no layer above the first, or if the dtypes of decoder,
-            layers and attention differ.
+            the options contradict each other, or the dtypes of decoder, layers and attention
+            differ.
 
     Example:
     >>> decoder = AttentionDecoder([GRU(8)], LuongAttention("general"), units=6)
@@ -79,11 +104,14 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         self,
         layers,
         attention,
-        units,
+        units=None,
         input_feeding=False,
         attend_from="top",
         residual=False,
         dropout=0.0,
+        attend="after",
+        context_feeding=False,
+        readout="tanh",
         **kwargs,
     ):
         layers = list(layers)
@@ -101,9 +129,6 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
                     "`dtype` must be the dtype of `layers` and `attention`, got "
                     f"{self.compute_dtype}, and '{part.name}' has {part.compute_dtype}."
                 )
-        check_choice("attend_from", attend_from, ("top", "bottom"))
-        if attend_from == "bottom" and len(layers) < 2:
-            raise ValueError('`layers` must be at least two for `attend_from="bottom"`, got 1.')
         self.layers = layers
         self.attention = attention
         self.units = units
@@ -111,7 +136,12 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         self.attend_from = attend_from
         self.residual = residual
         self.dropout = dropout
-        split = len(layers) if attend_from == "top" else 1
+        self.attend = attend
+        self.context_feeding = context_feeding
+        self.readout = readout
+        check_order(self)
+        split = 1 if attend == "between" or attend_from == "bottom" else len(layers)
+        split = len(layers) if attend == "before" else split
         stack = {"residual": residual, "dropout": dropout, "variational": True}
         stack |= {"return_sequences": True, "return_state": True}
 
@@ -120,9 +150,11 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
 
         self.lower = part("lower", layers[:split])
         self.upper = part("upper", layers[split:]) if layers[split:] else None
-        self.join = keras.layers.Dense(
-            units, activation="tanh", dtype=self.part_policy("join"), name="join"
-        )
+        self.join = None
+        if readout == "tanh":
+            self.join = keras.layers.Dense(
+                units, activation="tanh", dtype=self.part_policy("join"), name="join"
+            )
         variational = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
         self.context_dropout = keras.layers.Dropout(dropout, name="context_dropout", **variational)
         self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", **variational)
@@ -130,27 +162,68 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     def build(self, sequence_shape, memory_shape):
         """Build the layers, each for the size of its input."""
         batch, steps, features = sequence_shape
-        memory_size = memory_shape[-1]
-        fed = features + self.units if self.input_feeding else features
-        self.lower.build((batch, steps, fed))
+        memory_size = self.memory_size = memory_shape[-1]
+        if self.input_feeding:
+            features += self.units
+        if self.context_feeding or self.attend == "before":
+            features += memory_size
+        self.lower.build((batch, steps, features))
         query_size = self.lower.output_size
+        if self.attend == "before" and self.attend_from == "bottom":
+            query_size = self.layers[0].output_size
         if not self.attention.built:  # it is when deserialized
             self.attention.build((batch, steps, query_size), memory_shape)
-        top_size = query_size
         if self.upper is not None:
-            self.upper.build((batch, steps, query_size + memory_size))
-            top_size = self.upper.output_size
-        self.join.build((batch, steps, memory_size + top_size))
+            self.upper.build((batch, steps, self._upper_input(memory_size)))
+        if self.join is not None:
+            self.join.build((batch, steps, memory_size + self.layers[-1].output_size))
 
-    def get_initial_state(self, batch_size):
-        """Return the state before the first step: zeros."""
-        state = {"layers": [layer.get_initial_state(batch_size) for layer in self.layers]}
-        return self.complete_state(state, batch_size)
+    def _upper_input(self, memory_size):
+        between = self.attend == "between"
+        return memory_size if between else self.lower.output_size + memory_size
 
-    def complete_state(self, state, batch_size):
-        """Add the output o_0 = 0 to a state without it, if input feeding requires it."""
+    @property
+    def loops(self):
+        """Whether queries depend on earlier contexts, so that a call runs step by step."""
+        return bool(self.input_feeding or self.context_feeding or self.attend != "after")
+
+    @property
+    def output_size(self):
+        """Size of the output; of the readout "concat" it is known once the layer is built."""
+        if self.readout == "tanh":
+            return self.units
+        top = self.layers[-1].output_size
+        return top if self.readout == "state" else top + self.memory_size
+
+    def get_initial_state(self, batch_size, memory=None, memory_mask=None):
+        """Return the state before the first step: zeros, and the attention's initial state.
+
+        Args:
+            batch_size: int or scalar tensor.
+            memory: float tensor `(batch, memory_steps, memory_size)`; for feeding the context and
+                for an attention with a state.
+            memory_mask: boolean tensor `(batch, memory_steps)` or `None`.
+        """
+        layers = stateful_layers(self.layers, self.attend)
+        state = {"layers": [layer.get_initial_state(batch_size) for layer in layers]}
+        return self.complete_state(state, batch_size, memory, memory_mask)
+
+    def complete_state(self, state, batch_size, memory=None, memory_mask=None):
+        """Add to a state what it lacks: o_0 = 0, c_0 = 0, the attention's initial state."""
+        state, dtype = dict(state), self.compute_dtype
         if self.input_feeding and "output" not in state:
-            state = {**state, "output": tf.zeros((batch_size, self.units), self.compute_dtype)}
+            state["output"] = tf.zeros((batch_size, self.units), dtype)
+        lacks_context = self.context_feeding and "context" not in state
+        lacks_attention = self.attention.has_state and "attention" not in state
+        if memory is None and (lacks_context or lacks_attention):
+            raise ValueError(
+                "`memory` must be given for the state of a decoder with `context_feeding` or an "
+                "attention that has a state, got None."
+            )
+        if lacks_context:
+            state["context"] = tf.zeros((batch_size, memory.shape[-1]), dtype)
+        if lacks_attention:
+            state["attention"] = self.attention.get_initial_state(memory, memory_mask)
         return state
 
     def project_memory(self, memory):
@@ -171,24 +244,26 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         mask = self.lower.resolve_mask(sequence, mask)
         sequence = tf.cast(sequence, self.compute_dtype)
         batch_size = tf.shape(sequence)[0]
-        state = initial_state or self.get_initial_state(batch_size)
-        state = self.complete_state(state, batch_size)
+        state = initial_state or self.get_initial_state(batch_size, memory, memory_mask)
+        state = self.complete_state(state, batch_size, memory, memory_mask)
         keys = self.project_memory(memory) if keys is None else keys
         # (B, 1, upper input): drawn once, so that all steps have the same mask.
         scale = None
         if self.upper is not None and training and self.dropout:
-            size = self.lower.output_size + memory.shape[-1]
+            size = self._upper_input(memory.shape[-1])
             scale = self.context_dropout(
                 tf.ones((batch_size, 1, size), self.compute_dtype), training=True
             )
-        if self.input_feeding:
-            outputs, weights, state = run_input_feeding(
+        if self.loops:
+            outputs, weights, state = run_decoder_loop(
                 self, sequence, mask, state, memory, memory_mask, keys, scale, training
             )
         else:
-            outputs, weights, state = self._attend(
+            outputs, weights, state = self._run_after(
                 sequence, state, memory, memory_mask, keys, scale, training, mask
             )
+            if mask is not None:
+                outputs = zero_padding(outputs, mask)
         return self.output_dropout(outputs, training=training), weights, state
 
     def step(self, inputs, state, memory, memory_mask=None, keys=None):
@@ -202,60 +277,75 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             keys: the result of `project_memory(memory)`, or `None` to compute it.
 
         Returns:
-            A tuple `(output, weights, state)`, of shapes `(batch, units)`, `(batch, memory_steps)`.
+            A tuple `(output, weights, state)`, of shapes `(batch, output_size)`,
+            `(batch, memory_steps)`.
         """
         inputs = tf.cast(inputs, self.compute_dtype)
-        run = self.step_with_feeding if self.input_feeding else self._attend
-        return run(inputs, state, memory, memory_mask, keys)
+        return self.step_in_loop(inputs, state, memory, memory_mask, keys)
 
-    def _attend(
-        self, inputs, state, memory, memory_mask, keys, scale=None, training=False, mask=None
-    ):
-        """Run layers, attention and join over `(batch, steps, features)`, or for one step."""
+    def step_in_loop(self, inputs, state, memory, memory_mask, keys, scale=None, training=False):
+        """Run one step, of the loop of a call too; `scale` is `(batch, upper input)`."""
+        fed = [inputs]
+        if self.context_feeding:
+            fed.append(state["context"])
+        if self.input_feeding:
+            fed.append(state["output"])
+        inputs = tf.concat(fed, axis=-1)
+        run = {
+            "after": self._run_after,
+            "before": self._step_before,
+            "between": self._step_between,
+        }[self.attend]
+        output, weights, new = run(inputs, state, memory, memory_mask, keys, scale, training)
+        if self.input_feeding:
+            new["output"] = output
+        return output, weights, new
+
+    def _run_after(self, inputs, state, memory, memory_mask, keys, scale, training, mask=None):
+        """Run over `(batch, steps, features)`, or for one step."""
         split = len(self.lower.layers)
         query, lower_states = _run(self.lower, inputs, state["layers"][:split], training, mask)
-        context, weights, _ = self.attention(query, memory, mask=memory_mask, keys=keys)
+        context, weights, new = self._read(query, state, memory, memory_mask, keys, mask)
         top, upper_states = query, []
         if self.upper is not None:
             top = tf.concat([query, context], axis=-1)
             top = top if scale is None else top * scale
             top, upper_states = _run(self.upper, top, state["layers"][split:], training, mask)
-        output = self.join(tf.concat([context, top], axis=-1))
-        if mask is not None:
-            output = tf.where(mask[..., tf.newaxis], output, tf.zeros((), output.dtype))
-        return output, weights, {"layers": lower_states + upper_states}
+        return self._join(context, top), weights, {**new, "layers": lower_states + upper_states}
 
-    def step_with_feeding(
-        self, inputs, state, memory, memory_mask, keys, scale=None, training=False
-    ):
-        """Run one step of `_attend` with the last output appended to the input."""
-        inputs = tf.concat([inputs, state["output"]], axis=-1)
-        output, weights, state = self._attend(
-            inputs, state, memory, memory_mask, keys, scale, training
-        )
-        return output, weights, {**state, "output": output}
+    def _step_before(self, inputs, state, memory, memory_mask, keys, scale, training):
+        layer = -1 if self.attend_from == "top" else 0
+        query = tf.cast(state["layers"][layer][0], self.compute_dtype)
+        context, weights, new = self._read(query, state, memory, memory_mask, keys)
+        inputs = tf.concat([inputs, context], axis=-1)
+        top, states = self.lower.step(inputs, state["layers"], training=training)
+        return self._join(context, top), weights, {**new, "layers": states}
 
-    def compute_output_spec(self, sequence, memory, memory_mask=None, mask=None, *args, **kwargs):
-        """Return the shapes and dtypes of the outputs, the weights and the state."""
-        self.lower.resolve_mask(sequence, mask)
-        batch, steps, _ = sequence.shape
-        state = {
-            "layers": [
-                [
-                    keras.KerasTensor((batch, size), dtype)
-                    for size, dtype in zip(
-                        layer.cell.state_sizes, layer.cell.state_dtypes, strict=True
-                    )
-                ]
-                for layer in self.layers
-            ]
-        }
-        if self.input_feeding:
-            state["output"] = keras.KerasTensor((batch, self.units), self.compute_dtype)
-        outputs = keras.KerasTensor((batch, steps, self.units), self.compute_dtype)
-        dtype = loop_dtype(self.compute_dtype).name
-        weights = keras.KerasTensor((batch, steps, memory.shape[1]), dtype)
-        return outputs, weights, state
+    def _step_between(self, inputs, state, memory, memory_mask, keys, scale, training):
+        own, *above = state["layers"]
+        query, [own] = self.lower.step(inputs, [own], training=training)
+        context, weights, new = self._read(query, state, memory, memory_mask, keys)
+        dropped = context if scale is None else context * scale
+        top, states = self.upper.step(dropped, [own, *above], training=training)
+        return self._join(context, top), weights, {**new, "layers": states}
+
+    def _read(self, query, state, memory, memory_mask, keys, mask=None):
+        """Attend; return the context, the weights and the part of the new state that is known."""
+        options = {"mask": memory_mask, "keys": keys}
+        if self.attention.has_state:
+            options |= {"state": state["attention"], "query_mask": mask}
+        context, weights, attention = self.attention(query, memory, **options)
+        new = {"attention": attention} if self.attention.has_state else {}
+        if self.context_feeding:
+            new["context"] = context
+        return context, weights, new
+
+    def _join(self, context, top):
+        if self.readout == "state":
+            return top
+        if self.readout == "concat":
+            return tf.concat([top, context], axis=-1)
+        return self.join(tf.concat([context, top], axis=-1))
 
     def compute_mask(self, inputs, previous_mask=None):
         """Return the mask of the sequence for the outputs."""
@@ -273,6 +363,9 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             "attend_from": self.attend_from,
             "residual": self.residual,
             "dropout": self.dropout,
+            "attend": self.attend,
+            "context_feeding": self.context_feeding,
+            "readout": self.readout,
         }
 
     @classmethod

@@ -1,24 +1,15 @@
-"""The loop of a decoder with input feeding: each output is an input of the next step."""
+"""Input feeding with a hand-written gradient: each output is an input of the next step."""
 
 import dataclasses
 from typing import ClassVar
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.attention.base import check_keys
 from keras_seqzoo.layers.attention.luong import LuongAttention
-from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.recurrence.affine import AffineCell
 from keras_seqzoo.layers.recurrence.kernel_loop import Recurrence, run_kernel_loop
 from keras_seqzoo.layers.recurrence.kernels import Kernel, sum_over_steps
-from keras_seqzoo.layers.recurrence.shared_loop import is_compiled, to_time_major, zero_padding
-from keras_seqzoo.layers.recurrence.time_arrays import (
-    at_least_one,
-    padded,
-    read_array,
-    stacked,
-    write_array,
-)
+from keras_seqzoo.layers.recurrence.shared_loop import is_compiled, zero_padding
 from keras_seqzoo.tensors import dimension, loop_dtype
 
 
@@ -113,35 +104,11 @@ class InputFeedingKernel(Kernel):
         ]
 
 
-def run_input_feeding(decoder, sequence, mask, state, memory, memory_mask, keys, scale, training):
-    """Run an `AttentionDecoder` with input feeding over a sequence.
-
-    Args:
-        decoder: the layer, built.
-        sequence: tensor `(B, T, F)` in the compute dtype.
-        mask: boolean tensor `(B, T)` or None.
-        state: the decoder's state before the first step.
-        memory: tensor `(B, S, M)`.
-        memory_mask: boolean tensor `(B, S)` or None.
-        keys: the attention's keys of the memory.
-        scale: None or tensor `(B, 1, size)`, the dropout of the input of the upper layers.
-        training: bool.
-
-    Returns:
-        Tuple of the outputs `(B, T, units)`, the attention weights `(B, T, S)` and the last state.
-    """
-    steps, mask = to_time_major(sequence, mask)
-    if memory_mask is not None:
-        memory_mask = valid_steps(memory_mask, memory, "memory")
-    check_keys(keys, memory)
-    if _has_kernel(decoder):
-        return _run_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training)
-    return _run_steps(decoder, steps, mask, state, memory, memory_mask, keys, scale, training)
-
-
-def _has_kernel(decoder):
+def has_kernel(decoder):
     """Return whether `InputFeedingKernel` has the equations of a step."""
-    if len(decoder.layers) > 1 or decoder.residual:
+    if len(decoder.layers) > 1 or decoder.residual or decoder.attend != "after":
+        return False
+    if not decoder.input_feeding or decoder.context_feeding:
         return False
     (layer,), attention = decoder.layers, decoder.attention
     return (
@@ -152,10 +119,12 @@ def _has_kernel(decoder):
         and not (layer.dropout or layer.recurrent_dropout or layer.zoneout)
         and type(attention) is LuongAttention
         and attention.score != "concat"
+        and not attention.parts
     )
 
 
-def _run_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training):
+def run_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training):
+    """Run an `AttentionDecoder` that `has_kernel`; see `run_decoder_loop`."""
     (layer,) = decoder.layers
     cell, join = layer.cell, decoder.join
     features = steps.shape[-1]
@@ -184,35 +153,3 @@ def _run_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training
     queries = tf.transpose(queries, (1, 0, 2))
     weights = decoder.attention(queries, memory, mask=memory_mask, keys=keys)[1]
     return outputs, weights, {"layers": [last[1:]], "output": last[0]}
-
-
-def _run_steps(decoder, steps, mask, state, memory, memory_mask, keys, scale, training):
-    length = dimension(steps, 0)
-    inputs = read_array(steps)
-    rows = None if mask is None else padded(mask)
-    batch, width = dimension(memory, 0), dimension(memory, 1)
-    outputs = write_array([batch, decoder.units], steps.dtype, length)
-    weights = write_array([batch, width], loop_dtype(steps.dtype), length)
-    scale = None if scale is None else scale[:, 0]  # (B, upper input)
-
-    def body(time, state, outputs, weights):
-        output, attended, new_state = decoder.step_with_feeding(
-            inputs.read(time), state, memory, memory_mask, keys, scale, training
-        )
-        if rows is not None:
-            valid = rows[time, :, tf.newaxis]  # (B, 1)
-            new_state = tf.nest.map_structure(
-                lambda new, old: tf.where(valid, new, old), new_state, state
-            )
-            output = tf.where(valid, output, tf.zeros((), output.dtype))
-        outputs = outputs.write(time, output)
-        return time + 1, new_state, outputs, weights.write(time, attended)
-
-    _, state, outputs, weights = tf.while_loop(
-        lambda time, *_: time < length,
-        body,
-        (tf.constant(0), state, outputs, weights),
-        maximum_iterations=at_least_one(length),
-    )
-    outputs = tf.transpose(stacked(outputs, length), (1, 0, 2))  # (T, B, U) -> (B, T, U)
-    return outputs, tf.transpose(stacked(weights, length), (1, 0, 2)), state

@@ -28,7 +28,8 @@ class LuongAttention(Attention):
         scale: bool, whether to divide "dot" and "general" by the square root of the memory depth
             (Vaswani et al. 2017, "Attention is all you need", equation 1). With deep memories this
             keeps the softmax from saturating.
-        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+        **kwargs: `terms` and `weighting`, see `Attention`, and arguments of `keras.layers.Layer`,
+            such as `name` and `dtype`.
 
     Call arguments and returns: see `Attention`.
 
@@ -72,6 +73,12 @@ class LuongAttention(Attention):
                 self.units or query_depth, dtype=self.part_policy("network"), name="network"
             )
             self.network.build(query_shape, memory_shape)
+        super().build(query_shape, memory_shape)
+
+    @property
+    def hidden_units(self):
+        """The size of the hidden layer of "concat", else `None`."""
+        return self.network.units if self.score == "concat" else None
 
     def project_memory(self, memory):
         """Compute the keys: W·memory, or for "dot" the memory, with `scale` divided by the root.
@@ -93,10 +100,13 @@ class LuongAttention(Attention):
             keys = tf.einsum("bsm,qm->bsq", keys, tf.cast(self.kernel, keys.dtype))
         return keys
 
-    def scores(self, query, keys):
-        """Compute the scores `(batch, time, steps)` of `query` `(batch, time, depth)`."""
+    def scores(self, query, keys, added=None):
+        """Compute the scores `(batch, time, steps)` of `query` `(batch, time, depth)`.
+
+        `added` `(batch, time, steps, units)` is added in the hidden layer of "concat".
+        """
         if self.score == "concat":
-            return self.network.scores(query, keys)
+            return self.network.scores(query, keys, added)
         if query.shape[-1] != keys.shape[-1]:
             raise ValueError(
                 f"`keys` must have {query.shape[-1]} features, the depth of `query`, "

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.layers.attention.base import masked_softmax
+from keras_seqzoo.layers.attention.weighting import masked_softmax
 from keras_seqzoo.layers.masks import check_sequence_shape, valid_steps
 from keras_seqzoo.layers.serialization import QuantizedParts
 from keras_seqzoo.tensors import loop_dtype

@@ -41,12 +41,16 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         cell: `"gru"`, `"lstm"` or `"elman"`.
         direction: `"bidirectional"`, `"forward"` or `"reversed"`, how the encoder reads.
         attention: `"dot"`, `"general"`, `"concat"`, `"bahdanau"` or `None`.
-        attention_units: int, size of the features of `AttentionDecoder` and of the hidden layer
-            of the concat and Bahdanau scores; `decoder_units` by default.
+        attention_units: int, size of the features of `AttentionDecoder` with `readout="tanh"` and
+            of the hidden layer of the concat and Bahdanau scores; `decoder_units` by default.
         scaled_attention: bool, whether to divide dot and general scores by the square root of the
             memory's size.
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
         input_feeding: bool, see `AttentionDecoder`.
+        attend: `"after"`, `"before"` or `"between"`, the place of the attention in the decoder; see
+            `AttentionDecoder`. With "between" the first layer has two transitions.
+        context_feeding: bool, see `AttentionDecoder`.
+        readout: `"tanh"`, `"concat"` or `"state"`, see `AttentionDecoder`.
         context: `"initial"` or `"every_step"`; the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
         residual: bool, whether layers above the first add their input to their output.
@@ -98,6 +102,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         residual=False,
         share_embeddings=False,
         dropout=0.0,
+        attend="after",
+        context_feeding=False,
+        readout="tanh",
         dtype=None,
         **kwargs,
     ):
@@ -142,6 +149,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
                 return Bidirectional(make_layer(encoder_units, "forward"), dtype=dtype, name=name)
             return make_layer(encoder_units, name, go_backwards=direction == "reversed")
 
+        decoder_names = [f"decoder_layer_{depth}" for depth in range(decoder_layers)]
+        if attend == "between":
+            decoder_names.insert(0, "decoder_transition")
         decoder_embedding = token_embedding(decoder_vocabulary_size, embedding_dim, dtype)
         encoder_embedding = decoder_embedding
         if not share_embeddings:
@@ -158,13 +168,16 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         )
         decoder = RecurrentDecoder(
             decoder_embedding,
-            [make_layer(decoder_units, f"decoder_layer_{i}") for i in range(decoder_layers)],
+            [make_layer(decoder_units, name) for name in decoder_names],
             attention=_make_attention(
                 attention, attention_units or decoder_units, scaled_attention, dtype
             ),
-            attention_units=attention_units,
+            attention_units=attention_units if readout == "tanh" else None,
             input_feeding=input_feeding,
             attend_from=attend_from,
+            attend=attend,
+            context_feeding=context_feeding,
+            readout=readout,
             context=context,
             bridge=bridge,
             residual=residual,
@@ -211,6 +224,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             residual=residual,
             share_embeddings=share_embeddings,
             dropout=dropout,
+            attend=attend,
+            context_feeding=context_feeding,
+            readout=readout,
         )
 
     def call(self, inputs, training=None, mask=None):

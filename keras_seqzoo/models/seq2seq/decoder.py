@@ -6,6 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.attention.base import Attention
 from keras_seqzoo.layers.attention.decoder import AttentionDecoder
+from keras_seqzoo.layers.attention.order import stateful_layers
 from keras_seqzoo.layers.bridge import KINDS, Bridge
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.recurrence.time_arrays import padded
@@ -14,6 +15,13 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import Decoder
 from keras_seqzoo.tensors import loop_dtype
 
 CONTEXTS = ("initial", "every_step")
+USUAL = {  # options of `AttentionDecoder`, and their defaults
+    "input_feeding": False,
+    "attend_from": "top",
+    "attend": "after",
+    "context_feeding": False,
+    "readout": "tanh",
+}
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -32,7 +40,8 @@ class RecurrentDecoder(Decoder):
         embedding: a `keras.layers.Embedding` of the target vocabulary.
         layers: list of `Recurrent` layers, from the bottom up.
         attention: an attention layer or `None`.
-        attention_units: int, size of the features with attention.
+        attention_units: int, size of the features with attention and `readout="tanh"`; by default
+            the size of the last layer.
         input_feeding: bool, see `AttentionDecoder`.
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
         context: `"initial"` or `"every_step"`, the latter only without attention.
@@ -40,6 +49,10 @@ class RecurrentDecoder(Decoder):
         residual: bool, whether to add each layer's input to its output, see `Stack`.
         dropout: float, dropout rate on the embedded tokens, between layers and on the features,
             with one mask for all steps of a sequence.
+        attend: `"after"`, `"before"` or `"between"`, see `AttentionDecoder`. With "between" the
+            first two layers are transitions of one state.
+        context_feeding: bool, see `AttentionDecoder`.
+        readout: `"tanh"`, `"concat"` or `"state"`, see `AttentionDecoder`.
 
     Call arguments:
         token_ids: int32 tensor `(batch, target_length)`.
@@ -75,6 +88,9 @@ class RecurrentDecoder(Decoder):
         bridge="tanh",
         residual=False,
         dropout=0.0,
+        attend="after",
+        context_feeding=False,
+        readout="tanh",
         **kwargs,
     ):
         # Without autocast, states keep their own dtypes: the LSTM's memory stays float32.
@@ -83,35 +99,39 @@ class RecurrentDecoder(Decoder):
         check_choice("bridge", bridge, KINDS)
         if attention is not None and context != "initial":
             raise ValueError(f"`context` must be 'initial' with `attention`, got {context!r}.")
-        if attention is None and (input_feeding or attend_from != "top"):
-            raise ValueError(
-                "`attention` must be a layer with `input_feeding` or `attend_from`, got None."
-            )
+        options = {
+            "input_feeding": input_feeding,
+            "attend_from": attend_from,
+            "attend": attend,
+            "context_feeding": context_feeding,
+            "readout": readout,
+        }
+        changed = [name for name, value in options.items() if value != USUAL[name]]
+        if attention is None and changed:
+            raise ValueError(f"`attention` must be a layer with `{changed[0]}`, got None.")
         self.embedding = embedding
         self.recurrent_layers = list(layers)
         self.attention = attention
         self.attention_units = attention_units
-        self.input_feeding = input_feeding
-        self.attend_from = attend_from
+        self.attention_options = options
         self.context = context
         self.residual = residual
         self.dropout = dropout
-        state_sizes = [layer.cell.state_sizes for layer in self.recurrent_layers]
+        state_sizes = [layer.cell.state_sizes for layer in self._stateful_layers]
         self.bridge = Bridge(state_sizes, bridge, dtype=self.part_policy("bridge"), name="bridge")
-        options = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
-        self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", **options)
+        drop = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
+        self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", **drop)
         shared = {"residual": residual, "dropout": dropout}
         if attention is not None:
-            if attention_units is None:
+            if attention_units is None and readout == "tanh":
                 attention_units = self.recurrent_layers[-1].output_size
             self.core = AttentionDecoder(
                 self.recurrent_layers,
                 attention,
                 attention_units,
-                input_feeding=input_feeding,
-                attend_from=attend_from,
                 dtype=self.part_policy("attention_decoder"),
                 name="attention_decoder",
+                **options,
                 **shared,
             )
         else:
@@ -124,7 +144,7 @@ class RecurrentDecoder(Decoder):
                 name="stack",
                 **shared,
             )
-            self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", **options)
+            self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", **drop)
 
     @property
     def shared_state(self):
@@ -136,13 +156,13 @@ class RecurrentDecoder(Decoder):
         """Create the initial state from the encoder's memory and final states."""
         batch_size = tf.shape(memory)[0]
         # Dtypes must not change in the loop of a search: the LSTM's memory starts as float32 too.
-        states = zip(self.recurrent_layers, self.bridge(encoder_states), strict=True)
+        states = zip(self._stateful_layers, self.bridge(encoder_states), strict=True)
         state = {"layers": [layer.read_states(own) for layer, own in states]}
         if self.attention is not None:
             if not self.core.built:  # `project_memory` needs its weights before its first call
                 self.core.build((None, None, self.embedding.output_dim), tuple(memory.shape))
             steps = tf.shape(memory)[:2]
-            state = self.core.complete_state(state, batch_size)
+            state = self.core.complete_state(state, batch_size, memory, mask)
             state["memory"] = memory
             state["keys"] = self.core.project_memory(memory)
             state["mask"] = tf.ones(steps, tf.bool) if mask is None else mask
@@ -188,6 +208,10 @@ class RecurrentDecoder(Decoder):
         """Return the attention weights of the last step, or `None` without attention."""
         return state.get("weights")
 
+    @property
+    def _stateful_layers(self):
+        return stateful_layers(self.recurrent_layers, self.attention_options["attend"])
+
     def _embed(self, token_ids):
         return self.embedding(token_ids) * self.embedding.output_dim**0.5
 
@@ -204,12 +228,11 @@ class RecurrentDecoder(Decoder):
             layers=serialize(list(self.recurrent_layers)),
             attention=serialize(self.attention),
             attention_units=self.attention_units,
-            input_feeding=self.input_feeding,
-            attend_from=self.attend_from,
             context=self.context,
             bridge=self.bridge.kind,
             residual=self.residual,
             dropout=self.dropout,
+            **self.attention_options,
         )
         return config
 
@@ -230,4 +253,5 @@ def _final_outputs(states):
 
 def _recurrent_state(state):
     """Return the part of a decoder's state that belongs to its `AttentionDecoder`."""
-    return {key: state[key] for key in ("layers", "output") if key in state}
+    names = ("layers", "output", "context", "attention")
+    return {name: state[name] for name in names if name in state}

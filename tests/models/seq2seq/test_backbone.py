@@ -29,6 +29,15 @@ COMBINATIONS = {
         "input_feeding": True,
         **{"attention": "bahdanau", "attention_units": 5},
     },
+    "before": {"attend": "before", "readout": "state", "cell": "lstm", "dropout": 0.1},
+    "between": {
+        "attend": "between",
+        "attention": "bahdanau",
+        "direction": "reversed",
+        "bridge": "copy",
+        **{"encoder_units": 6, "cell": "lstm", "attention_units": 5},
+    },
+    "neubig": {"context_feeding": True, "readout": "concat", "attention_units": 5},
     "no attention": {
         "attention": None,
         "cell": "lstm",
@@ -64,7 +73,14 @@ def test_a_mask_of_another_shape_is_an_error(side):
 
 @pytest.mark.parametrize(
     "options",
-    mostly_slow(COMBINATIONS, "bottom feeding", "no attention", "every step", "every step of both"),
+    mostly_slow(
+        COMBINATIONS,
+        "bottom feeding",
+        "between",
+        "no attention",
+        "every step",
+        "every step of both",
+    ),
 )
 def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
     model = task(**options)
@@ -156,7 +172,7 @@ def test_dropout_is_in_training_only():
     assert not np.allclose(outputs[0], outputs[2])
 
 
-@pytest.mark.parametrize("name", ["feeding", "bahdanau", "every step of both"])
+@pytest.mark.parametrize("name", ["feeding", "bahdanau", "neubig", "every step of both"])
 def test_configuration(name):
     options = {k: v for k, v in COMBINATIONS[name].items() if k != "tie_softmax"}
     model = backbone(**options, dropout=0.1)
@@ -192,6 +208,10 @@ def test_preset(shared, tmp_path):
         ({"attend_from": "bottom"}, "`attend_from="),
         ({"attend_from": "side"}, "`attend_from`"),
         ({"attention": None, "input_feeding": True}, "`input_feeding`"),
+        ({"attention": None, "attend": "before"}, "`attention` must be a layer with `attend`"),
+        ({"attend": "during"}, "`attend` must be one of after, before, between"),
+        ({"attend": "between", "context_feeding": True}, "`context_feeding`"),
+        ({"readout": "concat", "input_feeding": True}, "`input_feeding`"),
         ({"share_embeddings": True, "encoder_vocabulary_size": 7}, "`share_embeddings`"),
         ({"encoder_layers": 0}, "`encoder_layers`"),
         ({"decoder_units": 2.5}, "`decoder_units`"),

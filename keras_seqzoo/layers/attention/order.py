@@ -1,0 +1,61 @@
+"""The order of attention and recurrence in a decoder: its options, and what they mean."""
+
+from keras_seqzoo.checks import check_choice, check_integer
+
+ORDERS = ("after", "before", "between")
+READOUTS = ("tanh", "concat", "state")
+
+
+def stateful_layers(layers, attend):
+    """Return the layers whose states a decoder keeps: of two transitions, the second."""
+    return layers[1:] if attend == "between" else layers
+
+
+def check_order(decoder):
+    """Raise a ValueError if options of an `AttentionDecoder` contradict each other."""
+    attend, count = decoder.attend, len(decoder.layers)
+    check_choice("attend", attend, ORDERS)
+    check_choice("attend_from", decoder.attend_from, ("top", "bottom"))
+    check_choice("readout", decoder.readout, READOUTS)
+    if attend == "between":
+        _check_transitions(decoder)
+    elif decoder.attend_from == "bottom" and count < 2:
+        raise ValueError('`layers` must be at least two for `attend_from="bottom"`, got 1.')
+    if attend != "after" and decoder.context_feeding:
+        raise ValueError(
+            '`context_feeding` must be False unless `attend="after"`: the context is an input of '
+            f'the recurrence already with `attend="{attend}"`.'
+        )
+    if decoder.readout == "tanh":
+        check_integer("units", decoder.units, minimum=1)
+        return
+    if decoder.units is not None:
+        raise ValueError(
+            f'`units` must be None with `readout="{decoder.readout}"`, got {decoder.units!r}.'
+        )
+    if decoder.input_feeding:
+        raise ValueError(
+            f'`input_feeding` must be False with `readout="{decoder.readout}"`, whose output has '
+            "nothing new for the recurrence; `context_feeding` feeds the context."
+        )
+    reads_context = attend != "after" or decoder.attend_from == "bottom" or decoder.context_feeding
+    if decoder.readout == "state" and not reads_context:
+        raise ValueError(
+            '`readout` must be "tanh" or "concat" for a decoder whose states do not read the '
+            'context, got "state".'
+        )
+
+
+def _check_transitions(decoder):
+    """Raise a ValueError unless the first two layers can be transitions of one state."""
+    sizes = [layer.cell.state_sizes for layer in decoder.layers[:2]]
+    if len(sizes) < 2 or list(sizes[0]) != list(sizes[1]):
+        raise ValueError(
+            '`layers` must begin with two layers of the same state sizes for `attend="between"`, '
+            f"got state sizes {sizes}."
+        )
+    for name, only in (("attend_from", "top"), ("residual", False)):
+        if getattr(decoder, name) != only:
+            raise ValueError(
+                f'`{name}` must be {only!r} for `attend="between"`, got {getattr(decoder, name)!r}.'
+            )
