@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_number, list_of_texts
+from keras_seqzoo.checks import check_integer, check_number, list_of_texts
 from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.decoding import score_targets
 from keras_seqzoo.models.common.mixtures import check_same_vocabulary
@@ -21,9 +21,9 @@ class TopicLanguageModel(LanguageModel):
     adaptation using dynamic marginals). The weights θ begin as the mean weights of the topics.
     After the i-th word they move towards the topics that the word is likely to come from:
 
-        θ_k ← θ_k + (γ_k - θ_k) / (i + n),    γ_k = θ_k φ_k(w_i) / Σ_j θ_j φ_j(w_i).
+        θ_k ← θ_k + (γ_k - θ_k) / (min(i, N) + n),    γ_k = θ_k φ_k(w_i) / Σ_j θ_j φ_j(w_i).
 
-    `score` and `perplexity` read the sentences of a text in order and keep θ from sentence to
+    So words longer ago than about N + n count less, as topics change within a text. `score` and `perplexity` read the sentences of a text in order and keep θ from sentence to
     sentence. Generation begins with the mean weights.
 
     Args:
@@ -31,6 +31,7 @@ class TopicLanguageModel(LanguageModel):
         topics: a `TopicModel` with the same vocabulary.
         exponent: float, β, at least 0.
         prior: float, n, above 0: the number of words that the mean weights count for.
+        memory: int, N, at least 1.
 
     Raises:
         ValueError: if an argument is out of its range, or the vocabularies differ.
@@ -44,7 +45,7 @@ class TopicLanguageModel(LanguageModel):
     4
     """
 
-    def __init__(self, model, topics, exponent=0.5, prior=10.0):
+    def __init__(self, model, topics, exponent=0.5, prior=10.0, memory=200):
         if not isinstance(model, LanguageModel):
             raise ValueError(f"`model` must be a LanguageModel, got {model!r}.")
         if not isinstance(topics, TopicModel):
@@ -57,6 +58,7 @@ class TopicLanguageModel(LanguageModel):
         self.prior = check_number("prior", prior)
         if self.prior <= 0:
             raise ValueError(f"`prior` must be above 0, got {prior!r}.")
+        self.memory = check_integer("memory", memory, minimum=1)
 
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of the sentences of a text; see `LanguageModel`."""
@@ -91,7 +93,7 @@ class TopicLanguageModel(LanguageModel):
         joint = weights * tf.transpose(tf.gather(self.topics.words, tokens, axis=1))
         shares = joint / tf.reduce_sum(joint, axis=-1, keepdims=True)
         is_word = (tokens != self.tokenizer.start_token_id)[:, tf.newaxis]
-        moved = weights + (shares - weights) / (read + 1.0 + self.prior)
+        moved = weights + (shares - weights) / (tf.minimum(read + 1.0, self.memory) + self.prior)
         weights = tf.where(is_word, moved, weights)
         scores, model_state = self.model.step(tokens, state["model"])
         read += tf.cast(is_word, tf.float32)
@@ -106,7 +108,8 @@ class TopicLanguageModel(LanguageModel):
         for read, word in enumerate(ids):
             found[read] = weights
             joint = weights * words[word]
-            weights = weights + (joint / joint.sum() - weights) / (read + 1.0 + self.prior)
+            rate = 1.0 / (min(read + 1, self.memory) + self.prior)
+            weights = weights + rate * (joint / joint.sum() - weights)
         return found
 
     def _score(self, targets, lengths, weights):
