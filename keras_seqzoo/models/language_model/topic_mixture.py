@@ -23,8 +23,9 @@ class TopicLanguageModel(LanguageModel):
 
         θ_k ← θ_k + (γ_k - θ_k) / (min(i, N) + n),    γ_k = θ_k φ_k(w_i) / Σ_j θ_j φ_j(w_i).
 
-    So words longer ago than about N + n count less, as topics change within a text. `score` and `perplexity` read the sentences of a text in order and keep θ from sentence to
-    sentence. Generation begins with the mean weights.
+    So words longer ago than about N + n count less, as topics change within a text. `score` and
+    `perplexity` read the sentences of a text in order and keep θ from sentence to sentence.
+    Generation begins with the mean weights.
 
     Args:
         model: a `LanguageModel`.
