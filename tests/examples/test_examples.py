@@ -13,10 +13,12 @@ import tensorflow as tf
 from examples import (
     count_ones,
     functional_attention,
+    hidden_units,
     language_model_ladder,
     own_encoder_decoder,
     sequential_classifier,
     subclassed_language_model,
+    vanishing_gradients,
 )
 from tests.tiers import slow
 
@@ -201,3 +203,34 @@ def test_the_own_decoder_steps_as_it_runs():
     tf.nest.map_structure(
         lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), state, end
     )
+
+
+@pytest.mark.slow
+def test_gradients_vanish_and_explode(tmp_path):
+    path = tmp_path / "gradients.png"
+    curves = vanishing_gradients.main(["--steps", "60", "--save", str(path)])
+    far = {name: vanishing_gradients.reach(norms) for name, norms in curves.items()}
+    assert path.stat().st_size > 10_000
+    names = ("Elman, recurrent weights x 0.5", "Elman, recurrent weights x 1")
+    forgetting = [f"LSTM, forget gate with bias {bias}" for bias in (0.0, 1.0, 3.0)]
+    assert far[names[0]] < far[names[1]] < 60
+    assert far[forgetting[0]] < far[forgetting[1]] < 60 and far[forgetting[2]] is None
+    assert far["LSTM without a forget gate"] is None
+    linear = curves["Elman, linear, recurrent weights x 1.1"]
+    assert linear[-1] / linear[0] == pytest.approx(1.1**59, rel=0.3)
+
+
+def test_properties_of_a_text():
+    text = "A:\nab c"
+    assert hidden_units.is_name(text) == [1, 1, 0, 0, 0, 0, 0]
+    assert hidden_units.line_lengths(text) == [0, 1, 2, 0, 1, 2, 3]
+    assert hidden_units.word_lengths(text) == [1, 0, 0, 1, 2, 0, 1]
+    units = np.array([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0]])
+    np.testing.assert_allclose(hidden_units.correlations(units, [0, 1, 2]), [1, -1])
+
+
+@pytest.mark.slow
+def test_units_follow_the_length_of_a_line(tmp_path):
+    found = hidden_units.main(["--speeches", "24", "--length", "200", "--folder", str(tmp_path)])
+    assert abs(found["length of the line so far"]) > 0.6
+    assert len(list(tmp_path.glob("*.png"))) == 3

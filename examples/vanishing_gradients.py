@@ -1,0 +1,139 @@
+"""How far back a gradient reaches in recurrent networks: Elman's network, LSTMs, and a GRU.
+
+The last state of a layer depends on all inputs before it. How much it depends on the input x_t is
+the norm of the gradient of a random projection of the last state by x_t, and how it falls with the
+distance T - t shows what the layer could learn from so long ago. Three things are compared:
+
+- Elman's network: the gradient has one factor of U^T diag(1 - h^2) a step. With small recurrent
+  weights it vanishes, with large ones it grows, or falls because tanh saturates;
+- the LSTM of 1997 without a forget gate: the cell adds up, and the gradient of the cell by the cell
+  before has a part that is exactly 1 (Hochreiter and Schmidhuber 1997), so it reaches back, at the
+  price of a cell that cannot be emptied;
+- the LSTM with a forget gate (Gers et al. 2000): the factor is the gate. Its initial bias decides
+  how far the gradient reaches: 1, the default, gives about sigmoid(1) = 0.73 a step.
+
+A picture of the curves is drawn (needs matplotlib: pip install 'keras-seqzoo[plot]'):
+
+    python examples/vanishing_gradients.py --save /tmp/gradients.png
+"""
+
+import argparse
+import pathlib
+import tempfile
+
+import keras
+import numpy as np
+import tensorflow as tf
+from matplotlib.figure import Figure
+
+from keras_seqzoo.layers import GRU, LSTM, Elman
+
+BATCH = 32
+FEATURES = 8
+UNITS = 32
+
+
+def orthogonal(gain):
+    """Return an initializer of orthogonal matrices times `gain`."""
+    return keras.initializers.Orthogonal(gain=gain, seed=1)
+
+
+def forget_bias(value):
+    """Return an initializer of an LSTM's bias: `value` for the forget gate, 0 for the others."""
+
+    def initialize(shape, dtype=None):
+        parts = [np.full(shape[0] // 4, x) for x in (0.0, value, 0.0, 0.0)]  # i, f, g, o
+        return tf.constant(np.concatenate(parts), dtype)
+
+    return initialize
+
+
+def make_layers(units=UNITS):
+    """Return the layers to compare, untrained, by their names."""
+    return {
+        "Elman, recurrent weights x 0.5": Elman(units, recurrent_initializer=orthogonal(0.5)),
+        "Elman, recurrent weights x 1": Elman(units, recurrent_initializer=orthogonal(1.0)),
+        "Elman, linear, recurrent weights x 1.1": Elman(
+            units, activation="linear", recurrent_initializer=orthogonal(1.1)
+        ),
+        "LSTM without a forget gate": LSTM(units, forget_gate=False),
+        **{
+            f"LSTM, forget gate with bias {value}": LSTM(
+                units, bias_initializer=forget_bias(value), unit_forget_bias=False
+            )
+            for value in (0.0, 1.0, 3.0)
+        },
+        "GRU": GRU(units),
+    }
+
+
+def gradient_norms(layer, inputs, seed=0):
+    """Compute the mean norms of the gradient of the last state by the input of each step.
+
+    Args:
+        layer: a recurrent layer that returns its last output.
+        inputs: floats `(batch, steps, features)`.
+        seed: int, of the projection of the last state.
+
+    Returns:
+        float array `(steps,)`.
+    """
+    inputs = tf.convert_to_tensor(inputs)
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        last = layer(inputs)
+        projection = np.random.default_rng(seed).normal(size=last.shape) / last.shape[1] ** 0.5
+        total = tf.reduce_sum(last * tf.constant(projection, last.dtype))
+    return tf.reduce_mean(tf.norm(tape.gradient(total, inputs), axis=-1), axis=0).numpy()
+
+
+def measure(steps):
+    """Return the norms of each layer by the distance from the last step, 0 first."""
+    keras.utils.set_random_seed(0)
+    inputs = np.random.default_rng(0).normal(size=(BATCH, steps, FEATURES)).astype("float32")
+    return {name: gradient_norms(layer, inputs)[::-1] for name, layer in make_layers().items()}
+
+
+def reach(norms, fraction=1e-3):
+    """Return the distance from which on the norm is below a fraction of that at 0, or `None`."""
+    far = np.flatnonzero(norms >= fraction * norms[0])[-1] + 1
+    return int(far) if far < len(norms) else None
+
+
+def draw(curves, path):
+    """Draw the norms by the distance on a logarithmic axis."""
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    for name, norms in curves.items():
+        axes.plot(np.maximum(norms, 1e-30), label=name)
+    axes.set(
+        title="Gradient of the last state by an input",
+        xlabel="steps back",
+        ylabel="norm",
+        yscale="log",
+        ylim=(1e-12, None),
+    )
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--save", help="where to draw the picture, a .png file")
+    options = parser.parse_args(arguments)
+    curves = measure(options.steps)
+    for name, norms in curves.items():
+        steps = reach(norms)
+        end = f"below a thousandth from {steps} steps back on"
+        if steps is None:
+            end = f"x {norms[-1] / norms[0]:.2g} at {options.steps - 1} steps back"
+        print(f"{name}: {end}")
+    path = pathlib.Path(options.save or pathlib.Path(tempfile.mkdtemp(), "gradients.png"))
+    draw(curves, path)
+    print(f"The picture is {path}")
+    return curves
+
+
+if __name__ == "__main__":
+    main()
