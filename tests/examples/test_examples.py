@@ -11,15 +11,19 @@ import pytest
 import tensorflow as tf
 
 from examples import (
+    captions,
     count_ones,
     functional_attention,
     hidden_units,
     language_model_ladder,
     own_encoder_decoder,
     sequential_classifier,
+    single_network,
     subclassed_language_model,
+    text_to_text,
     vanishing_gradients,
 )
+from keras_seqzoo.models import RecurrentSeq2SeqLM
 from tests.tiers import slow
 
 # Keras warns of masks that a layer destroys and of weights that loading does not find.
@@ -234,3 +238,23 @@ def test_units_follow_the_length_of_a_line(tmp_path):
     found = hidden_units.main(["--speeches", "24", "--length", "200", "--folder", str(tmp_path)])
     assert abs(found["length of the line so far"]) > 0.6
     assert len(list(tmp_path.glob("*.png"))) == 3
+
+
+@pytest.mark.slow
+def test_captions_of_vectors(tmp_path):
+    path = tmp_path / "captions.keras"
+    assert captions.main(["--rows", "1500", "--save", str(path)]) > 0.9 and path.is_file()
+
+
+@pytest.mark.slow
+def test_one_network_reads_and_writes():
+    assert single_network.main(["--rows", "2000"]) > 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", text_to_text.TASKS)
+def test_texts_to_texts(tmp_path, task):
+    folder = tmp_path / "preset"
+    arguments = ["--task", task, "--rows", "64", "--epochs", "1", "--save", str(folder)]
+    assert 0.0 <= text_to_text.main(arguments) <= 1.0
+    assert RecurrentSeq2SeqLM.from_preset(folder).preprocessor is not None
