@@ -24,6 +24,8 @@ Examples:
     --valid-source val.en --valid-target val.fr --out en_fr
   seqzoo train translate --source news.en --target news.fr \\
     --valid-source val.en --valid-target val.fr --start en_fr --out en_fr_news
+  seqzoo train translate --source train.en --target train.fr --tokenizer word \\
+    --valid-source val.en --valid-target val.fr --out en_fr_words
   seqzoo translate --preset en_fr "Two dogs run through the snow."
 """
 
