@@ -48,28 +48,41 @@ def test_a_rare_word_comes_through(seqzoo, tmp_path):
     assert sorted(preprocessor.encoder_tokenizer.words) == sorted(WORDS)
     assert sorted(preprocessor.tokenizer.words) == sorted(WORDS.values())
 
-    text = "a red name1 runs"
-    translate = ("translate", "--preset", out)
-    assert seqzoo(*translate, text).output == "ein rot [UNK] rennt\n"
-    shown = seqzoo(*translate, "--word-alignment", text).output
-    assert shown == "ein rot [UNK] rennt\t0-0 1-1 2-2 3-3\n"
-    replaced = (*translate, "--replace-unknown")
-    assert seqzoo(*replaced, text).output == "ein rot name1 rennt\n"
-    assert seqzoo(*replaced, "a red name7777 runs").output == "ein rot name7777 rennt\n"
+    def translate(*options, of=valid_source):
+        result = seqzoo("translate", "--quiet", "--preset", out, *options, stdin=of.read_bytes())
+        assert (result.status, result.errors) == (0, "")
+        return result.output.splitlines()
+
+    # Half of the sentences have a name. Attention finds most of them: 22 to 24 of 30 are right.
+    plain, replaced = translate(), translate("--replace-unknown")
+    copied = valid_target.read_text(encoding="utf-8").replace("Name", "name").splitlines()
+    assert sum("[UNK]" in line for line in plain) >= 10 and "[UNK]" not in "".join(replaced)
+    assert count_equal(plain, copied) <= 15 and count_equal(replaced, copied) >= 18
 
     parallel = [part for name, path in files.items() for part in (f"--{name}", path)]
     lexicon = tmp_path / "words.tsv"
-    result = seqzoo("lexicon", "--preset", out, *parallel, "--out", lexicon)
+    result = seqzoo("lexicon", "--quiet", "--preset", out, *parallel, "--out", lexicon)
     assert (result.status, result.output) == (0, "")
     found = Lexicon.load(lexicon)
-    assert all(found.best(word) == translated for word, translated in WORDS.items())
-    assert found.best("name1") == "Name1"
-    assert seqzoo(*replaced, "--lexicon", lexicon, text).output == "ein rot Name1 rennt\n"
-    links = seqzoo("align", "--preset", out, *parallel).output.splitlines()
-    right = sum(
-        one == other for line in links for one, other in map(lambda x: x.split("-"), line.split())
-    )
-    assert right > 0.8 * sum(len(line.split()) for line in links)
+    assert sum(found.best(word) == translated for word, translated in WORDS.items()) >= 5
+    names = [word for word in source.read_text(encoding="utf-8").split() if word[:4] == "name"]
+    assert sum(found.best(name) == name.capitalize() for name in names) > len(names) / 2
+    known = translate("--replace-unknown", "--lexicon", lexicon, of=source)
+    given = target.read_text(encoding="utf-8").splitlines()
+    assert count_equal(known, given) > 1.2 * count_equal(translate(of=source), given)
+
+    links = [link.split("-") for line in run_align(seqzoo, out, parallel) for link in line.split()]
+    assert sum(one == other for one, other in links) > len(links) / 2
+
+
+def count_equal(lines, others):
+    return sum(line == other for line, other in zip(lines, others, strict=True))
+
+
+def run_align(seqzoo, preset, parallel):
+    result = seqzoo("align", "--quiet", "--preset", preset, *parallel)
+    assert (result.status, result.errors) == (0, "")
+    return result.output.splitlines()
 
 
 @pytest.mark.parametrize(
