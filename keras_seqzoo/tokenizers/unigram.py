@@ -20,9 +20,10 @@ class UnigramTokenizer(SentencePieceTokenizer):
     `vocabulary_size` are left. Characters outside the vocabulary become their UTF-8 bytes, so
     nothing is unknown.
 
-    Subword regularization (section 3.1 of the paper): with `training=True` one of the `nbest_size`
-    best segmentations is drawn, with probability proportional to `P(x_1 … x_M)^alpha`. They are
-    drawn by SentencePiece, whose generator ignores TensorFlow's seeds.
+    Subword regularization (section 3.1 of the paper): with `alpha` or `nbest_size`, and
+    `training=True`, one of the `nbest_size` best segmentations, or of all, is drawn, with
+    probability proportional to `P(x_1 … x_M)^alpha`. They are drawn by SentencePiece, whose
+    generator ignores TensorFlow's seeds.
 
     Training, special tokens and round trips: see `SentencePieceTokenizer`.
 
@@ -30,8 +31,9 @@ class UnigramTokenizer(SentencePieceTokenizer):
         proto: bytes, a serialized SentencePiece model as created by `train`, or `None` to load it
             later by `load_assets`.
         nbest_size: int, the number of segmentations to draw from, at most 512; 1 always takes the
-            best, -1 draws from all.
+            best, whatever `alpha` is, -1 draws from all. `None` is -1 with `alpha`, and 1 without.
         alpha: float above 0; near 0 segmentations are equally likely, high values prefer the best.
+            `None` is 0.1.
         **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
@@ -53,7 +55,10 @@ class UnigramTokenizer(SentencePieceTokenizer):
 
     model_type = "unigram"
 
-    def __init__(self, proto=None, nbest_size=1, alpha=0.1, **kwargs):
+    def __init__(self, proto=None, nbest_size=None, alpha=None, **kwargs):
+        if nbest_size is None:
+            nbest_size = 1 if alpha is None else -1
+        alpha = 0.1 if alpha is None else alpha
         check_integer("nbest_size", nbest_size, minimum=-1)
         if not nbest_size or nbest_size > MOST_SEGMENTATIONS:
             raise ValueError(

@@ -24,13 +24,14 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
+from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.objectives import ObjectiveOptions, make_objective
 from keras_seqzoo.training.optimization import AdamWTraining
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.reports import TranslationReport
-from keras_seqzoo.training.vocabularies import SUBWORDS, train_subwords
+from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
 
 
 @options
@@ -47,14 +48,24 @@ class TranslationModelOptions(Options):
         "general", "Attention score, or none."
     )
     dropout: float = rate_option(0.0, "Dropout rate.", cli_default=0.3)
-    tokenizer: Literal[tuple(SUBWORDS)] = option(
-        "bpe", "Kind of subword tokenizer.", panel="Vocabulary"
+    tokenizer: Literal["word", *SUBWORDS] = option(
+        "bpe", "What tokens are; words that a vocabulary lacks are [UNK].", panel="Vocabulary"
     )
     vocabulary_size: int | None = size_option(
         None,
-        "Number of tokens, of each side with `separate_vocabularies`, with 261 special tokens; by "
-        "default 5000, or fewer if the text has fewer.",
+        "Number of tokens, of each side with `separate_vocabularies`, with 5 special tokens and "
+        "the 256 bytes of subwords; by default all words, or 5000 subwords, or fewer if the text "
+        "has fewer.",
         panel="Vocabulary",
+    )
+    minimum_count: int | None = size_option(
+        None, "Rarer words are [UNK]; by default 2.", panel="Vocabulary"
+    )
+    normalization: tuple[Literal[tuple(STEPS)], ...] | None = option(
+        None, "Normalize source and target; translations are normal too.", panel="Vocabulary"
+    )
+    split_punctuation: bool = option(
+        True, "With words, each punctuation mark is one too.", panel="Vocabulary"
     )
     separate_vocabularies: bool = option(
         False,
@@ -106,6 +117,14 @@ class TranslationModelOptions(Options):
         panel="Model",
     )
     dtype: object = option(None, "Keras dtype policy.", flag=None)
+
+    def __post_init__(self):
+        """Check each option, and that options go together."""
+        super().__post_init__()
+        if self.tokenizer != "word":
+            self.check_not_given(
+                ("minimum_count", "split_punctuation"), f"with the `tokenizer` {self.tokenizer!r}"
+            )
 
 
 @options
@@ -171,10 +190,13 @@ def make_translation_model(source, target, **kwargs):
     """
     options = TranslationModelOptions(**kwargs)
     train = functools.partial(
-        train_subwords,
+        train_tokenizer,
         options.tokenizer,
         vocabulary_size=options.vocabulary_size,
         default=5000,
+        minimum_count=options.minimum_count,
+        normalization=options.normalization or (),
+        **options.select("split_punctuation") if options.tokenizer == "word" else {},
     )
     encoder_tokenizer = None
     if options.separate_vocabularies:

@@ -58,6 +58,27 @@ def train_subwords(kind, texts, vocabulary_size, default, **kwargs):
     return SUBWORDS[kind].train(texts, size, at_most=vocabulary_size is None, **kwargs)
 
 
+def train_tokenizer(kind, texts, vocabulary_size, default, minimum_count=None, **kwargs):
+    """Train a tokenizer of words or subwords.
+
+    Args:
+        kind: `"word"`, or see `train_subwords`.
+        texts: list of strings.
+        vocabulary_size: int, or `None` for all words; of subwords see `train_subwords`.
+        default: int, of subwords.
+        minimum_count: int, the count below which a word is `[UNK]`, or `None` for 2, so that there
+            are `[UNK]` to learn from.
+        **kwargs: arguments of the tokenizer.
+
+    Returns:
+        A `WordTokenizer`, `BytePairTokenizer` or `UnigramTokenizer`.
+    """
+    if kind != "word":
+        return train_subwords(kind, texts, vocabulary_size, default, **kwargs)
+    minimum_count = 2 if minimum_count is None else minimum_count
+    return WordTokenizer.train(texts, vocabulary_size, minimum_count, **kwargs)
+
+
 def make_word_tokenizer(words, vectors=None):
     """Create a `WordTokenizer` of lower-case words, followed by the words of word vectors."""
     more = () if vectors is None else vectors.words

@@ -79,6 +79,27 @@ def test_draws_in_proportion_to_the_probability_to_the_power_alpha(nbest_size):
     assert tokens_of(tokenizer, tokenizer("dabab").numpy()) == best[0]
 
 
+@pytest.mark.parametrize(
+    "given, meant",
+    [
+        ({}, (1, 0.1)),
+        ({"alpha": 0.1}, (-1, 0.1)),
+        ({"nbest_size": 3}, (3, 0.1)),
+        ({"nbest_size": 1, "alpha": 0.1}, (1, 0.1)),
+        ({"nbest_size": 4, "alpha": 2.0}, (4, 2.0)),
+    ],
+)
+def test_alpha_or_a_number_of_segmentations_draws(given, meant):
+    tokenizer = make(**given)
+    again = UnigramTokenizer.from_config(tokenizer.get_config())
+    for one in (tokenizer, again):
+        assert (one.nbest_size, one.alpha) == meant
+    drawn = tokenizer(["dabab"] * 100, training=True).to_list()
+    assert (len(set(map(tuple, drawn))) > 1) == (meant[0] != 1)
+    best = tokenizer(["dabab"] * 100).to_list()
+    assert len(set(map(tuple, best))) == 1
+
+
 def test_arguments():
     tokenizer = make(nbest_size=4, alpha=0.3)
     again = UnigramTokenizer.from_config(tokenizer.get_config())

@@ -28,6 +28,8 @@ Examples:
   seqzoo train translate --source train.en --target train.fr \\
     --valid-source val.en --valid-target val.fr --start en_fr --objective minimum-risk \\
     --learning-rate 0.0001 --epochs 2 --out en_fr_risk
+  seqzoo train translate --source train.en --target train.fr --tokenizer word \\
+    --valid-source val.en --valid-target val.fr --out en_fr_words
   seqzoo translate --preset en_fr "Two dogs run through the snow."
 """
 

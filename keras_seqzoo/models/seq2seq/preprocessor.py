@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
-from keras_seqzoo.tokenizers import SentencePieceTokenizer
+from keras_seqzoo.tokenizers import TextTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
 from keras_seqzoo.tokenizers.packing import pad_with_mask
 
@@ -48,7 +48,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     """
 
     backbone_cls = RecurrentEncoderDecoderBackbone
-    tokenizer_cls = SentencePieceTokenizer
+    tokenizer_cls = TextTokenizer
 
     def __init__(
         self,
