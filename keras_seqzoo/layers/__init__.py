@@ -4,8 +4,17 @@ from keras_seqzoo.layers.attention.bahdanau import BahdanauAttention
 from keras_seqzoo.layers.attention.base import Attention
 from keras_seqzoo.layers.attention.decoder import AttentionDecoder
 from keras_seqzoo.layers.attention.inputs import AttentionInputs
+from keras_seqzoo.layers.attention.loss import AttentionLoss
 from keras_seqzoo.layers.attention.luong import LuongAttention
 from keras_seqzoo.layers.attention.pooling import AttentionPooling
+from keras_seqzoo.layers.attention.priors.coverage import Coverage
+from keras_seqzoo.layers.attention.priors.coverage_loss import CoverageLoss
+from keras_seqzoo.layers.attention.priors.fertility_loss import FertilityLoss
+from keras_seqzoo.layers.attention.priors.hard import HardWeighting
+from keras_seqzoo.layers.attention.priors.local import LocalWeighting
+from keras_seqzoo.layers.attention.priors.markov import MarkovCondition
+from keras_seqzoo.layers.attention.priors.monotonic import MonotonicWeighting
+from keras_seqzoo.layers.attention.priors.position_bias import PositionBias
 from keras_seqzoo.layers.attention.score_term import ScoreTerm
 from keras_seqzoo.layers.attention.weighting import Weighting
 from keras_seqzoo.layers.bridge import Bridge
@@ -33,19 +42,28 @@ __all__ = [
     "Attention",
     "AttentionDecoder",
     "AttentionInputs",
+    "AttentionLoss",
     "AttentionPooling",
     "BahdanauAttention",
     "Bidirectional",
     "Bridge",
     "ClassifierHead",
     "ConditionalRandomField",
+    "Coverage",
+    "CoverageLoss",
     "Elman",
     "ElmanCell",
+    "FertilityLoss",
     "GRUCell",
+    "HardWeighting",
     "KMaxPooling",
     "LSTMCell",
+    "LocalWeighting",
     "LuongAttention",
+    "MarkovCondition",
+    "MonotonicWeighting",
     "ParallelConvolution",
+    "PositionBias",
     "Recurrent",
     "RecurrentCell",
     "ScoreTerm",

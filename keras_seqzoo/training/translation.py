@@ -23,6 +23,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
 )
+from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
@@ -100,6 +101,15 @@ class TranslationModelOptions(Options):
         "tanh",
         "Output of the decoder: a layer over context and state, both, or the state.",
         panel="Model",
+    )
+    attention_terms: tuple[Literal[tuple(TERMS)], ...] | None = option(
+        None, "Terms added to the attention score.", panel="Model"
+    )
+    attention_weighting: Literal[tuple(WEIGHTINGS)] = option(
+        "softmax", "How attention scores become weights.", panel="Model"
+    )
+    attention_losses: tuple[Literal[tuple(LOSSES)], ...] | None = option(
+        None, "Losses of the attention weights, added in training.", panel="Model"
     )
     context: Literal["initial", "every_step"] = option(
         "initial", "Where a decoder without attention reads the source.", panel="Model"
@@ -212,6 +222,9 @@ def make_translation_model(source, target, **kwargs):
         **options.select("decoder_layers", "cell", "direction", "attention", "attention_units"),
         **options.select("scaled_attention", "attend_from", "input_feeding", "context", "bridge"),
         **options.select("residual", "attend", "context_feeding", "readout", "dropout", "dtype"),
+        attention_terms=options.attention_terms or (),
+        attention_weighting=options.attention_weighting,
+        attention_losses=options.attention_losses or (),
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
         decoder_tokenizer,

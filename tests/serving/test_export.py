@@ -83,6 +83,16 @@ MODELS = {
         make_model, dtype="mixed_bfloat16", attention=None, context="every_step"
     ),
     "greedy": functools.partial(make_model, attention="bahdanau", share_embeddings=True),
+    "coverage": functools.partial(
+        make_model,
+        attention="bahdanau",
+        attend="between",
+        attention_terms=["position", "fertility"],
+        attention_losses=["coverage"],
+    ),
+    "monotonic": functools.partial(
+        make_model, attention_weighting="monotonic", context_feeding=True, readout="concat"
+    ),
 }
 OPTIONS = {
     "separate": {"strategy": BeamSearch(width=4, n_best=2), "n_best": 3, "max_length": 7},
@@ -131,6 +141,8 @@ STRATEGIES = {
     "separate": (BeamSearch(width=4), 7, 3),
     "mixed": (BeamSearch(width=5, max_source_ratio=3.0), None, 5),
     "greedy": (Greedy(), None, 1),
+    "coverage": (BeamSearch(width=5, max_source_ratio=3.0), None, 5),
+    "monotonic": (BeamSearch(width=5, max_source_ratio=3.0), None, 5),
 }
 VERSION_1 = "separate"  # goes through the loader of TensorFlow 1, the others through that of 2
 names = pytest.mark.parametrize("name", mostly_slow(list(STRATEGIES), "separate"))

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.attention.decoder_loop import run_decoder_loop
 from keras_seqzoo.layers.attention.order import check_order, stateful_layers
+from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.shared_loop import zero_padding
 from keras_seqzoo.layers.recurrence.stack import Stack
@@ -68,6 +69,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         context_feeding: bool, whether c_{t-1} is also an input of step t; only with
             `attend="after"`.
         readout: `"tanh"`, `"concat"` or `"state"`.
+        attention_losses: a list of `AttentionLoss`, such as `CoverageLoss`, added in training.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the first layer's.
 
     Call arguments:
@@ -112,6 +114,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         attend="after",
         context_feeding=False,
         readout="tanh",
+        attention_losses=(),
         **kwargs,
     ):
         layers = list(layers)
@@ -123,7 +126,8 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             kwargs["dtype"] = layers[0].dtype_policy
         # No autocast: each state has its own dtype, float32 for the LSTM's memory.
         super().__init__(autocast=False, **kwargs)
-        for part in (*layers, attention):
+        self.attention_losses = list(attention_losses)
+        for part in (*layers, attention, *self.attention_losses):
             if part.compute_dtype != self.compute_dtype:
                 raise ValueError(
                     "`dtype` must be the dtype of `layers` and `attention`, got "
@@ -175,6 +179,9 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             self.attention.build((batch, steps, query_size), memory_shape)
         if self.upper is not None:
             self.upper.build((batch, steps, self._upper_input(memory_size)))
+        for loss in self.attention_losses:
+            if not loss.built:
+                loss.build((batch, steps, memory_shape[1]), memory_shape)
         if self.join is not None:
             self.join.build((batch, steps, memory_size + self.layers[-1].output_size))
 
@@ -264,6 +271,10 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             )
             if mask is not None:
                 outputs = zero_padding(outputs, mask)
+        if training and self.attention_losses:
+            masks = valid_steps(memory_mask, memory, "memory"), valid_steps(mask, sequence)
+            for loss in self.attention_losses:
+                self.add_loss(loss(weights, memory, *masks))
         return self.output_dropout(outputs, training=training), weights, state
 
     def step(self, inputs, state, memory, memory_mask=None, keys=None):
@@ -366,15 +377,15 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             "attend": self.attend,
             "context_feeding": self.context_feeding,
             "readout": self.readout,
+            "attention_losses": serialize(self.attention_losses),
         }
 
     @classmethod
     def from_config(cls, config):
         """Create the layer and its parts from `get_config`."""
-        config = dict(config)
-        for name in ("layers", "attention"):
-            config[name] = keras.saving.deserialize_keras_object(config[name])
-        return cls(**config)
+        names = ("layers", "attention", "attention_losses")
+        parts = {name: config[name] for name in names if name in config}
+        return cls(**config | keras.saving.deserialize_keras_object(parts))
 
 
 def _run(stack, inputs, states, training, mask):

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer
-from keras_seqzoo.layers import BahdanauAttention, Bidirectional, LuongAttention
+from keras_seqzoo.layers import Bidirectional
 from keras_seqzoo.models.common.backbone import (
     CELLS,
     SequenceBackbone,
@@ -12,11 +12,16 @@ from keras_seqzoo.models.common.backbone import (
     token_inputs,
 )
 from keras_seqzoo.models.common.encoder import RecurrentEncoder
+from keras_seqzoo.models.seq2seq.attention import (
+    ATTENTIONS,
+    check_parts,
+    make_attention,
+    make_losses,
+)
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
 
 DIRECTIONS = ("forward", "reversed", "bidirectional")
-ATTENTIONS = ("dot", "general", "concat", "bahdanau")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -51,6 +56,14 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             `AttentionDecoder`. With "between" the first layer has two transitions.
         context_feeding: bool, see `AttentionDecoder`.
         readout: `"tanh"`, `"concat"` or `"state"`, see `AttentionDecoder`.
+        attention_terms: list of names of terms that are added to the attention score:
+            `"position"` (see `PositionBias`), `"markov"` and `"convolution"` (`MarkovCondition`,
+            the latter with 10 filters over 5 steps to each side), `"coverage"` and `"fertility"`
+            (`Coverage`, the latter with a largest fertility of 2).
+        attention_weighting: `"softmax"`, `"local-m"` or `"local-p"` (see `LocalWeighting`),
+            `"monotonic"` (`MonotonicWeighting`) or `"hard"` (`HardWeighting`).
+        attention_losses: list of `"coverage"` (see `CoverageLoss`) and `"fertility"`
+            (`FertilityLoss`), added in training.
         context: `"initial"` or `"every_step"`; the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
         residual: bool, whether layers above the first add their input to their output.
@@ -105,6 +118,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         attend="after",
         context_feeding=False,
         readout="tanh",
+        attention_terms=(),
+        attention_weighting="softmax",
+        attention_losses=(),
         dtype=None,
         **kwargs,
     ):
@@ -119,6 +135,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         check_choice("direction", direction, DIRECTIONS)
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
+        check_parts(attention, attention_terms, attention_weighting, attention_losses)
         memory_size = encoder_units * (2 if direction == "bidirectional" else 1)
         if attention == "dot" and decoder_units != memory_size:
             raise ValueError(
@@ -169,8 +186,13 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         decoder = RecurrentDecoder(
             decoder_embedding,
             [make_layer(decoder_units, name) for name in decoder_names],
-            attention=_make_attention(
-                attention, attention_units or decoder_units, scaled_attention, dtype
+            attention=make_attention(
+                attention,
+                attention_units or decoder_units,
+                scaled_attention,
+                attention_terms,
+                attention_weighting,
+                dtype,
             ),
             attention_units=attention_units if readout == "tanh" else None,
             input_feeding=input_feeding,
@@ -178,6 +200,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attend=attend,
             context_feeding=context_feeding,
             readout=readout,
+            attention_losses=make_losses(attention_losses, dtype),
             context=context,
             bridge=bridge,
             residual=residual,
@@ -191,7 +214,11 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         mask = inputs["encoder_padding_mask"]
         memory, states = encoder(inputs["encoder_token_ids"], mask=mask)
         features = TeacherForcing(decoder, dtype=dtype, name="teacher_forcing")(
-            inputs["decoder_token_ids"], memory, states, memory_mask=mask
+            inputs["decoder_token_ids"],
+            memory,
+            states,
+            memory_mask=mask,
+            target_mask=inputs["decoder_padding_mask"] if attention_losses else None,
         )
         super().__init__(
             inputs=inputs,
@@ -227,6 +254,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attend=attend,
             context_feeding=context_feeding,
             readout=readout,
+            attention_terms=list(attention_terms),
+            attention_weighting=attention_weighting,
+            attention_losses=list(attention_losses),
         )
 
     def call(self, inputs, training=None, mask=None):
@@ -242,13 +272,3 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
                     f"{tuple(ids)}, got {tuple(padding)}."
                 )
         return super().call(inputs, training=training, mask=mask)
-
-
-def _make_attention(kind, units, scaled, dtype):
-    if kind is None:
-        return None
-    if kind == "bahdanau":
-        return BahdanauAttention(units, dtype=dtype, name="attention")
-    if kind == "concat":
-        return LuongAttention("concat", units=units, dtype=dtype, name="attention")
-    return LuongAttention(kind, scale=scaled, dtype=dtype, name="attention")

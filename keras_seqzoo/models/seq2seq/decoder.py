@@ -53,11 +53,14 @@ class RecurrentDecoder(Decoder):
             first two layers are transitions of one state.
         context_feeding: bool, see `AttentionDecoder`.
         readout: `"tanh"`, `"concat"` or `"state"`, see `AttentionDecoder`.
+        attention_losses: a list of `AttentionLoss`, see `AttentionDecoder`.
 
     Call arguments:
         token_ids: int32 tensor `(batch, target_length)`.
         state: the state from `init_state`, `call` or `step`.
         training: bool.
+        mask: boolean tensor `(batch, target_length)`, true at tokens, or `None` for all. Only
+            attention losses need it: padding at the end changes no other result.
 
     Returns:
         A tuple `(features, state)`: float `(batch, target_length, feature_size)` and a dict of
@@ -91,6 +94,7 @@ class RecurrentDecoder(Decoder):
         attend="after",
         context_feeding=False,
         readout="tanh",
+        attention_losses=(),
         **kwargs,
     ):
         # Without autocast, states keep their own dtypes: the LSTM's memory stays float32.
@@ -107,6 +111,7 @@ class RecurrentDecoder(Decoder):
             "readout": readout,
         }
         changed = [name for name, value in options.items() if value != USUAL[name]]
+        changed += ["attention_losses"] if attention_losses else []
         if attention is None and changed:
             raise ValueError(f"`attention` must be a layer with `{changed[0]}`, got None.")
         self.embedding = embedding
@@ -114,6 +119,7 @@ class RecurrentDecoder(Decoder):
         self.attention = attention
         self.attention_units = attention_units
         self.attention_options = options
+        self.attention_losses = list(attention_losses)
         self.context = context
         self.residual = residual
         self.dropout = dropout
@@ -131,6 +137,7 @@ class RecurrentDecoder(Decoder):
                 attention_units,
                 dtype=self.part_policy("attention_decoder"),
                 name="attention_decoder",
+                attention_losses=self.attention_losses,
                 **options,
                 **shared,
             )
@@ -152,6 +159,11 @@ class RecurrentDecoder(Decoder):
         call = getattr(type(self.attention), "call", None)
         return ("memory", "keys", "mask") if call is Attention.call else ()
 
+    @property
+    def reads_target_mask(self):
+        """See `Decoder`; true with attention losses."""
+        return bool(self.attention_losses)
+
     def init_state(self, memory, encoder_states, mask=None):
         """Create the initial state from the encoder's memory and final states."""
         batch_size = tf.shape(memory)[0]
@@ -171,7 +183,7 @@ class RecurrentDecoder(Decoder):
             state["context"] = _final_outputs(encoder_states[-1])
         return state
 
-    def call(self, token_ids, state, training=False):
+    def call(self, token_ids, state, training=False, mask=None):
         """Run over whole target sequences with teacher forcing."""
         sequence = self.input_dropout(self._embed(token_ids), training=training)  # (B, T, E)
         if self.attention is not None:
@@ -179,6 +191,7 @@ class RecurrentDecoder(Decoder):
                 sequence,
                 state["memory"],
                 memory_mask=state["mask"],
+                mask=mask,
                 keys=state["keys"],
                 initial_state=_recurrent_state(state),
                 training=training,
@@ -203,6 +216,10 @@ class RecurrentDecoder(Decoder):
             inputs = tf.concat([inputs, state["context"]], axis=-1)
         features, layers = self.core.step(inputs, state["layers"])
         return features, {**state, "layers": layers}
+
+    def compute_mask(self, inputs, previous_mask=None):
+        """Return `None`: attach no mask to the outputs."""
+        return None
 
     def alignment(self, state):
         """Return the attention weights of the last step, or `None` without attention."""
@@ -232,6 +249,7 @@ class RecurrentDecoder(Decoder):
             bridge=self.bridge.kind,
             residual=self.residual,
             dropout=self.dropout,
+            attention_losses=serialize(self.attention_losses),
             **self.attention_options,
         )
         return config
@@ -240,7 +258,8 @@ class RecurrentDecoder(Decoder):
     def from_config(cls, config):
         """Create the decoder from its configuration."""
         deserialize = keras.saving.deserialize_keras_object
-        parts = {name: deserialize(config[name]) for name in ("embedding", "layers", "attention")}
+        names = ("embedding", "layers", "attention", "attention_losses")
+        parts = {name: deserialize(config[name]) for name in names if name in config}
         return cls(**{**config, **parts})
 
 

@@ -19,10 +19,13 @@ class Decoder(QuantizedParts, keras.layers.Layer):
             alone and never change, such as the memory. A search keeps one copy of them for all
             hypotheses of a source. `step` then gets token ids and other entries with a multiple of
             their rows, the hypotheses of a source one after another.
+        reads_target_mask: bool, whether `call` takes `mask`, boolean `(batch, target_length)`, true
+            at the target's tokens, because it has losses that leave padding out.
     """
 
     attention = None
     shared_state = ()
+    reads_target_mask = False
 
     def init_state(self, memory, encoder_states, mask=None):
         """Create the initial state from the outputs of an `Encoder`.
@@ -66,6 +69,8 @@ class TeacherForcing(keras.layers.Layer):
         memory: float tensor `(batch, source_length, memory_size)`.
         encoder_states: the encoder's second output.
         memory_mask: boolean tensor `(batch, source_length)` or `None`.
+        target_mask: boolean tensor `(batch, target_length)` or `None`, for a decoder that
+            `reads_target_mask`.
         training: bool.
 
     Returns:
@@ -76,10 +81,19 @@ class TeacherForcing(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         self.decoder = decoder
 
-    def call(self, token_ids, memory, encoder_states, memory_mask=None, training=False):
+    def call(
+        self,
+        token_ids,
+        memory,
+        encoder_states,
+        memory_mask=None,
+        training=False,
+        target_mask=None,
+    ):
         """Start the decoder from the encoder's outputs and run it."""
         state = self.decoder.init_state(memory, encoder_states, mask=memory_mask)
-        return self.decoder(token_ids, state, training=training)[0]
+        options = {"mask": target_mask} if self.decoder.reads_target_mask else {}
+        return self.decoder(token_ids, state, training=training, **options)[0]
 
     def get_build_config(self):
         """Return `None`: the first call builds the sublayers, also after loading."""
@@ -135,7 +149,10 @@ class EncoderDecoder:
         mask = inputs.get("encoder_padding_mask")
         memory, states = self.encoder(inputs["encoder_token_ids"], mask=mask, training=training)
         state = self.decoder.init_state(memory, states, mask=mask)
-        features, _ = self.decoder(inputs["decoder_token_ids"], state, training=training)
+        options = {}
+        if self.decoder.reads_target_mask:
+            options["mask"] = inputs.get("decoder_padding_mask")
+        features, _ = self.decoder(inputs["decoder_token_ids"], state, training=training, **options)
         return self.output_layer(features)
 
     def build_from_config(self, config):

@@ -38,6 +38,18 @@ COMBINATIONS = {
         **{"encoder_units": 6, "cell": "lstm", "attention_units": 5},
     },
     "neubig": {"context_feeding": True, "readout": "concat", "attention_units": 5},
+    "coverage": {
+        "attention": "bahdanau",
+        "attention_terms": ["position", "markov", "fertility"],
+        "attention_losses": ["coverage", "fertility"],
+        "decoder_layers": 2,
+        "attend_from": "bottom",
+    },
+    "convolution": {"attention_terms": ["convolution", "coverage"], "input_feeding": True},
+    "monotonic": {"attention": "concat", "attention_weighting": "monotonic", "attend": "before"},
+    "local-m": {"attention_weighting": "local-m"},
+    "local-p": {"attention_weighting": "local-p", "attention_losses": ["coverage"]},
+    "hard": {"attention_weighting": "hard"},
     "no attention": {
         "attention": None,
         "cell": "lstm",
@@ -77,6 +89,7 @@ def test_a_mask_of_another_shape_is_an_error(side):
         COMBINATIONS,
         "bottom feeding",
         "between",
+        "coverage",
         "no attention",
         "every step",
         "every step of both",
@@ -101,7 +114,8 @@ def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
         assert_close(step, tf.gather(expected[:, t], order), atol=1e-5)
         if model.decoder.attention is not None:
             weights = model.decoder.alignment(state).numpy()
-            np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-5)
+            if options.get("attention_weighting") not in ("monotonic", "local-p"):
+                np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-5)
             np.testing.assert_array_equal(weights[~mask[order]], 0.0)
     alone = model(inputs(SOURCE[2:, :2], TARGET[2:, :3]))
     assert_close(alone[0], logits[2, :3], atol=1e-5)
@@ -172,7 +186,9 @@ def test_dropout_is_in_training_only():
     assert not np.allclose(outputs[0], outputs[2])
 
 
-@pytest.mark.parametrize("name", ["feeding", "bahdanau", "neubig", "every step of both"])
+@pytest.mark.parametrize(
+    "name", ["feeding", "bahdanau", "neubig", "coverage", "monotonic", "every step of both"]
+)
 def test_configuration(name):
     options = {k: v for k, v in COMBINATIONS[name].items() if k != "tie_softmax"}
     model = backbone(**options, dropout=0.1)
@@ -209,6 +225,14 @@ def test_preset(shared, tmp_path):
         ({"attend_from": "side"}, "`attend_from`"),
         ({"attention": None, "input_feeding": True}, "`input_feeding`"),
         ({"attention": None, "attend": "before"}, "`attention` must be a layer with `attend`"),
+        ({"attention": None, "attention_terms": ["markov"]}, "`attention` must .*_terms"),
+        ({"attention": None, "attention_losses": ["coverage"]}, "`attention` must .*_losses"),
+        ({"attention": None, "attention_weighting": "hard"}, "`attention` must .*_weighting"),
+        ({"attention_terms": ["cover"]}, "`attention_terms` must be one of position, markov"),
+        ({"attention_terms": "markov"}, "`attention_terms` must be a list of names"),
+        ({"attention_terms": ["markov", "markov"]}, "`attention_terms` must be different"),
+        ({"attention_losses": ["symmetry"]}, "`attention_losses` must be one of coverage"),
+        ({"attention_weighting": "local"}, "`attention_weighting` must be one of softmax"),
         ({"attend": "during"}, "`attend` must be one of after, before, between"),
         ({"attend": "between", "context_feeding": True}, "`context_feeding`"),
         ({"readout": "concat", "input_feeding": True}, "`input_feeding`"),
