@@ -121,7 +121,9 @@ def main(arguments=None):
     tokenizer = WordTokenizer.train(captions)
     model = Captioner(tokenizer, tokenizer.vocabulary_size())
     model.compile(keras.optimizers.Adam(3e-3, clipnorm=1.0), SequenceCrossentropy())
-    model.fit(make_batches(vectors, captions, tokenizer), epochs=options.epochs, verbose=2)
+    model.fit(
+        make_batches(vectors, captions, tokenizer), epochs=options.epochs, shuffle=False, verbose=2
+    )
 
     path = options.save or os.path.join(tempfile.mkdtemp(), "captions.keras")
     model.save(path)

@@ -91,6 +91,7 @@ def main(arguments=None):
         {"encoder_text": sources, "decoder_text": targets},
         batch_size=32,
         epochs=options.epochs,
+        shuffle=False,  # they are made up in random order
         verbose=2,
     )
 

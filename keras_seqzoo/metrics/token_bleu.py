@@ -35,8 +35,8 @@ def token_bleu(hypotheses, hypothesis_lengths, references, reference_lengths, ma
 
     Example:
     >>> scores = token_bleu([[5, 6, 7, 0], [5, 6, 7, 8]], [3, 4], [[5, 6, 7, 8]] * 2, [4, 4])
-    >>> scores.numpy().round(3).tolist()
-    [0.717, 1.0]
+    >>> [f"{score:.3f}" for score in scores.numpy()]
+    ['0.717', '1.000']
     """
     check_integer("max_order", max_order, minimum=1)
     hypotheses, references = tf.convert_to_tensor(hypotheses), tf.convert_to_tensor(references)
