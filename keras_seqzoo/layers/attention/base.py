@@ -125,7 +125,7 @@ class Attention(QuantizedParts, keras.layers.Layer):
         """
         if not self.has_state:
             return ()
-        memory, state = tf.convert_to_tensor(memory), {}
+        memory, state = tf.cast(memory, self.compute_dtype), {}
         if self._uses_position:
             state["position"] = tf.zeros([dimension(memory, 0)], tf.int32)
         if self.is_sequential:

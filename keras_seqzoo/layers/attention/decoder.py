@@ -144,8 +144,8 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         self.context_feeding = context_feeding
         self.readout = readout
         check_order(self)
-        split = 1 if attend == "between" or attend_from == "bottom" else len(layers)
-        split = len(layers) if attend == "before" else split
+        context_above = attend == "between" or (attend == "after" and attend_from == "bottom")
+        split = 1 if context_above else len(layers)
         stack = {"residual": residual, "dropout": dropout, "variational": True}
         stack |= {"return_sequences": True, "return_state": True}
 

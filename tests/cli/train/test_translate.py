@@ -164,7 +164,10 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     flags += ("--measure", "loss", "--bleu-tokenizer", "char")
     result = seqzoo(*arguments(files, tmp_path / "new", vocabulary_size=266, **changes), *flags)
     assert "enough" in result.errors
-    seqzoo(*arguments(files, tmp_path / "new"), "--no-scaled-attention", "--input-feeding")
+    flags = ("--no-scaled-attention", "--input-feeding", "--attend", "before")
+    flags += ("--attention-terms", "coverage", "--attention-terms", "position")
+    flags += ("--attention-losses", "fertility", "--attention-weighting", "monotonic")
+    seqzoo(*arguments(files, tmp_path / "new"), *flags)
     (plain, options), (attentive, _) = made
     config = plain.backbone.get_config()
     for name, value in {**changes, "attention": None, "residual": True, "dropout": 0.3}.items():
@@ -176,6 +179,9 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     config = attentive.backbone.get_config()
     assert (config["attention"], config["attention_units"]) == ("general", 4)
     assert config["input_feeding"] and not config["scaled_attention"]
+    parts = [config[f"attention_{name}"] for name in ("terms", "losses", "weighting")]
+    assert parts == [["coverage", "position"], ["fertility"], "monotonic"]
+    assert config["attend"] == "before"
     assert not (tmp_path / "new").exists()
 
 
@@ -305,6 +311,13 @@ BAD = {
     ),
     "samples": ({"risk_samples": 0}, "--risk-samples must be "),
     "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "--bleu-tokenizer must be one of"),
+    "order": ({"attend": "between", "attend_from": "bottom"}, "--attend-from must be 'top'"),
+    "readout": ({"readout": "state"}, "--readout must be "),
+    "term": ({"attention_terms": "cover"}, "--attention-terms must be one of position"),
+    "terms without attention": (
+        {"attention": "none", "attention_losses": "coverage"},
+        "--attention must not be None with --attention-losses",
+    ),
     "options that do not go together": ({"context": "every_step"}, "context"),
     "pairs too long": (
         {"max_length": 2},

@@ -253,6 +253,16 @@ def test_training_in_a_decoder(factory, jit_compile):
         assert np.isfinite(gradient).all() and np.abs(gradient).max() > 0, variable.path
 
 
+def test_state_of_a_decoder_in_double_precision():
+    attention = with_term(TERMS["coverage"], "float64")
+    layer = AttentionDecoder([GRU(6, dtype="float64")], attention, 4)
+    outputs, _, _ = layer(QUERIES, MEMORY)  # both are in single precision
+    state = layer.get_initial_state(3, MEMORY)
+    for t in range(4):
+        output, _, state = layer.step(QUERIES[:, t], state, MEMORY)
+        assert_close(output, outputs[:, t])
+
+
 def test_monotonic_weights_do_not_underflow():
     layer = LuongAttention("dot", weighting=MonotonicWeighting(bias=0.0))
     memory = np.full((1, 300, 1), -1.0, "float32")
