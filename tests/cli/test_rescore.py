@@ -217,13 +217,9 @@ def test_candidates_that_are_no_text(seqzoo, source):
     assert result.status == 2 and "standard input, line 2 must be UTF-8" in result.errors
 
 
-def test_what_is_needed(seqzoo, source):
-    for arguments, option in (
-        (("--preset", DEFAULT_PRESET), "--source"),
-        (("--source", source), "--preset"),
-    ):
-        result = seqzoo("rescore", *arguments)
-        assert result.status == 2 and f"'{option}'" in result.errors
+def test_what_is_needed(seqzoo):
+    result = seqzoo("rescore", "--preset", DEFAULT_PRESET)
+    assert result.status == 2 and "'--source'" in result.errors
 
 
 def test_help(seqzoo):
