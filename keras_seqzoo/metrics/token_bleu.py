@@ -35,7 +35,7 @@ def token_bleu(hypotheses, hypothesis_lengths, references, reference_lengths, ma
 
     Example:
     >>> scores = token_bleu([[5, 6, 7, 0], [5, 6, 7, 8]], [3, 4], [[5, 6, 7, 8]] * 2, [4, 4])
-    >>> scores.numpy().round(3).tolist()
+    >>> [round(float(score), 3) for score in scores]
     [0.717, 1.0]
     """
     check_integer("max_order", max_order, minimum=1)
