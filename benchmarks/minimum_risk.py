@@ -3,9 +3,9 @@
     SEQZOO_DATA=data python benchmarks/minimum_risk.py gru_attention_multi30k_en_fr
 
 Each objective starts from the preset, reads the same batches of Multi30k's training set, and takes
-the same number of updates at the same rate, with Adam and without an average of the weights. After
-every so many updates the validation set is translated greedily; at the start and at the end also
-with a beam of 5. The test sets are not read.
+the same number of updates at the same rate, with Adam. After every so many updates the validation
+set is translated greedily, at the start and at the end also with a beam of 5, with the moving
+average of the weights. The test sets are not read.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from pathlib import Path
 import keras
 from measure import Table
 
+from keras_seqzoo.callbacks import WeightAverage
 from keras_seqzoo.data import load_multi30k, translation_batches
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
@@ -22,6 +23,7 @@ from keras_seqzoo.models import MinimumRisk, RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO, default_search
 
 BOUNDARIES = (20,)  # one shape to compile; longer pairs are left out
+RISK = ("samples", "alpha", "temperature", "measure", "seed")  # the arguments of `MinimumRisk`
 
 
 def scores(model, strategy, valid):
@@ -47,6 +49,8 @@ def main():
     parser.add_argument("--learning-rate", type=float, default=1e-4)
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--alpha", type=float, default=0.005)
+    parser.add_argument("--temperature", type=float, default=0.5)
+    parser.add_argument("--ema-momentum", type=float, default=0.98)
     parser.add_argument("--measure", default="bleu", choices=["bleu", "chrf"])
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
@@ -62,9 +66,9 @@ def main():
         if objective == arguments.objectives[0]:
             table.row(name, "", 0, "", "greedy", *scores(model, greedy, valid))
             table.row(name, "", 0, "", "beam 5", *scores(model, default_search(), valid))
-        risk = MinimumRisk(
-            arguments.samples, arguments.alpha, arguments.measure, seed=arguments.seed
-        )
+        options = vars(arguments)
+        risk = MinimumRisk(**{name: options[name] for name in RISK})
+        average = WeightAverage(arguments.ema_momentum)
         model.compile(
             keras.optimizers.Adam(arguments.learning_rate, global_clipnorm=1.0),
             SequenceCrossentropy(label_smoothing=0.1),
@@ -81,10 +85,12 @@ def main():
         ).repeat()
         for updates in range(arguments.every, arguments.updates + 1, arguments.every):
             part = batches.skip(updates - arguments.every).take(arguments.every)
-            loss = model.fit(part, verbose=0).history["loss"][-1]
-            found = scores(model, greedy, valid)
+            loss = model.fit(part, verbose=0, callbacks=[average]).history["loss"][-1]
+            with average.applied():
+                found = scores(model, greedy, valid)
             table.row(name, objective, updates, f"{loss:.4f}", "greedy", *found)
-        found = scores(model, default_search(), valid)
+        with average.applied():
+            found = scores(model, default_search(), valid)
         table.row(name, objective, arguments.updates, "", "beam 5", *found)
 
 

@@ -11,7 +11,7 @@ from keras_seqzoo.training.options import option, options, size_option
 OWN_OPTIONS = {
     "likelihood": (),
     "scheduled-sampling": ("sampling_decay",),
-    "minimum-risk": ("risk_samples", "risk_alpha", "risk_measure"),
+    "minimum-risk": ("risk_samples", "risk_alpha", "risk_temperature", "risk_measure"),
 }
 
 
@@ -48,6 +48,13 @@ class ObjectiveOptions(AdamWOptions):
         recorded=True,
         panel="Training",
     )
+    risk_temperature: float = option(
+        0.5,
+        "With minimum-risk: temperature at which they are drawn.",
+        above=0,
+        recorded=True,
+        panel="Training",
+    )
     risk_measure: Literal[MEASURES] = option(
         "bleu",
         "With minimum-risk: the risk is 1 minus this measure of a sentence, BLEU of tokens or "
@@ -70,5 +77,6 @@ def make_objective(run):
     if run.objective == "scheduled-sampling":
         return ScheduledSampling(InverseSigmoidDecay(run.sampling_decay), seed)
     if run.objective == "minimum-risk":
-        return MinimumRisk(run.risk_samples, run.risk_alpha, run.risk_measure, seed)
+        risk = run.risk_samples, run.risk_alpha, run.risk_temperature, run.risk_measure
+        return MinimumRisk(*risk, seed)
     return None

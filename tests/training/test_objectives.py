@@ -38,10 +38,11 @@ def test_the_options_make_the_objective(model, tmp_path):
     )
     assert isinstance(found, ScheduledSampling) and found.seed == 4
     assert float(found.probability(70)) == pytest.approx(50 / (50 + math.exp(70 / 50)))
-    options = {"risk_samples": 3, "risk_alpha": 0.1, "risk_measure": "chrf"}
+    options = {"risk_samples": 3, "risk_alpha": 0.1, "risk_temperature": 0.7}
+    options["risk_measure"] = "chrf"
     found = compiled_objective(model, tmp_path, objective="minimum-risk", **options)
     assert isinstance(found, MinimumRisk)
-    expected = {"samples": 3, "alpha": 0.1, "measure": "chrf", "seed": 5}
+    expected = {"samples": 3, "alpha": 0.1, "temperature": 0.7, "measure": "chrf", "seed": 5}
     assert found.get_config() == expected
 
 

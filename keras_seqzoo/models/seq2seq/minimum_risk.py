@@ -14,7 +14,7 @@ from keras_seqzoo.models.common.next_token_training import (
     label_log_probabilities,
     weighted_log_probability,
 )
-from keras_seqzoo.models.common.objective import Objective
+from keras_seqzoo.models.common.objective import Objective, fold_in, uniform
 from keras_seqzoo.replicas import part_of_mean
 from keras_seqzoo.tensors import dimension
 
@@ -50,8 +50,8 @@ class MinimumRisk(Objective):
         R = Σ_x Σ_{y ∈ S(x)} Q(y | x) · Δ(y, y*),    Q(y | x) ∝ P(y | x)^α over S(x)
 
     for translations y of a source x and its reference y*. The risk Δ is 1 minus a measure of
-    sentences. S(x) are `samples` translations, drawn from P, and the reference; those that occur
-    several times count once (Algorithm 1). The gradient of a batch of B sources is
+    sentences. S(x) are `samples` translations, drawn from the model, and the reference; those that
+    occur several times count once (Algorithm 1). The gradient of a batch of B sources is
 
         ∂R/∂θ = 1/B Σ_x Σ_y α · Q(y | x) · (Δ(y, y*) - R(x)) · ∂log P(y | x)/∂θ,
 
@@ -70,6 +70,10 @@ class MinimumRisk(Objective):
         samples: int, at least 1, the translations to draw for each source.
         alpha: α, a number above 0, the sharpness of Q. At 0 all of S(x) would count alike. The
             authors found 0.005 best, with 100 samples.
+        temperature: a number above 0. Each token is drawn from P^(1 / temperature), normalized: 1
+            is the paper's. Training with label smoothing leaves a tenth of each P to unlikely
+            tokens, of which a sample at 1 has one or two; below 1 the samples are translations as
+            a search finds them.
         measure: `"bleu"` or `"chrf"`. BLEU is `keras_seqzoo.metrics.token_bleu` of tokens, such as
             subwords; it is computed in graph, and XLA can compile it. chrF (Popović 2015) is
             sacrebleu's, of the text, computed outside of the graph: `compile` then turns XLA off,
@@ -90,12 +94,14 @@ class MinimumRisk(Objective):
     ```
     """
 
-    def __init__(self, samples=10, alpha=0.005, measure="bleu", seed=0):
+    def __init__(self, samples=10, alpha=0.005, temperature=0.5, measure="bleu", seed=0):
         super().__init__(seed)
         self.samples = check_integer("samples", samples, minimum=1)
         self.alpha = check_number("alpha", alpha)
-        if self.alpha <= 0:
-            raise ValueError(f"`alpha` must be a number above 0, got {alpha}.")
+        self.temperature = check_number("temperature", temperature)
+        for name in ("alpha", "temperature"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"`{name}` must be a number above 0, got {getattr(self, name)}.")
         check_choice("measure", measure, MEASURES)
         self.measure = measure
 
@@ -145,7 +151,7 @@ class MinimumRisk(Objective):
         longest, more = longest + longest // 4 + 4, longest // 4 + 4
         start = model.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
         step, state, memory = model.for_search(start)
-        drawn = _SeededSampling(self.step_seed(model), samples=self.samples)(
+        drawn = _SeededSampling(self.step_seed(model), self.samples, self.temperature)(
             step,
             state,
             tf.cast(inputs["decoder_token_ids"][:, 0], tf.int32),
@@ -210,8 +216,8 @@ class MinimumRisk(Objective):
 
     def get_config(self):
         """Return the constructor arguments."""
-        own = {"samples": self.samples, "alpha": self.alpha, "measure": self.measure}
-        return {**super().get_config(), **own}
+        names = ("samples", "alpha", "temperature", "measure")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 def expected_risk(log_probabilities, risks, included, alpha):
@@ -236,13 +242,12 @@ def expected_risk(log_probabilities, risks, included, alpha):
 class _SeededSampling(Sampling):
     """Samples whose seed is a tensor, int32 `(2,)`, and differs from step to step of training."""
 
-    def __init__(self, seed, samples):
-        super().__init__(samples)
+    def __init__(self, seed, samples, temperature):
+        super().__init__(samples, temperature)
         self.step_seed = seed
 
     def noise(self, shape, time):
-        seed = tf.random.experimental.stateless_fold_in(self.step_seed, time)
-        return tf.random.stateless_uniform(shape, seed)
+        return uniform(shape, fold_in(self.step_seed, time))
 
 
 def _features(model, inputs, tokens):

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_fraction, check_number
 from keras_seqzoo.decoding.sampling import draw
-from keras_seqzoo.models.common.objective import Objective
+from keras_seqzoo.models.common.objective import Objective, fold_in, uniform
 from keras_seqzoo.tensors import dimension
 
 
@@ -121,17 +121,13 @@ class ScheduledSampling(Objective):
         state = model.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
         length = dimension(reference, 1)
         steps = tf.transpose(reference)  # (T, B)
-        seeds = tf.unstack(tf.random.split(self.step_seed(model), 2))
+        coins, noises = (fold_in(self.step_seed(model), number) for number in range(2))
         read = tf.TensorArray(tf.int32, length, element_shape=reference.shape[:1])
 
         def advance(time, tokens, read, state):
             log_probabilities, state = model.step(tokens, state)
-            coin, noise = (
-                tf.random.stateless_uniform(
-                    tf.shape(like), tf.random.experimental.stateless_fold_in(seed, time)
-                )
-                for like, seed in zip((tokens, log_probabilities), seeds, strict=True)
-            )
+            coin = uniform(tf.shape(tokens), fold_in(coins, time))
+            noise = uniform(tf.shape(log_probabilities), fold_in(noises, time))
             drawn = draw(log_probabilities, noise)
             tokens = tf.where(coin < probability, steps[time], drawn)
             tokens = tf.ensure_shape(tokens, reference.shape[:1])
