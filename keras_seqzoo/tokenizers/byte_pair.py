@@ -13,6 +13,7 @@ from keras_seqzoo.tokenizers.sentence_piece_model import (
     proto_of_pieces,
     train_bpe,
 )
+from keras_seqzoo.tokenizers.subword_sampling import BytePairSampler
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -27,7 +28,8 @@ class BytePairTokenizer(SentencePieceTokenizer):
 
     BPE-dropout (Provilkov et al., 2020): with `training=True` each merge is skipped with
     probability `dropout`, for other segmentations of the same text. They are drawn by
-    SentencePiece, whose generator ignores TensorFlow's seeds.
+    SentencePiece, whose generator ignores all seeds. `redraw` draws by a seed, with the dropout as
+    its `rate`; as in the paper a merge that was skipped may be done later.
 
     Special tokens and round trips: see `SentencePieceTokenizer`.
 
@@ -57,6 +59,7 @@ class BytePairTokenizer(SentencePieceTokenizer):
     """
 
     model_type = "bpe"
+    sampler_class = BytePairSampler
 
     def __init__(self, proto=None, dropout=0.0, **kwargs):
         check_rate("dropout", dropout)

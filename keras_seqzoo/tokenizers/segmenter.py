@@ -44,6 +44,9 @@ class Segmenter(tf.Module):
     Args:
         proto: bytes. The serialized SentencePiece model.
 
+    Attributes:
+        word_by_word: bool, whether the words between spaces are segmented independently.
+
     Raises:
         RuntimeError: if `proto` is not a SentencePiece model.
     """
@@ -59,13 +62,13 @@ class Segmenter(tf.Module):
         self.space = None  # where a space is added to a text
         if spec.normalizer_spec.add_dummy_prefix:
             self.space = "suffix" if spec.trainer_spec.treat_whitespace_as_suffix else "prefix"
-        self._word_by_word = self.space is not None and _keeps_words_apart(model, self.space)
+        self.word_by_word = self.space is not None and _keeps_words_apart(model, self.space)
         spec.normalizer_spec.add_dummy_prefix = False  # it is added here, to each word or text
         self.surfaces = [_surface(model, id, self.byte_level) for id in ids]
         with tf.init_scope():
             self._resource = SegmenterResource(spec.SerializeToString(deterministic=True))
             self._surfaces = tf.constant(self.surfaces)
-            self._words = self._whole_words() if self._word_by_word else None
+            self._words = self._whole_words() if self.word_by_word else None
 
     def tokenize(self, texts, nbest_size=0, alpha=1.0):
         """Convert texts `(rows,)` to ragged int32 ids `(rows, None)`.
@@ -74,7 +77,7 @@ class Segmenter(tf.Module):
         `nbest_size` best (-1: of all), with probability proportional to its own to the power
         `alpha`; in byte-pair encoding one that skips each merge with probability `alpha`.
         """
-        if self._word_by_word and not nbest_size:
+        if self.word_by_word and not nbest_size:
             ids = encode_known_words(texts, self._words, len(self.pieces), self._segment)
             return self._without_empty_texts(ids, texts)
         return self._without_empty_texts(self._segment(texts, nbest_size, alpha), texts)

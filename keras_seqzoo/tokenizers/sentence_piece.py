@@ -37,11 +37,13 @@ class SentencePieceTokenizer(TextTokenizer):
     """
 
     model_type = None
+    sampler_class = None
 
     def __init__(self, proto=None, **kwargs):
         super().__init__(**kwargs)
         self.file_assets = [MODEL_FILENAME]
         self.proto = None
+        self._sampler = None
         if proto is not None:
             self.set_proto(proto)
 
@@ -103,6 +105,7 @@ class SentencePieceTokenizer(TextTokenizer):
         if begin != SPECIAL_TOKENS:
             raise ValueError(f"`proto` must begin with {SPECIAL_TOKENS}, got {begin}.")
         self.proto = proto
+        self._sampler = None
         self._segmenter = segmenter
         surfaces = (surface.replace(SPACE.encode(), b" ") for surface in segmenter.surfaces)
         self.set_vocabulary(segmenter.pieces, surfaces)
@@ -121,6 +124,26 @@ class SentencePieceTokenizer(TextTokenizer):
     def write_surface(self, text):
         """Convert text to bytes as tokens spell it; see the base class."""
         return super().write_surface(text if self._segmenter.byte_level else escape(text))
+
+    def redraw(self, ids, seed, rate):
+        """Draw a segmentation of each of the texts that ids spell, by a seed.
+
+        The result depends on the arguments alone, in any process, unlike that of a call with
+        `training=True`.
+
+        Args:
+            ids: `keras_seqzoo.data.RaggedIds`, the ids of texts. Special tokens stay as they are.
+            seed: int or sequence of ints.
+            rate: float, how much is random; see the tokenizer.
+
+        Returns:
+            `RaggedIds`.
+        """
+        self._check_vocabulary()
+        if self._sampler is None or self._sampler.rate != rate:
+            space = self.space if self._segmenter.word_by_word else None
+            self._sampler = self.sampler_class(self.proto, space, rate)
+        return self._sampler.draw(ids, seed)
 
     def save_assets(self, dir_path):
         """Write the model to the folder `dir_path`."""

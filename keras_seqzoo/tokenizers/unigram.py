@@ -5,6 +5,7 @@ import keras
 from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
 from keras_seqzoo.tokenizers.sentence_piece_model import proto_of_pieces
+from keras_seqzoo.tokenizers.subword_sampling import UnigramSampler
 
 MOST_SEGMENTATIONS = 512  # SentencePiece's limit
 
@@ -23,7 +24,7 @@ class UnigramTokenizer(SentencePieceTokenizer):
     Subword regularization (section 3.1 of the paper): with `alpha` or `nbest_size`, and
     `training=True`, one of the `nbest_size` best segmentations, or of all, is drawn, with
     probability proportional to `P(x_1 … x_M)^alpha`. They are drawn by SentencePiece, whose
-    generator ignores TensorFlow's seeds.
+    generator ignores all seeds. `redraw` draws from all by a seed, with alpha as its `rate`.
 
     Training, special tokens and round trips: see `SentencePieceTokenizer`.
 
@@ -54,6 +55,7 @@ class UnigramTokenizer(SentencePieceTokenizer):
     """
 
     model_type = "unigram"
+    sampler_class = UnigramSampler
 
     def __init__(self, proto=None, nbest_size=None, alpha=None, **kwargs):
         if nbest_size is None:

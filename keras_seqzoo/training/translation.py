@@ -28,10 +28,11 @@ from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
-from keras_seqzoo.training.objectives import ObjectiveOptions, make_objective
+from keras_seqzoo.training.objectives import make_objective
 from keras_seqzoo.training.optimization import AdamWTraining
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.reports import TranslationReport
+from keras_seqzoo.training.subwords import SubwordOptions, make_redraw
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
 
 
@@ -138,7 +139,7 @@ class TranslationModelOptions(Options):
 
 
 @options
-class TranslationTrainingOptions(ObjectiveOptions):
+class TranslationTrainingOptions(SubwordOptions):
     """Options of `TranslationTraining`."""
 
     epochs = 30
@@ -239,12 +240,13 @@ class TranslationTraining(AdamWTraining):
     """Training of a translation model that keeps the best preset and can be stopped and resumed.
 
     Each epoch is one `fit` over batches bucketed by length, in an order that depends only on the
-    seed and the epoch. Then the EMA of the weights is evaluated on the validation pairs: by chrF
-    and BLEU (cased, sacrebleu's) of greedy translations, and by the loss, the mean -log p of the
-    reference tokens, without label smoothing. With the objective "minimum-risk", for a model that
-    is trained already, the training loss is the expected risk. For `run`, `train` and `validation`
-    are pairs of lists of strings, source and target; `train` may also be
-    `keras_seqzoo.data.ParallelFiles`.
+    seed and the epoch. With `subword_dropout` or `subword_alpha` the segmentations of a batch are
+    drawn anew in each epoch, and depend only on the seed, the epoch and the step. Then the EMA of
+    the weights is evaluated on the validation pairs: by chrF and BLEU (cased, sacrebleu's) of
+    greedy translations, and by the loss, the mean -log p of the reference tokens, without label
+    smoothing. With the objective "minimum-risk", for a model that is trained already, the training
+    loss is the expected risk. For `run`, `train` and `validation` are pairs of lists of strings,
+    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
@@ -273,6 +275,7 @@ class TranslationTraining(AdamWTraining):
     def __init__(self, model, directory, **kwargs):
         super().__init__(model, directory, **kwargs)
         self._pairs = None
+        self._redraw = make_redraw(self)
         self._explained_bleu = False
 
     def prepare(self, train, validation):
@@ -316,6 +319,7 @@ class TranslationTraining(AdamWTraining):
             seed=(self.seed, epoch),
             pad_token_id=self.model.preprocessor.tokenizer.pad_token_id,
             start=start,
+            redraw=self._redraw,
         )
 
     def describe(self, steps):

@@ -44,6 +44,11 @@ class RaggedIds(NamedTuple):
         kept = np.repeat(rows, self.lengths)
         return self.from_lengths(self.values[kept], self.lengths[rows])
 
+    def gather(self, rows):
+        """Return the sequences with the indices `(count,)`, in this order, as `RaggedIds`."""
+        values = [np.zeros(0, np.int32), *map(self.sequence, rows)]
+        return self.from_lengths(np.concatenate(values), self.lengths[rows])
+
     def sequence(self, index):
         """Return the ids of one sequence, `(length,)` int32."""
         return self.values[self.offsets[index] : self.offsets[index + 1]]

@@ -26,14 +26,22 @@ class TokenPairs(NamedTuple):
     Attributes:
         source: `RaggedIds` of the source sentences.
         target: `RaggedIds` of the target sentences, including `[BOS]` and `[EOS]`.
+        corpus: `(pairs,)` int32, the number of the corpus of each pair, or `None`.
     """
 
     source: RaggedIds
     target: RaggedIds
+    corpus: np.ndarray | None = None
 
     def take(self, rows):
         """Return the pairs at which bools `(pairs,)` are true."""
-        return TokenPairs(self.source.take(rows), self.target.take(rows))
+        corpus = None if self.corpus is None else self.corpus[rows]
+        return TokenPairs(self.source.take(rows), self.target.take(rows), corpus)
+
+    def gather(self, rows):
+        """Return the pairs with the indices `(count,)`, in this order."""
+        corpus = None if self.corpus is None else self.corpus[rows]
+        return TokenPairs(self.source.gather(rows), self.target.gather(rows), corpus)
 
 
 def translation_batches(source, target, encode_source, encode_target, **options):
@@ -127,6 +135,7 @@ def bucketed_batches(
     reshuffle_each_epoch=False,
     pad_token_id=0,
     start=0,
+    redraw=None,
 ):
     """Create padded batches, bucketed by length, of tokenized pairs.
 
@@ -152,6 +161,10 @@ def bucketed_batches(
             depends on the seed and the number of the iteration.
         pad_token_id: int, the id at padding.
         start: int, the number of batches to leave out at the beginning of the first iteration.
+        redraw: function from the `TokenPairs` of a batch and a seed, a list of ints, to other
+            segmentations of them, such as `redraw_pairs` of a preprocessor; or `None`. The seed
+            is `seed` and the number of the batch. Each batch is padded to the first boundary that
+            holds it; pairs that would exceed the last one stay as they are.
 
     Returns:
         A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)` in the
@@ -191,10 +204,14 @@ def bucketed_batches(
         nonlocal iterations
         words = [*np.atleast_1d(seed), iterations] if iterations else seed
         options = {"seed": words, "shuffle": shuffle, "drop_remainder": drop_remainder}
-        options["start"] = 0 if iterations else start
+        options["start"] = first = 0 if iterations else start
         iterations += reshuffle_each_epoch
         order = window_batches(pairs, len(boundaries), find_buckets, batch_size, **options)
-        for window, rows, bucket in order:
+        for number, (window, rows, bucket) in enumerate(order, first):
+            if redraw is not None:
+                words = [*np.atleast_1d(options["seed"]).tolist(), number]
+                window = _redrawn(window.gather(rows), redraw, words, boundaries[-1])
+                rows, bucket = np.arange(len(rows)), _bucket_indices(window, boundaries).max()
             yield _padded_batch(window, rows, boundaries[bucket], batch_size, pad_token_id)
 
     return make_dataset(generate, _SIGNATURE, steps - start)
@@ -293,6 +310,15 @@ def _check_long(counts, boundaries):
             "the last of `boundaries`.",
             stacklevel=3,
         )
+
+
+def _redrawn(pairs, redraw, seed, longest):
+    """Return other segmentations of pairs, and those as they are that would be too long."""
+    drawn = redraw(pairs, seed)
+    fits = _bucket_indices(drawn, (longest,)) == 0
+    number = np.arange(len(fits))
+    both = TokenPairs(*map(RaggedIds.concatenate, zip(drawn[:2], pairs[:2], strict=True)))
+    return both.gather(np.where(fits, number, number + len(fits)))
 
 
 def _padded_batch(pairs, rows, width, batch_size, pad_token_id):

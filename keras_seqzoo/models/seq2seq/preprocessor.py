@@ -25,6 +25,9 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             must differ from that of `tokenizer`, so that a preset can hold both.
         encoder_sequence_length: int, padded length of source sequences.
         decoder_sequence_length: int, padded length of target sequences.
+        sample_subwords: bool, whether `fit` on strings has the tokenizers draw a segmentation of
+            each text anew in each epoch, by their `dropout` or `alpha`. Validation and generation
+            never do.
 
     Call arguments:
         x: a dict of `encoder_text` and `decoder_text`, string tensors `(batch,)` or lists.
@@ -56,6 +59,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         encoder_tokenizer=None,
         encoder_sequence_length=128,
         decoder_sequence_length=128,
+        sample_subwords=False,
         **kwargs,
     ):
         check_integer("encoder_sequence_length", encoder_sequence_length, minimum=1)
@@ -74,6 +78,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
                 f'"encoder_tokenizer.json", got {tokenizer.config_file!r} for both.'
             )
         self._encoder_tokenizer = encoder_tokenizer
+        self.sample_subwords = sample_subwords
 
     @property
     def encoder_tokenizer(self):
@@ -96,6 +101,22 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         ids = self.tokenizer(text, training=training)
         ids = _append(ids, self.tokenizer.end_token_id)[..., :length]
         return _prepend(ids, self.tokenizer.start_token_id)
+
+    def redraw_pairs(self, pairs, seed, rate):
+        """Draw segmentations of tokenized pairs by a seed, for `redraw` of `bucketed_batches`.
+
+        Args:
+            pairs: `keras_seqzoo.data.TokenPairs`.
+            seed: sequence of ints.
+            rate: float, the rate of `redraw` of both tokenizers.
+
+        Returns:
+            `TokenPairs` of the same texts.
+        """
+        source = self.encoder_tokenizer.redraw(pairs.source, [*seed, 0], rate)
+        return pairs._replace(
+            source=source, target=self.tokenizer.redraw(pairs.target, [*seed, 1], rate)
+        )
 
     def pad(self, ids, length=None):
         """Pad ragged ids.
@@ -123,7 +144,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         """Compute the inputs, labels and weights for training.
 
         With `training=True`, tokenizers that can do so sample a segmentation. `fit` on strings does
-        not; map a dataset with `preprocessor(x, training=True)` to have it.
+        with `sample_subwords`.
         """
         encoder_length = encoder_sequence_length or self.encoder_sequence_length
         decoder_length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
@@ -206,6 +227,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             "encoder_tokenizer": keras.saving.serialize_keras_object(self._encoder_tokenizer),
             "encoder_sequence_length": self.encoder_sequence_length,
             "decoder_sequence_length": self.decoder_sequence_length,
+            "sample_subwords": self.sample_subwords,
         }
 
     @classmethod

@@ -248,3 +248,38 @@ def test_bad_input_is_named():
         tokenize_pairs(["a"], ["<>"], lambda texts: code_points(texts).to_tensor(), code_points)
     with pytest.raises(TypeError, match="`encode_source` must return one sequence .* 2 for 1"):
         tokenize_pairs(["a"], ["<>"], lambda texts: [[1], [2]], code_points)
+
+
+def reversed_and_longer(pairs, seed):
+    """In the place of other segmentations: sources twice as long, with the seed at their end."""
+    lists = [[*pairs.source.sequence(row)] * 2 for row in range(len(pairs.source.lengths))]
+    lists = [[*ids[:-1], seed[-1]] for ids in lists]
+    return pairs._replace(source=ragged(lists))
+
+
+def test_segmentations_are_drawn_for_each_batch():
+    pairs = make_pairs([(2, 1), (3, 1), (4, 2), (5, 2)])
+    options = {"batch_size": 2, "boundaries": (3, 6, 8), "shuffle": False, "seed": (4, 5)}
+    batches = as_numpy(bucketed_batches(pairs, **options, redraw=reversed_and_longer))
+    # Four and six tokens need the second boundary, eight the third; ten stay the five they were.
+    assert [inputs["encoder_token_ids"].shape for inputs, _, _ in batches] == [(2, 6), (2, 8)]
+    assert batches[1][0]["encoder_token_ids"].tolist() == [
+        [102, 102, 102, 102, 102, 102, 102, 1],
+        [103, 103, 103, 103, 103, 0, 0, 0],
+    ]
+    assert batches[0][0]["encoder_token_ids"][0].tolist() == [100, 100, 100, 0, 0, 0]
+    rest = as_numpy(bucketed_batches(pairs, **options, redraw=reversed_and_longer, start=1))
+    assert_equal_batches(rest, batches[1:])
+
+
+def test_each_pass_draws_anew():
+    seeds = []
+
+    def remember(pairs, seed):
+        seeds.append(seed)
+        return pairs
+
+    options = {"batch_size": 30, "boundaries": (9,), "seed": (4, 5), "redraw": remember}
+    dataset = bucketed_batches(PAIRS, **options, reshuffle_each_epoch=True)
+    assert len(as_numpy(dataset)) == len(as_numpy(dataset)) == 2
+    assert seeds == [[4, 5, 0], [4, 5, 1], [4, 5, 1, 0], [4, 5, 1, 1]]
