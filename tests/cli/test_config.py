@@ -25,7 +25,7 @@ def called(monkeypatch):
     def train_preset(ctx, **options):
         calls.append((dict(ctx.params), options["training"]))
 
-    monkeypatch.setattr(classify, "train_preset", train_preset)
+    monkeypatch.setattr(classify, "train_labelled_preset", train_preset)
     return calls
 
 
@@ -88,13 +88,13 @@ def test_a_run_from_a_preset_keeps_the_options_as_they_were_given(
     """The preset of --start decides options; the file of the run does not give them."""
     monkeypatch.setattr(classify, "check_task", lambda *_: None)
     configs = []
-    train_preset = classify.train_preset
+    train_preset = classify.train_labelled_preset
 
     def keep(ctx, **options):
         configs.append(ctx.command.config(ctx))
         train_preset(ctx, **options)
 
-    monkeypatch.setattr(classify, "train_preset", keep)
+    monkeypatch.setattr(classify, "train_labelled_preset", keep)
     given = ("--train", "t", "--valid", "v", "--out", "o", "--start", "lm")
     assert seqzoo("train", "classify", *given) == (0, "", "")
     path = tmp_path / "run.yaml"

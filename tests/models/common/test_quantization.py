@@ -127,7 +127,8 @@ def test_mixed_precision(tmp_path):
     assert other.quantization_mode == "int8" and other.compute_dtype == "float32"
     for weight, wanted in zip(other.weights, own.weights, strict=True):
         np.testing.assert_array_equal(weight, wanted)
-    np.testing.assert_allclose(of_ids(loaded), of_ids(model), atol=0.01 * np.abs(before).max())
+    # bfloat16 rounds by up to 2^-9 in each of several operations.
+    np.testing.assert_allclose(of_ids(loaded), of_ids(model), atol=0.02 * np.abs(before).max())
 
 
 @pytest.mark.slow
