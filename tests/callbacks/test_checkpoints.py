@@ -142,6 +142,7 @@ def test_without_a_whole_checkpoint_there_is_an_error(tmp_path):
         Checkpoints(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_damaged_index_is_replaced_by_the_one_before(tmp_path, whole):
     train(tmp_path, epochs=2)
     (tmp_path / "checkpoints.json").write_text("{")

@@ -8,7 +8,7 @@ from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
 from tests.layer_checks import to_numpy
 from tests.properties import examples
 from tests.seeds import random_generator
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 RANDOM = random_generator(0)
 FEATURES = RANDOM.normal(size=(2, 3, 4))
@@ -119,8 +119,10 @@ def test_equals_the_loss_class():
     assert_equal_numbers([actual], [expected], 1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "dtype", mostly_slow(["float32", "float16", "bfloat16", "float64"], "float32", "float16")
+)
+@pytest.mark.parametrize("compiled", [slow(False), True])
 def test_graph_and_xla_equal_eager(dtype, compiled):
     def run(x, w, b, labels, weight):
         return with_gradients(
@@ -219,7 +221,7 @@ def test_upstream_gradients_and_casts_come_through():
     assert_equal_numbers([squared[1]], [once * factor], 1e-5)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, slow(True)])
 def test_second_derivatives_are_rejected(compiled):
     def second(kernel):
         with tf.GradientTape() as outer:

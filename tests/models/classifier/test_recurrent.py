@@ -73,6 +73,7 @@ def test_empty_texts_are_classified_by_the_prior():
         model.set_prior([0.0, 1.0])
 
 
+@pytest.mark.slow
 def test_class_weights_and_integers():
     model = make(labels=None, num_classes=2)
     labels = np.array([1] * 3 + [0] * 3)
@@ -83,6 +84,7 @@ def test_class_weights_and_integers():
     assert model.classify(TEXTS[:1])[0].labels[0] in ("0", "1")
 
 
+@pytest.mark.slow
 def test_many_labels():
     keras.utils.set_random_seed(0)
     model = make(multi_label=True, labels=["good", "long"], pooling="max")
@@ -113,6 +115,7 @@ def test_presets(pooling, tmp_path):
         np.testing.assert_allclose(loaded.predict_probabilities(texts), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_mixed_precision():
     with dtype_policy("mixed_bfloat16"):
         model = make()
@@ -178,7 +181,7 @@ def test_preprocessor():
     assert again.labels == NAMES and again.sequence_length == 3
 
 
-@pytest.mark.parametrize("labels", [["yes", "maybe"], [1, 2], [0, -1]])
+@pytest.mark.parametrize("labels", [["yes", "maybe"], slow([1, 2]), slow([0, -1])])
 def test_a_label_outside_the_set(labels):
     with pytest.raises(tf.errors.InvalidArgumentError, match="`y` must be among no, yes"):
         make().preprocessor(TEXTS[:2], labels)
