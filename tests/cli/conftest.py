@@ -2,6 +2,7 @@
 
 import functools
 import io
+import math
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -62,6 +63,8 @@ def seqzoo(installed, monkeypatch):
     def run(*arguments, stdin=b""):
         streams = {name: io.BytesIO() for name in ("stdout", "stderr")}
         with monkeypatch.context() as patch:
+            # What a command writes must not depend on how fast the machine is.
+            patch.setattr("keras_seqzoo.cli.progress.line.PLAIN_INTERVAL", math.inf)
             # Another encoding than UTF-8: the terminal's must not matter.
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), "latin-1"))
             for name, stream in streams.items():

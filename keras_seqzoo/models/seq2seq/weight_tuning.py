@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-import sacrebleu
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.seq2seq.rescoring import check_candidates, score_candidates
@@ -113,6 +112,8 @@ class _Candidates:
     """
 
     def __init__(self, scores, texts, reference):
+        import sacrebleu  # not required for training and serving
+
         metric = sacrebleu.BLEU(effective_order=True)
         found = [metric.sentence_score(text, [reference]) for text in texts]
         self.scores = np.asarray(scores)
