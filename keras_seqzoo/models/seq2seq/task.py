@@ -169,9 +169,7 @@ class RecurrentSeq2SeqLM(
                 x = tf.data.Dataset.from_tensor_slices(x).batch(size)
                 y = batch_size = sample_weight = None
             x = x.map(self._sample_subwords, num_parallel_calls=tf.data.AUTOTUNE)
-        return super().fit(
-            x, y=y, batch_size=batch_size, sample_weight=sample_weight, **kwargs
-        )
+        return super().fit(x, y=y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
     @tf.autograph.experimental.do_not_convert
     def _sample_subwords(self, x, y=None, sample_weight=None):
