@@ -228,6 +228,7 @@ def test_help(seqzoo):
     assert result.status == 0 and "Usage: seqzoo rescore" in result.output
 
 
+@pytest.mark.slow
 def test_weights_are_tuned(run, source, tmp_path):
     save_preset(tiny_model(vocabulary_size=284), tmp_path / "other")
     references = tmp_path / "references"

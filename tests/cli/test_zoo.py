@@ -41,6 +41,7 @@ def taggers(tmp_path_factory):
     return [save_preset(model, folder / str(number)) for number, model in enumerate(models)]
 
 
+@pytest.mark.slow
 def test_average(seqzoo, taggers, tmp_path):
     result = seqzoo("average", *taggers, "--out", tmp_path / "new", "--description", "A mean.")
     assert result == (0, f"{tmp_path / 'new'}\n", "")

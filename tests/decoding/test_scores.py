@@ -141,7 +141,7 @@ COVERED = {
 
 @pytest.mark.parametrize(
     "form, jit_compile",
-    [("power", True), ("wu", False), *(slow(form, form == "wu") for form in COVERED)],
+    [slow("power", True), ("wu", False), *(slow(form, form == "wu") for form in COVERED)],
 )
 def test_coverage_penalty_is_that_of_the_alignments(form, jit_compile):
     length_penalty, score = COVERED[form]

@@ -108,6 +108,7 @@ def test_wide_beam_finds_what_exhaustive_search_finds(transformer):
     assert wide[1, 3 : 3 + length].tolist() == found.tokens[0, 0, :length].numpy().tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",
     [BeamSearch(4, length_penalty=1.0), Greedy([MinimumLength(4), NoRepeatedNGrams(2)])],

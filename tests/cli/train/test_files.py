@@ -43,6 +43,7 @@ def train(seqzoo, folder, *files, out="new"):
     )
 
 
+@pytest.mark.slow
 def test_the_division_into_files_changes_nothing(seqzoo, folder):
     perplexities = []
     for out, files in (("parts", ("part-[01].gz", "part-2.gz")), ("records", ("all.tfrecord",))):

@@ -201,6 +201,7 @@ def _texts_of(output, lines):
         output = output[len(line) + 2 :]
 
 
+@pytest.mark.slow
 def test_export(seqzoo, preset, tmp_path):
     result = seqzoo("export", "--preset", preset, "--out", tmp_path / "served", "--samples", 2)
     assert result.status == 0 and result.output == f"{tmp_path / 'served' / '1'}\n"

@@ -219,6 +219,7 @@ def test_xla_equals_eager(factory):
     check_xla_equals_eager(factory(), SEQUENCE, MEMORY, memory_mask=MASK)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", mostly_slow(ORDERS, "past"))
 def test_xla_trains_with_open_shapes(factory):
     layer = factory(dropout=0.3)

@@ -23,7 +23,7 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.seeds import made_once
-from tests.tiers import mostly_slow, slow
+from tests.tiers import slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 OPTIONS = {
@@ -147,7 +147,8 @@ def test_the_loss_without_logits_is_that_of_keras():
 
 
 @pytest.mark.parametrize(
-    "sampler", [Greedy(), slow(BeamSearch(2)), slow(Sampling(seed=3)), slow("greedy"), "top_k"]
+    "sampler",
+    [slow(Greedy()), slow(BeamSearch(2)), slow(Sampling(seed=3)), slow("greedy"), "top_k"],
 )
 def test_generate_goes_on_from_prompts(sampler):
     model = trained()
@@ -177,7 +178,8 @@ def test_a_strategy_and_a_sampler_give_the_same_under_xla():
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.parametrize("options", mostly_slow(OPTIONS, "elman"))
+@pytest.mark.slow
+@every_kind
 def test_presets(options, tmp_path):
     model = make(**options, dropout=0.1)
     expected = model.score(TEXT)

@@ -175,6 +175,7 @@ def test_states_continue_from_batch_to_batch():
     assert history["loss"][0] != pytest.approx(whole, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_an_epoch_and_an_evaluation_start_again():
     model, [[first, second]] = fitted([4], epochs=2)
     assert first == pytest.approx(second, rel=1e-6)

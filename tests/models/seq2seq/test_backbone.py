@@ -187,7 +187,12 @@ def test_dropout_is_in_training_only():
 
 
 @pytest.mark.parametrize(
-    "name", ["feeding", "bahdanau", "neubig", "coverage", "monotonic", "every step of both"]
+    "name",
+    mostly_slow(
+        ["feeding", "bahdanau", "neubig", "coverage", "monotonic", "every step of both"],
+        "bahdanau",
+        "monotonic",
+    ),
 )
 def test_configuration(name):
     options = {k: v for k, v in COMBINATIONS[name].items() if k != "tie_softmax"}

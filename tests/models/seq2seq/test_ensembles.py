@@ -106,6 +106,7 @@ class Bigrams:
         return tf.gather(self.table, tokens), {"last": tokens}
 
 
+@pytest.mark.slow
 def test_shallow_fusion(members):
     lm, tokens = Bigrams(), tf.constant([2, 2, 2])
     fused = ShallowFusion(members[0], lm, weight=0.3)

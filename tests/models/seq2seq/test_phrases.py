@@ -32,6 +32,7 @@ def test_a_row_does_not_depend_on_the_others_phrases():
         assert alone[0].text == found[0].text
 
 
+@pytest.mark.slow
 def test_the_default_search_and_alignments():
     model = small.shared_model()
     [[best]] = model.translate(

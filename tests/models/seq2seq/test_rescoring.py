@@ -80,6 +80,7 @@ def test_one_model_ranks_by_its_own_score(alpha):
         assert [texts[index] for _, index in own] == [texts[index] for index in order]
 
 
+@pytest.mark.slow
 def test_models_of_other_vocabularies_and_kinds():
     keras.utils.set_random_seed(3)
     tokenizer = BytePairTokenizer.train(SENTENCES * 3, VOCABULARY - 10)

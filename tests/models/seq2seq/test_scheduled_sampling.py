@@ -96,6 +96,7 @@ def test_a_coin_is_tossed_for_each_position():
     assert (drawn(0.7, step=5, seed=1) != reads[5]).any()
 
 
+@pytest.mark.slow
 def test_a_step_is_one_of_the_likelihood_on_what_is_read():
     data = inputs(SOURCE, TARGET), LABELS, LABELS != 0
     results = []

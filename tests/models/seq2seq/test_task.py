@@ -245,12 +245,9 @@ def test_a_model_that_translated_can_be_exported(tmp_path):
     assert_close(loaded.start(ids), module.start(ids))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"share_embeddings": True, "decoder_layers": 2},
-        pytest.param({"tie_softmax": False}, marks=pytest.mark.slow),
-    ],
+    "options", [{"share_embeddings": True, "decoder_layers": 2}, {"tie_softmax": False}]
 )
 def test_saving(options, tmp_path):
     subject = model(**options)

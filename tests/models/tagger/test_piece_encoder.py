@@ -133,6 +133,7 @@ def test_words_that_come_again_are_read_once(kind, monkeypatch):
     assert counts == [6, 120]  # padded to 6 words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", mostly_slow(list(KINDS), "lstm"))
 def test_gradients_of_words_that_come_again_are_summed(kind):
     encoder = make(kind)

@@ -87,6 +87,7 @@ def assert_same_tags(found, expected):
         np.testing.assert_allclose(one.probabilities, other.probabilities, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_batches_and_order_change_nothing():
     model = ready()
     expected = model.predict_tags(WORDS)
@@ -96,6 +97,7 @@ def test_batches_and_order_change_nothing():
     assert model.accuracy(WORDS, [tags.split() for tags in TAGS]) == 1.0
 
 
+@pytest.mark.slow
 def test_characters_tell_unknown_words():
     model = ready()
     assert model.tag(["the Cat BARKS"])[0][1] == "N"

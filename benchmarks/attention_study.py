@@ -1,0 +1,146 @@
+"""BLEU and agreement of alignments of attention decoders, priors and losses, with equal budgets.
+
+    SEQZOO_DATA=data python benchmarks/attention_study.py runs
+
+Each variant is trained on Multi30k's raw text by `seqzoo train translate` with the same options
+but its own, in both directions: the first direction with each seed, the other with the first seed
+alone. The weights are those of the epoch with the best validation chrF. BLEU is cased, of a beam of
+5. Agreement is 2 |A ∩ B| / (|A| + |B|) of the links A and B that the models of the two directions
+give to the reference pairs, in percent. A folder of runs is used again: the same command goes on
+where it was stopped, and with `--table` it shows what is there.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from measure import Table, machine
+
+from keras_seqzoo.data import load_multi30k
+from keras_seqzoo.metrics import score_translations
+from keras_seqzoo.models import RecurrentSeq2SeqLM, word_alignment
+from keras_seqzoo.models.seq2seq.text_translation import default_search
+from keras_seqzoo.plots import plot_alignment
+
+SIZE = "--embedding-dim 128 --encoder-units 128 --decoder-units 256 --attention-units 128"
+VARIANTS = {
+    "luong": "",
+    "bahdanau": "--attention bahdanau",
+    "input-feeding": "--input-feeding",
+    "before": "--attend before --attention bahdanau",
+    "before-state": "--attend before --readout state",
+    "neubig": "--context-feeding --readout concat",
+    "between": "--attend between",
+    "position": "--attention-terms position",
+    "markov": "--attention-terms markov",
+    "convolution": "--attention-terms convolution",
+    "coverage": "--attention-terms coverage",
+    "coverage-loss": "--attention-terms coverage --attention-losses coverage",
+    "fertility": "--attention-terms fertility",
+    "fertility-loss": "--attention-losses fertility",
+    "local-m": "--attention-weighting local-m",
+    "local-p": "--attention-weighting local-p",
+    "monotonic": "--attention-weighting monotonic",
+    "hard": "--attention-weighting hard",
+}
+
+
+def find(data, split, language):
+    return str(Path(data, "multi30k", f"{split}.{language}.gz"))
+
+
+def train(folder, variant, source, target, seed, epochs):
+    """Trains a model, or what is left of it; does nothing for one that is done."""
+    data = os.environ["SEQZOO_DATA"]
+    files = {
+        "--source": find(data, "train", source),
+        "--target": find(data, "train", target),
+        "--valid-source": find(data, "val", source),
+        "--valid-target": find(data, "val", target),
+        "--out": str(folder),
+    }
+    command = [sys.executable, "-m", "keras_seqzoo", "train", "translate", "--quiet"]
+    command += [word for pair in files.items() for word in pair]
+    command += [*SIZE.split(), *VARIANTS[variant].split()]
+    subprocess.run([*command, "--epochs", str(epochs), "--seed", str(seed)], check=True)
+
+
+def links(preset, sources, targets):
+    """Gives the links of each pair as a set of `(source, target)`."""
+    model = RecurrentSeq2SeqLM.from_preset(str(preset))
+    return [set(word_alignment(found).links()) for found in model.align(sources, targets)]
+
+
+def agreement(forward, backward):
+    """Gives Dice's coefficient of the links of two directions, in percent."""
+    pairs = [
+        (own, {(source, target) for target, source in other})
+        for own, other in zip(forward, backward, strict=True)
+    ]
+    common = sum(len(own & other) for own, other in pairs)
+    return 200 * common / sum(len(own) + len(other) for own, other in pairs)
+
+
+def measured(folder, function):
+    """Gives what the function returns, from a file beside the preset if it is there."""
+    path = Path(folder, "study.json")
+    if not path.exists():
+        path.write_text(json.dumps(function()), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def bleu(preset, sources, references):
+    model = RecurrentSeq2SeqLM.from_preset(str(preset))
+    texts = [best.text for best, *_ in model.translate(sources, default_search())]
+    return score_translations(texts, references).bleu
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="of the runs")
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    parser.add_argument("--languages", nargs=2, default=["en", "fr"])
+    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
+    parser.add_argument("--split", default="test_2016_flickr", choices=["val", "test_2016_flickr"])
+    parser.add_argument("--table", action="store_true", help="train nothing, show what is done")
+    parser.add_argument("--plots", type=int, default=0, help="sentences whose alignments are drawn")
+    arguments = parser.parse_args()
+
+    one, other = arguments.languages
+    sources, targets = load_multi30k(arguments.split, source=one, target=other)
+    print(machine())
+    table = Table("variant", "options", "BLEU", "BLEU by seed", "agreement")
+    for variant in arguments.variants:
+        forward = [arguments.folder / f"{variant}-{one}-{other}-{n}" for n in arguments.seeds]
+        backward = arguments.folder / f"{variant}-{other}-{one}-{arguments.seeds[0]}"
+        if arguments.table:
+            if not all(Path(run, "study.json").exists() for run in (*forward, backward)):
+                continue
+        else:
+            for run, seed in zip(forward, arguments.seeds, strict=True):
+                train(run, variant, one, other, seed, arguments.epochs)
+            train(backward, variant, other, one, arguments.seeds[0], arguments.epochs)
+        scores = [measured(run, lambda run=run: bleu(run, sources, targets)) for run in forward]
+        agreed = measured(
+            backward,
+            lambda first=forward[0], back=backward: agreement(
+                links(first, sources, targets), links(back, targets, sources)
+            ),
+        )
+        for number in range(arguments.plots):
+            model = RecurrentSeq2SeqLM.from_preset(str(forward[0]))
+            [[found, *_]] = model.translate([sources[number]], alignments=True)
+            plot_alignment(found, path=arguments.folder / f"{variant}-{number}.png")
+        by_seed = ", ".join(f"{score:.1f}" for score in scores)
+        table.row(
+            variant, VARIANTS[variant], f"{statistics.mean(scores):.1f}", by_seed, f"{agreed:.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
