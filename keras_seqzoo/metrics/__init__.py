@@ -4,6 +4,7 @@ from keras_seqzoo.metrics.class_report import ClassReport, class_report, confusi
 from keras_seqzoo.metrics.entity_scores import EntityScores, entities, entity_scores
 from keras_seqzoo.metrics.label_accuracy import SentenceAccuracy, TokenAccuracy, tag_accuracy
 from keras_seqzoo.metrics.label_score import LabelScore
+from keras_seqzoo.metrics.paired_bootstrap import Comparison, paired_bootstrap
 from keras_seqzoo.metrics.perplexity import Perplexity
 from keras_seqzoo.metrics.sentence_bleu import ngram_precisions, sentence_bleu
 from keras_seqzoo.metrics.token_bleu import token_bleu
@@ -18,6 +19,7 @@ __all__ = [
     "BLEU",
     "ChrF",
     "ClassReport",
+    "Comparison",
     "EntityScores",
     "LabelScore",
     "Perplexity",
@@ -29,6 +31,7 @@ __all__ = [
     "entities",
     "entity_scores",
     "ngram_precisions",
+    "paired_bootstrap",
     "score_translations",
     "sentence_bleu",
     "tag_accuracy",

@@ -55,21 +55,26 @@ def score_translations(hypotheses, references, lowercase=False, bleu_tokenizer=B
     >>> round(score_translations(["a small black dog runs"], ["a small black dog runs"]).bleu)
     100
     """
-    import sacrebleu  # not required for training and serving
-
     if len(hypotheses) != len(references) or not references:
         raise ValueError(
             "`hypotheses` and `references` must have the same, positive length, "
             f"got {len(hypotheses)} and {len(references)}."
         )
-    bleu = _make_bleu(bleu_tokenizer, lowercase)
-    chrf = sacrebleu.metrics.CHRF(lowercase=lowercase)
+    bleu, chrf = make_metrics(lowercase, bleu_tokenizer).values()
     return TranslationScores(
         bleu.corpus_score(hypotheses, [references]).score,
         chrf.corpus_score(hypotheses, [references]).score,
         str(bleu.get_signature()),
         str(chrf.get_signature()),
     )
+
+
+def make_metrics(lowercase=False, bleu_tokenizer=BLEU_TOKENIZER):
+    """Return sacrebleu's metrics of `score_translations` by name, BLEU first."""
+    import sacrebleu  # not required for training and serving
+
+    bleu = _make_bleu(bleu_tokenizer, lowercase)
+    return {"BLEU": bleu, "chrF": sacrebleu.metrics.CHRF(lowercase=lowercase)}
 
 
 def check_bleu_tokenizer(name):

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import sacrebleu
 
@@ -32,6 +34,20 @@ def test_scores_and_signatures(seqzoo, model, tmp_path):
     score = bleu.corpus_score(translations, [references]).score
     assert score > 0 and errors == ""
     assert output.startswith(f"BLEU {score:.2f} {bleu.get_signature()}\n") and "tok:char" in output
+
+
+def test_a_baseline(seqzoo, tmp_path):
+    source, reference = write_parallel_text(tmp_path, "test", 5)
+    arguments = ("evaluate", "--preset", "gru_attention_multi30k_en_fr", "--beam", 1)
+    arguments += ("--source", source, "--target", reference, "--bleu-tokenizer", "char")
+    plain, compared = seqzoo(*arguments), seqzoo(*arguments, "--baseline", reference)
+    assert compared.status == 0 and compared.output.startswith(plain.output)
+    bleu, chrf = compared.output.splitlines()[2:]
+    assert re.fullmatch(r"BLEU [\d.]+ ± [\d.]+, baseline 100.00, p 0.\d{4}", bleu)
+    assert bleu.split()[1] == plain.output.split()[1] and chrf.startswith("chrF ")
+    (tmp_path / "short").write_text("a\n", encoding="utf-8")
+    result = seqzoo(*arguments, "--baseline", tmp_path / "short")
+    assert result.status == 2 and f"and 1 in {tmp_path}/short" in result.errors
 
 
 def test_an_unknown_tokenizer_is_refused(seqzoo):

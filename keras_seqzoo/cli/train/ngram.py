@@ -18,6 +18,7 @@ from keras_seqzoo.models.language_model.ngram import (
     AbsoluteDiscounting,
     FixedInterpolation,
     KneserNey,
+    LaplaceSmoothing,
     MaximumLikelihood,
     NGramLanguageModel,
     WittenBell,
@@ -40,6 +41,7 @@ ESTIMATORS = {
     "absolute": AbsoluteDiscounting(),
     "witten-bell": WittenBell(),
     "interpolation": FixedInterpolation(),
+    "laplace": LaplaceSmoothing(),
     "maximum-likelihood": MaximumLikelihood(),
 }
 

@@ -5,6 +5,7 @@ from keras_seqzoo.models.language_model.ngram.estimators import (
     Estimator,
     FixedInterpolation,
     KneserNey,
+    LaplaceSmoothing,
     MaximumLikelihood,
     WittenBell,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "Estimator",
     "FixedInterpolation",
     "KneserNey",
+    "LaplaceSmoothing",
     "MaximumLikelihood",
     "NGramLanguageModel",
     "WittenBell",

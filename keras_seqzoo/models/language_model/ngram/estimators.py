@@ -4,7 +4,7 @@ import abc
 
 import numpy as np
 
-from keras_seqzoo.checks import check_fraction
+from keras_seqzoo.checks import check_fraction, check_number
 
 
 class Estimator(abc.ABC):
@@ -98,6 +98,35 @@ class WittenBell(Estimator):
         """Compute u(w | h) and γ(h); see `Estimator`."""
         types, totals = sums(counts > 0), sums(counts)
         return counts / total(totals + types), types / (totals + types)
+
+
+class LaplaceSmoothing(Estimator):
+    """Laplace smoothing: ε counts are added, divided among the words by the shorter context.
+
+        P(w | h) = (c(h w) + ε_n P(w | h')) / (c(h) + ε_n)
+
+    For order 1 they are divided evenly, so that ε_1 = V words adds one to each count (Zhang et al.,
+    Dive into Deep Learning, section 9.3; D. MacKay and L. Bauman Peto 1995, A hierarchical
+    Dirichlet language model).
+
+    Args:
+        strengths: list of positive numbers, ε of the orders 1, 2, ...; the last is used for all
+            longer orders.
+
+    Raises:
+        ValueError: if `strengths` is empty or has a number that is not positive.
+    """
+
+    def __init__(self, strengths=(1.0,)):
+        self.strengths = [check_number("strengths", strength, 0.0) for strength in strengths]
+        if not self.strengths or not all(self.strengths):
+            raise ValueError(f"`strengths` must be positive numbers, got {list(strengths)!r}.")
+
+    def share(self, n, counts, sums, total):
+        """Compute u(w | h) and γ(h) = ε_n / (c(h) + ε_n); see `Estimator`."""
+        strength = self.strengths[min(n, len(self.strengths)) - 1]
+        totals = sums(counts)
+        return counts / total(totals + strength), strength / (totals + strength)
 
 
 class AbsoluteDiscounting(Estimator):

@@ -53,6 +53,10 @@ def parts(kind, counts, context, options):
         return {w: c / (total + len(seen)) for w, c in seen.items()}, len(seen) / (
             total + len(seen)
         )
+    if kind == "laplace":
+        strength = options[min(n, len(options)) - 1]
+        whole = total + strength
+        return {w: c / whole for w, c in seen.items()}, strength / whole
     if kind == "absolute":
         number = Counter(counts.of_order(n, count))
         both = number[1] and number[2]

@@ -12,6 +12,7 @@ from keras_seqzoo.models.language_model.ngram.estimators import (
     AbsoluteDiscounting,
     FixedInterpolation,
     KneserNey,
+    LaplaceSmoothing,
     MaximumLikelihood,
     WittenBell,
 )
@@ -25,6 +26,7 @@ KINDS = {
     "maximum_likelihood": (MaximumLikelihood(), True, None),
     "interpolation": (FixedInterpolation([0.1, 0.3, 0.6]), True, [0.1, 0.3, 0.6]),
     "witten_bell": (WittenBell(), True, None),
+    "laplace": (LaplaceSmoothing([6.0, 0.5]), True, [6.0, 0.5]),
     "absolute": (AbsoluteDiscounting(), False, None),
     "absolute, interpolated": (AbsoluteDiscounting(interpolates=True), True, None),
     "kneser_ney": (KneserNey(), True, None),
@@ -103,6 +105,9 @@ def test_a_text_without_discounts():
     [
         (lambda: FixedInterpolation([]), "`weights`.*from 0 to 1.*\\[\\]"),
         (lambda: FixedInterpolation([0.5, 1.5]), "`weights`.*1.5"),
+        (lambda: LaplaceSmoothing([]), "`strengths` must be positive numbers, got \\[\\]"),
+        (lambda: LaplaceSmoothing([1.0, 0]), "`strengths` must be positive numbers, got .*0"),
+        (lambda: LaplaceSmoothing([-1]), "`strengths` must be a number of at least 0, got -1"),
         (lambda: AbsoluteDiscounting(2), "`discount`.*from 0 to 1.*2"),
         (lambda: AbsoluteDiscounting(-1), "`discount`.*-1"),
     ],
@@ -110,6 +115,13 @@ def test_a_text_without_discounts():
 def test_bad_arguments(make, match):
     with pytest.raises(ValueError, match=match):
         make()
+
+
+def test_adding_one_to_each_count():
+    sentences = [[2, 3, 2], [2]]
+    found = distribution(tables(sentences, 1, LaplaceSmoothing([5.0])), ())
+    counts = np.array([2, 3, 1, 0, 0])  # of the end and of the words from 2 on
+    np.testing.assert_allclose(found[1:], (counts + 1) / (6 + 5), rtol=1e-5)
 
 
 def test_the_textbook_sentences():
