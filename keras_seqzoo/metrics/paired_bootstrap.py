@@ -40,8 +40,8 @@ def paired_bootstrap(
 
         p = (1 + number of samples with |Δ_i| - M > |Δ|) / (1 + samples)
 
-    or 1 if Δ = 0 (Koehn 2004, Statistical significance tests for machine translation evaluation; computed by
-    sacrebleu, with its seed).
+    or 1 if Δ = 0 (Koehn 2004, Statistical significance tests for machine translation evaluation;
+    computed by sacrebleu, with its seed).
 
     Args:
         hypotheses: list of strings, the translations.
