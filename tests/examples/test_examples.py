@@ -16,6 +16,7 @@ from examples import (
     functional_attention,
     hidden_units,
     language_model_ladder,
+    number_series,
     own_encoder_decoder,
     sequential_classifier,
     single_network,
@@ -222,6 +223,20 @@ def test_gradients_vanish_and_explode(tmp_path):
     assert far["LSTM without a forget gate"] is None
     linear = curves["Elman, linear, recurrent weights x 1.1"]
     assert linear[-1] / linear[0] == pytest.approx(1.1**59, rel=0.3)
+
+
+@pytest.mark.slow
+def test_a_series_of_numbers():
+    errors = number_series.main(["--epochs", "4"])
+    noise, amplitude = 0.2, np.sqrt(0.5)
+    for found in errors.values():
+        assert noise < found[0] < 1.3 * noise
+        assert found[0] < found[-1] < amplitude
+    # The linear function reads four values, and nothing of later ones.
+    model = number_series.make_markov_model()
+    values = np.zeros((1, 9, 1), "float32")
+    values[0, 2] = 1
+    assert np.flatnonzero(model.predict(values, verbose=0)[0, :, 0]).tolist() == [2, 3, 4, 5]
 
 
 def test_properties_of_a_text():
