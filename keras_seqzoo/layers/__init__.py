@@ -31,6 +31,10 @@ from keras_seqzoo.layers.recurrence.lstm import LSTM, LSTMCell
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.sequence_pooling import SequencePooling
+from keras_seqzoo.layers.source_distribution.base import SourceDistribution
+from keras_seqzoo.layers.source_distribution.copying import CopyDistribution
+from keras_seqzoo.layers.source_distribution.lexicon import LexiconDistribution
+from keras_seqzoo.layers.source_distribution.source_softmax import SourceSoftmax
 from keras_seqzoo.layers.tied_softmax import TiedSoftmax
 from keras_seqzoo.layers.token_dropout import TokenDropout
 from keras_seqzoo.layers.trees.encoder import TreeEncoder
@@ -49,6 +53,7 @@ __all__ = [
     "Bridge",
     "ClassifierHead",
     "ConditionalRandomField",
+    "CopyDistribution",
     "Coverage",
     "CoverageLoss",
     "Elman",
@@ -58,6 +63,7 @@ __all__ = [
     "HardWeighting",
     "KMaxPooling",
     "LSTMCell",
+    "LexiconDistribution",
     "LocalWeighting",
     "LuongAttention",
     "MarkovCondition",
@@ -68,6 +74,8 @@ __all__ = [
     "RecurrentCell",
     "ScoreTerm",
     "SequencePooling",
+    "SourceDistribution",
+    "SourceSoftmax",
     "Stack",
     "TiedSoftmax",
     "TokenDropout",

@@ -39,6 +39,7 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import (
     TeacherForcing,
 )
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
+from keras_seqzoo.models.seq2seq.ibm_model import TokenLexicon, train_ibm_model
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
 from keras_seqzoo.models.seq2seq.minimum_risk import MinimumRisk
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
@@ -97,6 +98,7 @@ __all__ = [
     "ShallowFusion",
     "SkippingLanguageModel",
     "TeacherForcing",
+    "TokenLexicon",
     "TopicLanguageModel",
     "TopicModel",
     "Translation",
@@ -106,7 +108,8 @@ __all__ = [
     "WordVectors",
     "replace_unknown_words",
     "rescore",
-    "tune_rescoring",
     "symmetrize",
+    "train_ibm_model",
+    "tune_rescoring",
     "word_alignment",
 ]

@@ -11,6 +11,7 @@ from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, token
 from keras_seqzoo.data.batching.length_buckets import check_boundaries
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.decoding import Greedy
+from keras_seqzoo.layers import LexiconDistribution
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.metrics.translation_scores import (
@@ -22,8 +23,10 @@ from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
+    train_ibm_model,
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
+from keras_seqzoo.models.seq2seq.source_output import SOURCE_OUTPUTS
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
@@ -34,6 +37,8 @@ from keras_seqzoo.training.options import Options, option, options, rate_option,
 from keras_seqzoo.training.reports import TranslationReport
 from keras_seqzoo.training.subwords import SubwordOptions, make_redraw
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
+
+LEXICON_PAIRS = 100_000  # of which a lexicon is estimated, the first ones
 
 
 @options
@@ -111,6 +116,12 @@ class TranslationModelOptions(Options):
     )
     attention_losses: tuple[Literal[tuple(LOSSES)], ...] | None = option(
         None, "Losses of the attention weights, added in training.", panel="Model"
+    )
+    source_output: Literal[tuple(SOURCE_OUTPUTS)] | None = option(
+        None,
+        "What the source adds to the output distribution: copied tokens, or their translations by "
+        "a lexicon of the training texts, as a mixture or a bias.",
+        panel="Model",
     )
     context: Literal["initial", "every_step"] = option(
         "initial", "Where a decoder without attention reads the source.", panel="Model"
@@ -226,6 +237,7 @@ def make_translation_model(source, target, **kwargs):
         attention_terms=options.attention_terms or (),
         attention_weighting=options.attention_weighting,
         attention_losses=options.attention_losses or (),
+        source_output=options.source_output,
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
         decoder_tokenizer,
@@ -233,6 +245,12 @@ def make_translation_model(source, target, **kwargs):
         encoder_sequence_length=options.sequence_length,
         decoder_sequence_length=options.sequence_length,
     )
+    distribution = backbone.decoder.source_distribution
+    if isinstance(distribution, LexiconDistribution):
+        texts = (list(itertools.islice(side, LEXICON_PAIRS)) for side in (source, target))
+        pairs = tokenize_pairs(*texts, preprocessor.encode_source, preprocessor.encode_target)
+        sizes = backbone.encoder_vocabulary_size, backbone.decoder_vocabulary_size
+        distribution.set_lexicon(*train_ibm_model(pairs, *sizes))
     return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
 
 

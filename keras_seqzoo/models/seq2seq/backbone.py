@@ -20,6 +20,10 @@ from keras_seqzoo.models.seq2seq.attention import (
 )
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
+from keras_seqzoo.models.seq2seq.source_output import (
+    check_source_output,
+    make_source_distribution,
+)
 
 DIRECTIONS = ("forward", "reversed", "bidirectional")
 
@@ -64,6 +68,10 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             `"monotonic"` (`MonotonicWeighting`) or `"hard"` (`HardWeighting`).
         attention_losses: list of `"coverage"` (see `CoverageLoss`) and `"fertility"`
             (`FertilityLoss`), added in training.
+        source_output: what the source adds to the output distribution of the task: `None`,
+            `"copy"` (a mixture with `CopyDistribution`; only with `share_embeddings`), `"lexicon"`
+            or `"lexicon-bias"` (a mixture or a bias with `LexiconDistribution`, see
+            `SourceSoftmax`). The lexicon is empty until its `set_lexicon`.
         context: `"initial"` or `"every_step"`; the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
         residual: bool, whether layers above the first add their input to their output.
@@ -79,7 +87,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
 
     Returns:
         A dict of `encoder_sequence_output` `(batch, encoder_length, memory_size)` and
-        `decoder_sequence_output` `(batch, decoder_length, feature_size)`.
+        `decoder_sequence_output` `(batch, decoder_length, feature_size)`; with `source_output` the
+        features are followed by probabilities of all target tokens.
 
     Raises:
         ValueError: if an argument is out of range or contradicts another, or a mask does not have
@@ -121,6 +130,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         attention_terms=(),
         attention_weighting="softmax",
         attention_losses=(),
+        source_output=None,
         dtype=None,
         **kwargs,
     ):
@@ -136,6 +146,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
         check_parts(attention, attention_terms, attention_weighting, attention_losses)
+        check_source_output(source_output, attention, share_embeddings)
         memory_size = encoder_units * (2 if direction == "bidirectional" else 1)
         if attention == "dot" and decoder_units != memory_size:
             raise ValueError(
@@ -201,6 +212,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             context_feeding=context_feeding,
             readout=readout,
             attention_losses=make_losses(attention_losses, dtype),
+            source_distribution=make_source_distribution(
+                source_output, encoder_vocabulary_size, decoder_vocabulary_size, dtype
+            ),
             context=context,
             bridge=bridge,
             residual=residual,
@@ -219,6 +233,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             states,
             memory_mask=mask,
             target_mask=inputs["decoder_padding_mask"] if attention_losses else None,
+            source_ids=inputs["encoder_token_ids"] if source_output else None,
         )
         super().__init__(
             inputs=inputs,
@@ -257,6 +272,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attention_terms=list(attention_terms),
             attention_weighting=attention_weighting,
             attention_losses=list(attention_losses),
+            source_output=source_output,
         )
 
     def call(self, inputs, training=None, mask=None):

@@ -54,6 +54,8 @@ class RecurrentDecoder(Decoder):
         context_feeding: bool, see `AttentionDecoder`.
         readout: `"tanh"`, `"concat"` or `"state"`, see `AttentionDecoder`.
         attention_losses: a list of `AttentionLoss`, see `AttentionDecoder`.
+        source_distribution: a `SourceDistribution` or `None`, only with attention. The features are
+            then followed by its probabilities, for a `SourceSoftmax`.
 
     Call arguments:
         token_ids: int32 tensor `(batch, target_length)`.
@@ -95,6 +97,7 @@ class RecurrentDecoder(Decoder):
         context_feeding=False,
         readout="tanh",
         attention_losses=(),
+        source_distribution=None,
         **kwargs,
     ):
         # Without autocast, states keep their own dtypes: the LSTM's memory stays float32.
@@ -112,6 +115,7 @@ class RecurrentDecoder(Decoder):
         }
         changed = [name for name, value in options.items() if value != USUAL[name]]
         changed += ["attention_losses"] if attention_losses else []
+        changed += [] if source_distribution is None else ["source_distribution"]
         if attention is None and changed:
             raise ValueError(f"`attention` must be a layer with `{changed[0]}`, got None.")
         self.embedding = embedding
@@ -120,6 +124,7 @@ class RecurrentDecoder(Decoder):
         self.attention_units = attention_units
         self.attention_options = options
         self.attention_losses = list(attention_losses)
+        self.source_distribution = source_distribution
         self.context = context
         self.residual = residual
         self.dropout = dropout
@@ -157,14 +162,19 @@ class RecurrentDecoder(Decoder):
     def shared_state(self):
         """See `Decoder`; empty for an attention layer that overrides `call`."""
         call = getattr(type(self.attention), "call", None)
-        return ("memory", "keys", "mask") if call is Attention.call else ()
+        return ("memory", "keys", "mask", "source_ids") if call is Attention.call else ()
+
+    @property
+    def reads_source(self):
+        """See `Decoder`; true with a distribution by the source."""
+        return self.source_distribution is not None
 
     @property
     def reads_target_mask(self):
         """See `Decoder`; true with attention losses."""
         return bool(self.attention_losses)
 
-    def init_state(self, memory, encoder_states, mask=None):
+    def init_state(self, memory, encoder_states, mask=None, source_ids=None):
         """Create the initial state from the encoder's memory and final states."""
         batch_size = tf.shape(memory)[0]
         # Dtypes must not change in the loop of a search: the LSTM's memory starts as float32 too.
@@ -179,6 +189,8 @@ class RecurrentDecoder(Decoder):
             state["keys"] = self.core.project_memory(memory)
             state["mask"] = tf.ones(steps, tf.bool) if mask is None else mask
             state["weights"] = tf.zeros(steps, loop_dtype(self.compute_dtype))
+            if self.reads_source:
+                state["source_ids"] = tf.cast(source_ids, tf.int32)
         elif self.context == "every_step":
             state["context"] = _final_outputs(encoder_states[-1])
         return state
@@ -196,6 +208,7 @@ class RecurrentDecoder(Decoder):
                 initial_state=_recurrent_state(state),
                 training=training,
             )
+            features = self._with_source(features, weights, state)
             return features, {**state, **recurrent, "weights": padded(weights, axis=1)[:, -1]}
         if self.context == "every_step":
             context = tf.repeat(state["context"][:, tf.newaxis], tf.shape(sequence)[1], axis=1)
@@ -211,11 +224,21 @@ class RecurrentDecoder(Decoder):
             features, weights, recurrent = self.core.step(
                 inputs, _recurrent_state(state), state["memory"], state["mask"], state["keys"]
             )
+            if self.reads_source:
+                steps = features[:, tf.newaxis], weights[:, tf.newaxis]
+                features = self._with_source(*steps, state)[:, 0]
             return features, {**state, **recurrent, "weights": weights}
         if self.context == "every_step":
             inputs = tf.concat([inputs, state["context"]], axis=-1)
         features, layers = self.core.step(inputs, state["layers"])
         return features, {**state, "layers": layers}
+
+    def _with_source(self, features, weights, state):
+        """Join features `(rows, T, F)` with the distribution by the source, if there is one."""
+        if not self.reads_source:
+            return features
+        source = self.source_distribution(weights, state["source_ids"])
+        return tf.concat([features, tf.cast(source, features.dtype)], axis=-1)
 
     def compute_mask(self, inputs, previous_mask=None):
         """Return `None`: attach no mask to the outputs."""
@@ -250,6 +273,7 @@ class RecurrentDecoder(Decoder):
             residual=self.residual,
             dropout=self.dropout,
             attention_losses=serialize(self.attention_losses),
+            source_distribution=serialize(self.source_distribution),
             **self.attention_options,
         )
         return config
@@ -258,7 +282,7 @@ class RecurrentDecoder(Decoder):
     def from_config(cls, config):
         """Create the decoder from its configuration."""
         deserialize = keras.saving.deserialize_keras_object
-        names = ("embedding", "layers", "attention", "attention_losses")
+        names = ("embedding", "layers", "attention", "attention_losses", "source_distribution")
         parts = {name: deserialize(config[name]) for name in names if name in config}
         return cls(**{**config, **parts})
 

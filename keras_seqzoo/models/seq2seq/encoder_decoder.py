@@ -19,12 +19,15 @@ class Decoder(QuantizedParts, keras.layers.Layer):
             alone and never change, such as the memory. A search keeps one copy of them for all
             hypotheses of a source. `step` then gets token ids and other entries with a multiple of
             their rows, the hypotheses of a source one after another.
+        reads_source: bool, whether `init_state` takes `source_ids`, int32 `(batch, source_length)`,
+            the source tokens.
         reads_target_mask: bool, whether `call` takes `mask`, boolean `(batch, target_length)`, true
             at the target's tokens, because it has losses that leave padding out.
     """
 
     attention = None
     shared_state = ()
+    reads_source = False
     reads_target_mask = False
 
     def init_state(self, memory, encoder_states, mask=None):
@@ -71,6 +74,8 @@ class TeacherForcing(keras.layers.Layer):
         memory_mask: boolean tensor `(batch, source_length)` or `None`.
         target_mask: boolean tensor `(batch, target_length)` or `None`, for a decoder that
             `reads_target_mask`.
+        source_ids: int32 tensor `(batch, source_length)` or `None`, for a decoder that
+            `reads_source`.
         training: bool.
 
     Returns:
@@ -89,9 +94,11 @@ class TeacherForcing(keras.layers.Layer):
         memory_mask=None,
         training=False,
         target_mask=None,
+        source_ids=None,
     ):
         """Start the decoder from the encoder's outputs and run it."""
-        state = self.decoder.init_state(memory, encoder_states, mask=memory_mask)
+        options = {"source_ids": source_ids} if self.decoder.reads_source else {}
+        state = self.decoder.init_state(memory, encoder_states, mask=memory_mask, **options)
         options = {"mask": target_mask} if self.decoder.reads_target_mask else {}
         return self.decoder(token_ids, state, training=training, **options)[0]
 
@@ -147,8 +154,7 @@ class EncoderDecoder:
     def call(self, inputs, training=False):
         """Compute the logits of every target position with teacher forcing."""
         mask = inputs.get("encoder_padding_mask")
-        memory, states = self.encoder(inputs["encoder_token_ids"], mask=mask, training=training)
-        state = self.decoder.init_state(memory, states, mask=mask)
+        state = self.start(inputs["encoder_token_ids"], mask, training=training)
         options = {}
         if self.decoder.reads_target_mask:
             options["mask"] = inputs.get("decoder_padding_mask")
@@ -165,18 +171,21 @@ class EncoderDecoder:
         dtypes = {name: "bool" if name.endswith("mask") else "int32" for name in shapes}
         self({name: keras.KerasTensor(shapes[name], dtype) for name, dtype in dtypes.items()})
 
-    def start(self, encoder_token_ids, encoder_padding_mask=None):
+    def start(self, encoder_token_ids, encoder_padding_mask=None, training=False):
         """Encode the source and return the state for the first `step`.
 
         Args:
             encoder_token_ids: int32 tensor `(batch, source_length)`.
             encoder_padding_mask: boolean tensor of the same shape, `True` at valid tokens.
+            training: bool, whether the encoder's dropout is active.
 
         Returns:
             A nest of tensors whose first dimension is `batch`.
         """
-        memory, states = self.encoder(encoder_token_ids, mask=encoder_padding_mask, training=False)
-        return self.decoder.init_state(memory, states, mask=encoder_padding_mask)
+        mask = encoder_padding_mask
+        memory, states = self.encoder(encoder_token_ids, mask=mask, training=training)
+        options = {"source_ids": encoder_token_ids} if self.decoder.reads_source else {}
+        return self.decoder.init_state(memory, states, mask=mask, **options)
 
     def for_search(self, state):
         """Split the initial state into what a search reorders and what never changes.

@@ -116,6 +116,11 @@ class MinimumRisk(Objective):
             raise ValueError(
                 "`objective` must not be MinimumRisk for a model without a preprocessor."
             )
+        if model.backbone.source_output is not None:
+            raise ValueError(
+                "`objective` must not be MinimumRisk for a model with the `source_output` "
+                f"{model.backbone.source_output!r}."
+            )
         if metrics:
             raise ValueError(
                 "`weighted_metrics` and `metrics` must be empty with MinimumRisk, whose steps have "
@@ -254,8 +259,7 @@ def _features(model, inputs, tokens):
     """Run the decoder over candidates `(B, K, L)`; the encoder reads each source once."""
     count = dimension(tokens, 1)
     mask = inputs["encoder_padding_mask"]
-    memory, states = model.encoder(inputs["encoder_token_ids"], mask=mask, training=True)
-    state = model.decoder.init_state(memory, states, mask=mask)
+    state = model.start(inputs["encoder_token_ids"], mask, training=True)
     state = tf.nest.map_structure(lambda x: repeat_rows(x, count), state)
     start = repeat_rows(tf.cast(inputs["decoder_token_ids"][:, :1], tf.int32), count)
     read = tf.concat([start, _join(tokens)[:, :-1]], axis=1)

@@ -11,7 +11,9 @@ from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.seq2seq.source_output import with_source
 from keras_seqzoo.models.seq2seq.text_translation import TextTranslation, default_search
+from keras_seqzoo.models.seq2seq.translation import replace_unknown_words
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -20,7 +22,8 @@ class RecurrentSeq2SeqLM(
 ):
     """Recurrent encoder-decoder that is trained on strings and translates strings.
 
-    A `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary. With a
+    A `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary, and with its
+    `source_output` copied tokens or a lexicon. With a
     preprocessor, `fit` takes `{"encoder_text": ..., "decoder_text": ...}` or batches of ids from
     `keras_seqzoo.data.translation_batches`, and `generate` and `translate` take source strings.
     Without a preprocessor, `fit` and `generate` take the inputs of the backbone.
@@ -65,6 +68,8 @@ class RecurrentSeq2SeqLM(
                 name="output_layer",
             )
 
+        output_layer = with_source(output_layer, backbone.source_output, backbone.dtype_policy)
+
         # === Functional Model ===
         inputs = backbone.input
         outputs = output_layer(backbone(inputs)["decoder_sequence_output"])
@@ -84,6 +89,35 @@ class RecurrentSeq2SeqLM(
     def decoder(self):
         """The backbone's decoder."""
         return self.backbone.decoder
+
+    def translate(
+        self,
+        texts,
+        strategy=None,
+        max_length=None,
+        batch_size=64,
+        alignments=False,
+        **kwargs,
+    ):
+        """Translate strings; see `TextTranslation.translate`.
+
+        With `source_output="copy"` an unknown word of a translation becomes the source word that
+        was copied, the one with the largest attention.
+        """
+        copies = self.backbone.source_output == "copy"
+        options = {"alignments": alignments or copies, **kwargs}
+        results = super().translate(texts, strategy, max_length, batch_size, **options)
+        if not copies:
+            return results
+        if tf.is_tensor(texts):
+            texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
+        copied = [
+            [replace_unknown_words(one, source=text) for one in found]
+            for found, text in zip(results, texts, strict=True)
+        ]
+        if alignments:
+            return copied
+        return [[one._replace(alignment=None) for one in found] for found in copied]
 
     def features(self, inputs, training=None):
         """Compute what the output layer reads, `(batch, decoder_length, units)`."""

@@ -1,0 +1,1 @@
+"""Output distributions that the attended source tokens contribute to: copying and lexicons."""

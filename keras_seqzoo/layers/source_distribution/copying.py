@@ -1,0 +1,35 @@
+"""The distribution of the tokens of the source itself."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.layers.source_distribution.base import SourceDistribution
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class CopyDistribution(SourceDistribution):
+    """Distribution that copies source tokens, for a joint vocabulary of source and target.
+
+    ```
+    p_src(y) = Σ_{j: x_j = y} a_j
+    ```
+
+    (See et al. 2017, "Get to the point", equation 9; Vinyals et al. 2015, "Pointer networks").
+    Words that the vocabulary lacks are one token, `[UNK]`, whose probability is that of copying any
+    of them; the attention tells which one, see `keras_seqzoo.models.replace_unknown_words`.
+
+    Args:
+        vocabulary_size: int, V, the number of tokens.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Call arguments and return value: see `SourceDistribution`.
+
+    Example:
+    >>> weights, source = tf.constant([[[0.5, 0.2, 0.3]]]), tf.constant([[3, 1, 3]])
+    >>> CopyDistribution(4)(weights, source).numpy().round(1)
+    array([[[0. , 0.2, 0. , 0.8]]], dtype=float32)
+    """
+
+    def entries(self, source_ids):
+        """Return each token itself, with probability 1."""
+        return source_ids[..., tf.newaxis], tf.ones((1, 1, 1))

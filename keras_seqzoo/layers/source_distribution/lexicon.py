@@ -1,0 +1,100 @@
+"""The distribution of translations of source tokens by a lexicon."""
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_integer
+from keras_seqzoo.layers.source_distribution.base import SourceDistribution
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class LexiconDistribution(SourceDistribution):
+    """Distribution of the translations of source tokens by a lexicon p_lex.
+
+    ```
+    p_src(y) = Σ_j a_j p_lex(y | x_j)
+    ```
+
+    (Arthur, Neubig and Nakamura 2016, "Incorporating discrete translation lexicons into neural
+    machine translation", section 3.1). The lexicon is not trained. It holds the most probable
+    target tokens of each source token, and is empty until `set_lexicon`.
+
+    Args:
+        vocabulary_size: int, V, the number of target tokens.
+        source_vocabulary_size: int, the number of source tokens.
+        entries: int, the most target tokens of a source token.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Call arguments and return value: see `SourceDistribution`.
+
+    Raises:
+        ValueError: if a size is not positive.
+
+    Example:
+    >>> layer = LexiconDistribution(4, source_vocabulary_size=3, entries=2)
+    >>> layer.set_lexicon([[0, 0], [1, 2], [3, 0]], [[0, 0], [0.75, 0.25], [1, 0]])
+    >>> layer(tf.constant([[[0.8, 0.2]]]), tf.constant([[1, 2]])).numpy().round(1)
+    array([[[0. , 0.6, 0.2, 0.2]]], dtype=float32)
+    """
+
+    def __init__(self, vocabulary_size, source_vocabulary_size, entries=10, **kwargs):
+        super().__init__(vocabulary_size, **kwargs)
+        self.source_vocabulary_size = check_integer(
+            "source_vocabulary_size", source_vocabulary_size, minimum=1
+        )
+        self.entry_count = check_integer("entries", entries, minimum=1)
+
+    def build(self, *shapes):
+        """Create the tables of target tokens and probabilities."""
+        shape = (self.source_vocabulary_size, self.entry_count)
+        options = {"shape": shape, "initializer": "zeros", "trainable": False}
+        self.target_ids = self.add_weight(name="target_ids", dtype="int32", **options)
+        self.probabilities = self.add_weight(name="probabilities", dtype="float32", **options)
+        self.built = True
+
+    def set_lexicon(self, target_ids, probabilities):
+        """Set the lexicon, such as one of `keras_seqzoo.models.train_ibm_model`.
+
+        Args:
+            target_ids: int array `(source_vocabulary_size, entries)`.
+            probabilities: float array of the same shape: p_lex of each; 0 for no entry.
+
+        Raises:
+            ValueError: if a shape is another one, an id is not of the target vocabulary, or a row
+                of probabilities is negative or sums to more than 1.
+        """
+        if not self.built:
+            self.build()
+        ids, values = np.asarray(target_ids), np.asarray(probabilities, np.float32)
+        shape = (self.source_vocabulary_size, self.entry_count)
+        for name, array in (("target_ids", ids), ("probabilities", values)):
+            if array.shape != shape:
+                raise ValueError(f"`{name}` must have the shape {shape}, got {array.shape}.")
+        if ids.min() < 0 or ids.max() >= self.vocabulary_size:
+            raise ValueError(
+                f"`target_ids` must be from 0 to {self.vocabulary_size - 1}, got {ids.min()} to "
+                f"{ids.max()}."
+            )
+        if not values.min() >= 0 or not values.sum(axis=1).max() <= 1.001:
+            raise ValueError(
+                "`probabilities` must be at least 0 and at most 1 in the sum of a row, got "
+                f"{values.min():.3g} to {values.sum(axis=1).max():.3g}."
+            )
+        self.target_ids.assign(ids)
+        self.probabilities.assign(values)
+
+    def entries(self, source_ids):
+        """Return the entries of the lexicon."""
+        return (
+            tf.gather(tf.convert_to_tensor(self.target_ids), source_ids),
+            tf.gather(tf.convert_to_tensor(self.probabilities), source_ids),
+        )
+
+    def get_config(self):
+        """Return the constructor arguments."""
+        return {
+            **super().get_config(),
+            "source_vocabulary_size": self.source_vocabulary_size,
+            "entries": self.entry_count,
+        }

@@ -1,0 +1,109 @@
+"""The output layer that joins a softmax with a distribution by the source."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
+
+FORMS = ("mixture", "bias")
+EPSILON = 1e-3  # of the bias: Arthur et al. 2016, section 3.2
+SMALLEST = 1e-30  # of a mixture, whose logarithm must be finite
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class SourceSoftmax(QuantizedParts, keras.layers.Layer):
+    """Output layer that joins a softmax with a distribution p_src by the source.
+
+    It reads features h and p_src one after the other, as `RecurrentDecoder` gives them with a
+    `SourceDistribution`. With z for the logits of the softmax over h:
+
+    - `"mixture"`: a gate g chooses between them, as in the pointer-generator of See et al. 2017
+      ("Get to the point", equations 8 and 9) and the linear interpolation of Arthur et al. 2016
+      (equation 14, with a gate for each step). The gate reads the features, which are a function of
+      context and state, where See et al. read both and the input.
+
+      ```
+      g = σ(v·h + b)          p(y) = g softmax(z)_y + (1 - g) p_src(y)
+      ```
+
+    - `"bias"`: p_src is a bias of the logits (Arthur et al. 2016, equation 13), ε = 0.001.
+
+      ```
+      p(y) = softmax(z + log(p_src + ε))_y
+      ```
+
+    Args:
+        output_layer: layer from features to logits, such as a `TiedSoftmax`.
+        form: `"mixture"` or `"bias"`.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
+
+    Call arguments:
+        inputs: float tensor `(..., features + V)`.
+
+    Returns:
+        Logits, a float32 tensor `(..., V)`. Those of a mixture are log p.
+
+    Raises:
+        ValueError: if `form` is unknown.
+
+    Example:
+    >>> layer = SourceSoftmax(VocabularyProjection(3))
+    >>> layer(tf.constant([[1.0, 2.0, 0.0, 0.9, 0.1]])).shape
+    TensorShape([1, 3])
+    """
+
+    def __init__(self, output_layer, form="mixture", **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        check_choice("form", form, FORMS)
+        self.output_layer = output_layer
+        self.form = form
+        self.gate = None
+        if form == "mixture":
+            self.gate = keras.layers.Dense(1, dtype=self.part_policy("gate"), name="gate")
+
+    @property
+    def vocabulary_size(self):
+        """V, the number of tokens."""
+        layer = self.output_layer
+        return layer.embedding.input_dim if hasattr(layer, "embedding") else layer.units
+
+    def build(self, input_shape):
+        """Create the weights of the softmax and of the gate."""
+        features = (*input_shape[:-1], input_shape[-1] - self.vocabulary_size)
+        for layer in (self.output_layer, self.gate):
+            if layer is not None and not layer.built:
+                layer.build(features)
+
+    def call(self, inputs):
+        """Compute the logits; see the class."""
+        size = self.vocabulary_size
+        features, source = inputs[..., :-size], tf.cast(inputs[..., -size:], tf.float32)
+        logits = tf.cast(self.output_layer(features), tf.float32)
+        if self.form == "bias":
+            return logits + tf.math.log(source + EPSILON)
+        gate = tf.cast(self.gate(features), tf.float32)
+        own = tf.math.log_sigmoid(gate) + tf.nn.log_softmax(logits)
+        # Below the smallest number the gradient is that of the softmax alone.
+        copied = tf.math.log_sigmoid(-gate) + tf.math.log(tf.maximum(source, SMALLEST))
+        largest = tf.stop_gradient(tf.maximum(own, copied))
+        return largest + tf.math.log(tf.exp(own - largest) + tf.exp(copied - largest))
+
+    def compute_output_shape(self, input_shape):
+        """Return the shape with the vocabulary in place of the inputs."""
+        return (*input_shape[:-1], self.vocabulary_size)
+
+    def compute_output_spec(self, inputs):
+        """Return the shape and dtype of the logits."""
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
+
+    def get_config(self):
+        """Return the constructor arguments."""
+        layer = serialize_shared(self.output_layer)
+        return {**super().get_config(), "output_layer": layer, "form": self.form}
+
+    @classmethod
+    def from_config(cls, config):
+        """Create the layer from its configuration."""
+        layer = keras.saving.deserialize_keras_object(config["output_layer"])
+        return cls(**{**config, "output_layer": layer})

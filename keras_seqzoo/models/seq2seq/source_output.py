@@ -1,0 +1,48 @@
+"""What the source adds to the output distribution, by name, as an option of a backbone."""
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers import (
+    CopyDistribution,
+    LexiconDistribution,
+    SourceSoftmax,
+)
+
+SOURCE_OUTPUTS = {"copy": "mixture", "lexicon": "mixture", "lexicon-bias": "bias"}
+
+
+def check_source_output(name, attention, share_embeddings):
+    """Raise a ValueError if a `source_output` is unknown, or does not go with other arguments."""
+    if name is None:
+        return
+    check_choice("source_output", name, tuple(SOURCE_OUTPUTS))
+    if attention is None:
+        raise ValueError(f'`attention` must not be None with `source_output="{name}"`, got None.')
+    if name == "copy" and not share_embeddings:
+        raise ValueError(
+            '`share_embeddings` must be True with `source_output="copy"`: tokens are copied within '
+            "a joint vocabulary, got False."
+        )
+
+
+def make_source_distribution(name, source_size, target_size, dtype):
+    """Create a `SourceDistribution`, or return `None` for `name=None`.
+
+    Args:
+        name: a key of `SOURCE_OUTPUTS`, or `None`.
+        source_size: int, the number of source tokens.
+        target_size: int, the number of target tokens.
+        dtype: dtype policy.
+    """
+    if name is None:
+        return None
+    options = {"dtype": dtype, "name": "source_distribution"}
+    if name == "copy":
+        return CopyDistribution(target_size, **options)
+    return LexiconDistribution(target_size, source_size, **options)
+
+
+def with_source(output_layer, name, dtype):
+    """Return an output layer that also reads the distribution by the source, if there is one."""
+    if name is None:
+        return output_layer
+    return SourceSoftmax(output_layer, SOURCE_OUTPUTS[name], dtype=dtype, name="source_softmax")

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.layers import CopyDistribution, LexiconDistribution
+from tests.layer_checks import check_keras_saving, check_serialisation, check_xla_equals_eager
+
+RANDOM = np.random.default_rng(0)
+SOURCE = np.array([[3, 1, 3, 2], [4, 0, 0, 0]], "int32")
+WEIGHTS = RANDOM.dirichlet(np.ones(4), (2, 3)).astype("float32")
+WEIGHTS[1] = [1, 0, 0, 0]  # the rest is padding
+TARGETS = RANDOM.integers(0, 7, (5, 2))
+PROBABILITIES = RANDOM.dirichlet(np.ones(3), 5)[:, :2]
+
+
+def lexicon():
+    layer = LexiconDistribution(7, source_vocabulary_size=5, entries=2)
+    layer.set_lexicon(TARGETS, PROBABILITIES)
+    return layer
+
+
+def expected(weights, source, entries, size):
+    found = np.zeros((*weights.shape[:2], size))
+    copies = len(weights) // len(source)
+    for row, steps in enumerate(weights):
+        for step, own in enumerate(steps):
+            for weight, token in zip(own, source[row // copies], strict=True):
+                for target, probability in entries(token):
+                    found[row, step, target] += weight * probability
+    return found
+
+
+def in_lexicon(token):
+    return zip(TARGETS[token], PROBABILITIES[token], strict=True)
+
+
+CASES = {
+    "copy": (lambda: CopyDistribution(5), lambda token: [(token, 1.0)], 5),
+    "lexicon": (lexicon, in_lexicon, 7),
+}
+every = pytest.mark.parametrize(("make", "entries", "size"), CASES.values(), ids=CASES)
+
+
+@every
+def test_numbers(make, entries, size):
+    found = make()(WEIGHTS, SOURCE)
+    np.testing.assert_allclose(found, expected(WEIGHTS, SOURCE, entries, size), atol=1e-6)
+
+
+@every
+def test_hypotheses_of_a_source_stand_one_after_another(make, entries, size):
+    weights = RANDOM.dirichlet(np.ones(4), (6, 1)).astype("float32")
+    found = make()(weights, SOURCE)
+    np.testing.assert_allclose(found, expected(weights, SOURCE, entries, size), atol=1e-6)
+    assert make()(weights[:0], SOURCE[:0]).shape == (0, 1, size)
+
+
+@every
+def test_general_checks(make, entries, size):
+    check_serialisation(make(), WEIGHTS, SOURCE)
+    check_keras_saving(make(), WEIGHTS, SOURCE)
+    check_xla_equals_eager(make(), WEIGHTS, SOURCE)
+
+
+def test_an_empty_lexicon_has_no_translations():
+    layer = LexiconDistribution(7, source_vocabulary_size=5, entries=2)
+    assert not layer(WEIGHTS, SOURCE).numpy().any() and not layer.trainable_weights
+
+
+def test_padding_changes_nothing():
+    source = np.where(np.arange(4) < [[4], [1]], SOURCE, 2)
+    np.testing.assert_array_equal(lexicon()(WEIGHTS, source), lexicon()(WEIGHTS, SOURCE))
+
+
+@pytest.mark.parametrize(
+    ("targets", "probabilities", "message"),
+    [
+        (TARGETS[:, :1], PROBABILITIES, r"`target_ids` must have the shape \(5, 2\), got \(5, 1\)"),
+        (TARGETS, PROBABILITIES[1:], r"`probabilities` must have the shape .* got \(4, 2\)"),
+        (TARGETS + 1, PROBABILITIES, "`target_ids` must be from 0 to 6, got .* to 7"),
+        (TARGETS - 1, PROBABILITIES, "`target_ids` must be from 0 to 6, got -1"),
+        (TARGETS, PROBABILITIES + 0.6, "`probabilities` must be at least 0 and at most 1 in"),
+        (TARGETS, -PROBABILITIES, "`probabilities` must be at least 0"),
+        (TARGETS, PROBABILITIES * np.nan, "`probabilities` must be at least 0"),
+    ],
+)
+def test_a_lexicon_is_checked(targets, probabilities, message):
+    with pytest.raises(ValueError, match=message):
+        lexicon().set_lexicon(targets, probabilities)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((0, 5), "`vocabulary_size` must be"),
+        ((7, 0), "`source_vocabulary_size` must be"),
+        ((7, 5, 0), "`entries` must be"),
+    ],
+)
+def test_sizes_are_checked(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        LexiconDistribution(*sizes)
+
+
+def test_double_precision():
+    layer = LexiconDistribution(7, 5, 2, dtype="float64")
+    layer.set_lexicon(TARGETS, PROBABILITIES)
+    assert layer(tf.cast(WEIGHTS, tf.float64), SOURCE).dtype == tf.float64

@@ -1,0 +1,60 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_seqzoo.layers import SourceSoftmax, TiedSoftmax, VocabularyProjection
+from tests.layer_checks import (
+    check_keras_saving,
+    check_mixed_precision,
+    check_serialisation,
+    check_xla_equals_eager,
+)
+
+RANDOM = np.random.default_rng(0)
+FEATURES = RANDOM.normal(size=(2, 3, 4))
+SOURCE = RANDOM.dirichlet(np.ones(5), (2, 3)) * [0, 1, 1, 1, 1]
+INPUTS = np.concatenate([FEATURES, SOURCE], axis=-1).astype("float32")
+
+
+def make(form="mixture", **options):
+    return SourceSoftmax(VocabularyProjection(5, **options), form, **options)
+
+
+def softmax(x):
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def test_a_mixture():
+    layer = make()
+    logits = layer(INPUTS)
+    kernel, _, gate, _ = layer.get_weights()
+    share = 1 / (1 + np.exp(-FEATURES @ gate))
+    expected = share * softmax(FEATURES @ kernel) + (1 - share) * SOURCE
+    np.testing.assert_allclose(np.exp(logits), expected, rtol=1e-5)
+
+
+def test_a_bias():
+    layer = make("bias")
+    logits = layer(INPUTS)
+    kernel, _ = layer.get_weights()
+    np.testing.assert_allclose(logits, FEATURES @ kernel + np.log(SOURCE + 1e-3), rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["mixture", "bias"])
+def test_general_checks(form):
+    check_serialisation(make(form), INPUTS)
+    check_keras_saving(make(form), INPUTS)
+    check_xla_equals_eager(make(form), INPUTS)
+    check_mixed_precision(lambda **options: make(form, **options), INPUTS, atol=0.1)
+
+
+def test_an_output_layer_that_shares_the_embedding():
+    embedding = keras.layers.Embedding(5, 3)
+    layer = SourceSoftmax(TiedSoftmax(embedding))
+    assert layer(INPUTS).shape == (2, 3, 5) and layer.output_layer.projection is not None
+
+
+def test_the_form_is_checked():
+    with pytest.raises(ValueError, match="`form` must be one of"):
+        make("sum")
