@@ -342,3 +342,18 @@ def test_bad_input(seqzoo, files, tmp_path, changes, message):
     assert line.startswith("seqzoo: error: ") and message.format(**places) in line
     assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(["folder", *contents])
     assert {name: (folder / name).read_bytes() for name in contents} == contents
+
+
+@pytest.mark.slow
+def test_unknown_words_are_copied_from_the_command_line(seqzoo, tmp_path):
+    files = write_files(tmp_path)
+    options = {"tokenizer": "word", "source_output": "copy", "epochs": 1}
+    command = arguments(files, tmp_path / "copying", **options)
+    place = command.index("--vocabulary-size")
+    result = seqzoo(*command[:place], *command[place + 2 :])
+    assert result.status == 0, result.errors
+    result = seqzoo("translate", "--preset", tmp_path / "copying", stdin=b"the xylophone\n")
+    assert result.status == 0 and "[UNK]" not in result.output and "\u2047" not in result.output
+    command = arguments(files, tmp_path / "new", **{**options, "tokenizer": "bpe"})
+    refused = seqzoo(*command, "--separate-vocabularies")
+    assert refused.status == 2 and "with --source-output" in refused.errors, refused.errors

@@ -1,0 +1,167 @@
+"""Copied tokens and lexicons in the output distribution of the translation model."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_seqzoo.decoding import BeamSearch, Greedy
+from keras_seqzoo.models import (
+    MinimumRisk,
+    RecurrentEncoderDecoderBackbone,
+    RecurrentSeq2SeqLM,
+    RecurrentSeq2SeqLMPreprocessor,
+)
+from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.training import make_translation_model
+from keras_seqzoo.zoo import save_preset
+from tests.layer_checks import assert_close
+from tests.models.small import SOURCE, TARGET, backbone, inputs, model
+from tests.tiers import mostly_slow
+
+OPTIONS = {
+    "copy": {"source_output": "copy", "share_embeddings": True},
+    "lexicon": {"source_output": "lexicon", "input_feeding": True},
+    "lexicon-bias": {"source_output": "lexicon-bias", "attend": "before"},
+}
+every = pytest.mark.parametrize("name", OPTIONS)
+
+
+def make(name):
+    keras.utils.set_random_seed(0)
+    result = model(**OPTIONS[name])
+    distribution = result.decoder.source_distribution
+    if name != "copy":
+        ids = np.random.default_rng(0).integers(0, 292, (292, 10))
+        distribution.set_lexicon(ids, np.full((292, 10), 0.1))
+    return result
+
+
+@every
+def test_the_features_are_followed_by_the_distribution_of_attended_tokens(name):
+    subject = make(name)
+    features = subject.features(inputs())
+    state = subject.start(SOURCE, SOURCE != 0)
+    for step in range(4):
+        _, state = subject.step(TARGET[:, step], state)
+        expected = np.zeros((3, 292))
+        for row, weights in enumerate(subject.alignment(state).numpy()):
+            for weight, token in zip(weights, SOURCE[row], strict=True):
+                targets, chances = [token], np.ones(1)
+                if name != "copy":
+                    tables = subject.decoder.source_distribution.weights
+                    targets, chances = (table.numpy()[token] for table in tables)
+                np.add.at(expected[row], targets, weight * chances)
+        np.testing.assert_allclose(features[:, step, -292:], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", mostly_slow(list(OPTIONS), "copy"))
+def test_steps_equal_the_call_and_padding_changes_nothing(name):
+    subject = make(name)
+    expected = tf.nn.log_softmax(subject(inputs()))
+    source = np.pad(np.where(SOURCE == 0, 77, SOURCE), [(0, 0), (2, 1)], constant_values=78)
+    state = subject.start(source, np.pad(SOURCE != 0, [(0, 0), (2, 1)]))
+    for step in range(4):
+        found, state = subject.step(TARGET[:, step], state)
+        assert_close(found, expected[:, step], atol=1e-5)
+    np.testing.assert_allclose(tf.reduce_sum(tf.exp(expected), -1), 1.0, rtol=1e-5)
+
+
+@pytest.mark.slow
+@every
+def test_search_under_xla_files_and_presets(name, tmp_path):
+    subject = make(name)
+    texts = ["no rain", "she paints"]
+    found = [best.text for best, *_ in subject.translate(texts, BeamSearch(3), max_length=6)]
+    scores = subject.score(texts, ["a bee", "the moon"])
+    subject.compile(sampler=Greedy(), jit_compile=True)
+    assert subject.generate(texts) == [
+        best.text for best, *_ in subject.translate(texts, Greedy(), max_length=15)
+    ]
+    subject.save(tmp_path / "model.keras")
+    save_preset(subject, tmp_path / "preset", dtype="float32")
+    for loaded in (
+        keras.models.load_model(tmp_path / "model.keras"),
+        RecurrentSeq2SeqLM.from_preset(str(tmp_path / "preset")),
+    ):
+        assert loaded.score(texts, ["a bee", "the moon"]) == scores
+        translated = loaded.translate(texts, BeamSearch(3), max_length=6)
+        assert [best.text for best, *_ in translated] == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "bfloat16", "float64"])
+def test_other_dtypes(policy):
+    expected = make("copy")
+    found = RecurrentSeq2SeqLM(backbone(**OPTIONS["copy"], dtype=policy))
+    found.set_weights(expected.get_weights())
+    assert_close(found(inputs()), expected(inputs()), atol=0.2, rtol=0.05)
+
+
+NAMES = ["mia", "ben", "tom", "eva", "kim", "lea", "sam", "zoe"]
+
+
+def greetings(names):
+    source = [f"{name} sees {other}" for name in names for other in NAMES if other != name]
+    return source, [" ".join(reversed(line.split())) for line in source]
+
+
+@pytest.mark.slow
+def test_words_that_the_vocabulary_lacks_are_copied():
+    keras.utils.set_random_seed(0)
+    # The words at even places of the alphabet are unknown in training too.
+    tokenizer = WordTokenizer([*NAMES[::2], "sees"])
+    size = tokenizer.vocabulary_size()
+    sizes = {"embedding_dim": 12, "encoder_units": 12, "decoder_units": 16}
+    subject = RecurrentSeq2SeqLM(
+        RecurrentEncoderDecoderBackbone(
+            size, size, **sizes, share_embeddings=True, source_output="copy"
+        ),
+        RecurrentSeq2SeqLMPreprocessor(
+            tokenizer, encoder_sequence_length=6, decoder_sequence_length=6
+        ),
+    )
+    source, target = greetings(NAMES)
+    subject.compile(keras.optimizers.Adam(0.01))
+    data = tf.data.Dataset.from_tensor_slices({"encoder_text": source, "decoder_text": target})
+    subject.fit(data.shuffle(99, seed=0).batch(8), epochs=40, verbose=0)
+    found = subject.translate(["tom sees ada", "ida sees kim", ""], alignments=True)
+    assert [best.text for best, *_ in found] == ["ada sees tom", "kim sees ida", ""]
+    assert found[0][0].alignment is not None
+    assert subject.translate(["tom sees ada"])[0][0].alignment is None
+
+
+def test_the_lexicon_is_that_of_the_training_texts():
+    source = ["rote katze", "rote kuh", "alte katze", "alte kuh"] * 2
+    target = ["red cat", "red cow", "old cat", "old cow"] * 2
+    subject = make_translation_model(
+        source,
+        target,
+        tokenizer="word",
+        separate_vocabularies=True,
+        source_output="lexicon",
+        **{"embedding_dim": 3, "encoder_units": 3, "decoder_units": 4},
+    )
+    lexicon = subject.decoder.source_distribution
+    tokenizers = subject.preprocessor.encoder_tokenizer, subject.preprocessor.tokenizer
+    for german, english in (("rote", "red"), ("kuh", "cow"), ("[EOS]", "[EOS]")):
+        best = lexicon.target_ids.numpy()[tokenizers[0].token_to_id(german), 0]
+        assert tokenizers[1].id_to_token(best) == english
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"source_output": "pointer"}, "`source_output` must be one of"),
+        ({"source_output": "copy"}, '`share_embeddings` must be True with `source_output="copy"'),
+        ({"source_output": "lexicon", "attention": None}, "`attention` must not be None with"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        backbone(**options)
+
+
+def test_minimum_risk_is_refused():
+    with pytest.raises(ValueError, match="MinimumRisk for a model with the `source_output` 'copy'"):
+        make("copy").compile(objective=MinimumRisk())
