@@ -354,6 +354,8 @@ def test_unknown_words_are_copied_from_the_command_line(seqzoo, tmp_path):
     assert result.status == 0, result.errors
     result = seqzoo("translate", "--preset", tmp_path / "copying", stdin=b"the xylophone\n")
     assert result.status == 0 and "[UNK]" not in result.output and "\u2047" not in result.output
-    command = arguments(files, tmp_path / "new", **{**options, "tokenizer": "bpe"})
+    command = arguments(
+        files, tmp_path / "new", **{**options, "tokenizer": "bpe", "vocabulary_size": 265}
+    )
     refused = seqzoo(*command, "--separate-vocabularies")
     assert refused.status == 2 and "with --source-output" in refused.errors, refused.errors
