@@ -32,6 +32,7 @@ from keras_seqzoo.models.language_model.topics import TopicModel
 from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
+from keras_seqzoo.models.seq2seq.convolutional_encoder import StackedConvolutionalEncoder
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import (
     Decoder,
@@ -96,6 +97,7 @@ __all__ = [
     "ScheduledSampling",
     "ShallowFusion",
     "SkippingLanguageModel",
+    "StackedConvolutionalEncoder",
     "TeacherForcing",
     "TopicLanguageModel",
     "TopicModel",

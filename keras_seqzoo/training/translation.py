@@ -24,6 +24,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
+from keras_seqzoo.models.seq2seq.convolutional_encoder import ACTIVATIONS
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
@@ -35,12 +36,19 @@ from keras_seqzoo.training.reports import TranslationReport
 from keras_seqzoo.training.subwords import SubwordOptions, make_redraw
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
 
+# Options that the other encoders do not have.
+RECURRENT_OPTIONS = ("direction",)
+CONVOLUTIONAL_OPTIONS = ("convolution_width", "convolution_activation")
+
 
 @options
 class TranslationModelOptions(Options):
     """Options of `make_translation_model`."""
 
     cell: Literal["gru", "lstm", "elman"] = option("gru", "Recurrent cell.")
+    encoder: Literal["gru", "lstm", "elman", "convolution"] | None = option(
+        None, "Cell of a recurrent encoder, or a convolutional one; by default that of `cell`."
+    )
     embedding_dim: int = size_option(256, "Size of the token embeddings.")
     encoder_units: int = size_option(256, "Units of the encoder, in each direction.")
     decoder_units: int = size_option(512, "Units of the decoder.")
@@ -79,6 +87,12 @@ class TranslationModelOptions(Options):
     )
     direction: Literal["bidirectional", "forward", "reversed"] = option(
         "bidirectional", "Direction of the encoder.", panel="Model"
+    )
+    convolution_width: int = size_option(
+        3, "Tokens in a window of a convolutional encoder.", panel="Model"
+    )
+    convolution_activation: Literal[ACTIVATIONS] = option(
+        "tanh", "Activation of a convolutional encoder.", panel="Model"
     )
     attention_units: int | None = size_option(
         None, "Units of the attention vector.", cli_default=256, panel="Model"
@@ -136,6 +150,10 @@ class TranslationModelOptions(Options):
             self.check_not_given(
                 ("minimum_count", "split_punctuation"), f"with the `tokenizer` {self.tokenizer!r}"
             )
+        if self.encoder == "convolution":
+            self.check_not_given(RECURRENT_OPTIONS, "with a convolutional `encoder`")
+        else:
+            self.check_not_given(CONVOLUTIONAL_OPTIONS, "with a recurrent `encoder`")
 
 
 @options
@@ -223,6 +241,7 @@ def make_translation_model(source, target, **kwargs):
         **options.select("decoder_layers", "cell", "direction", "attention", "attention_units"),
         **options.select("scaled_attention", "attend_from", "input_feeding", "context", "bridge"),
         **options.select("residual", "attend", "context_feeding", "readout", "dropout", "dtype"),
+        **options.select("encoder", *CONVOLUTIONAL_OPTIONS),
         attention_terms=options.attention_terms or (),
         attention_weighting=options.attention_weighting,
         attention_losses=options.attention_losses or (),

@@ -1,0 +1,63 @@
+"""The encoders of the translation backbone, by name."""
+
+from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers import Bidirectional
+from keras_seqzoo.models.common.backbone import CELLS
+from keras_seqzoo.models.common.encoder import RecurrentEncoder
+from keras_seqzoo.models.seq2seq.convolutional_encoder import StackedConvolutionalEncoder
+
+CONVOLUTION = "convolution"
+ENCODERS = (*CELLS, CONVOLUTION)
+DIRECTIONS = ("forward", "reversed", "bidirectional")
+
+
+def check_encoder(encoder, direction):
+    """Check the name of an encoder, or `None` for the decoder's cell, and its direction."""
+    check_choice("direction", direction, DIRECTIONS)
+    if encoder is not None:
+        check_choice("encoder", encoder, ENCODERS)
+    if encoder == CONVOLUTION and direction != "bidirectional":
+        raise ValueError(
+            '`direction` must be "bidirectional", the default, with the `encoder` '
+            f"{encoder!r}, which reads in no order, got {direction!r}."
+        )
+
+
+def memory_size(encoder, units, direction):
+    """Return the size of an encoder's outputs."""
+    both = encoder != CONVOLUTION and direction == "bidirectional"
+    return 2 * units if both else units
+
+
+def make_encoder(
+    name, embedding, units, num_layers, *, direction, residual, width, activation, dropout, dtype
+):
+    """Return the `Encoder` of a name; see `RecurrentEncoderDecoderBackbone` for the options."""
+    if name == CONVOLUTION:
+        return StackedConvolutionalEncoder(
+            embedding,
+            units,
+            num_layers,
+            width,
+            activation,
+            dropout=dropout,
+            dtype=dtype,
+            name="encoder",
+        )
+
+    def make_layer(depth):
+        layer = f"encoder_layer_{depth}"
+        if direction == "bidirectional":
+            forward = CELLS[name](units, dtype=dtype, name="forward")
+            return Bidirectional(forward, dtype=dtype, name=layer)
+        backwards = direction == "reversed"
+        return CELLS[name](units, dtype=dtype, name=layer, go_backwards=backwards)
+
+    return RecurrentEncoder(
+        embedding,
+        [make_layer(depth) for depth in range(num_layers)],
+        residual=residual,
+        dropout=dropout,
+        dtype=dtype,
+        name="encoder",
+    )
