@@ -4,20 +4,26 @@ import collections
 import json
 import os
 
+from keras_seqzoo.data.conllu import iterate_conllu
 from keras_seqzoo.data.headers import check_first_line
+from keras_seqzoo.data.tagged_sentences import is_conllu, sentence_line
 from keras_seqzoo.data.text_files import iterate_lines
+from keras_seqzoo.data.trees import dependency_tree
 
 
-def read_labelled_texts(path):
+def read_labelled_texts(path, parses=False):
     r"""Read texts and their labels.
 
     If the file name ends in `.jsonl` (or `.jsonl.gz`), each line is a JSON object with `text`, a
     string, and `label`, a string, an int, or a list of them for a text with any number of labels.
-    Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
+    If it ends in `.conllu`, each sentence has a comment `# label = …`, and its text is that of the
+    comment `# text = …`, or its words with spaces between them. Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
     the label of the first line is the only one that occurs once.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
+        parses: bool, whether a text is a sentence in CoNLL-U, with heads that form a tree, instead
+            of its words. The file must then be in CoNLL-U.
 
     Returns:
         Two lists: strings, and labels as strings, or as lists of strings if the first is a list.
@@ -36,12 +42,37 @@ def read_labelled_texts(path):
         >>> read_labelled_texts(path)
         (['A film to see.', 'A waste of time.'], ['good', 'bad'])
     """
-    texts, labels = zip(*iterate_labelled_texts(path), strict=True)
+    texts, labels = zip(*iterate_labelled_texts(path, parses), strict=True)
     return list(texts), list(labels)
 
 
-def iterate_labelled_texts(path):
-    """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`.
+def iterate_labelled_texts(path, parses=False):
+    """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`."""
+    if is_conllu(path):
+        return _iterate_sentences(path, parses)
+    if parses:
+        raise ValueError(f"{os.fspath(path)} must be a file of trees in CoNLL-U (.conllu).")
+    return _iterate_lines(path)
+
+
+def _iterate_sentences(path, parses):
+    for number, sentence in enumerate(iterate_conllu(path), 1):
+        try:
+            label = sentence.comment("label")
+            if not label:
+                raise ValueError("must have a comment `# label = …`, got none.")
+            text = sentence.text or " ".join(sentence.words)
+            if parses:
+                dependency_tree(sentence.heads)
+                text = str(sentence)
+        except ValueError as error:
+            line = sentence_line(path, number)
+            raise ValueError(f"{os.fspath(path)}, line {line}: {error}") from error
+        yield text, label
+
+
+def _iterate_lines(path):
+    """Yield the pairs of other files.
 
     Whether the first line is a header is known, and an error, after the last line.
     """

@@ -33,6 +33,7 @@ from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.sequence_pooling import SequencePooling
 from keras_seqzoo.layers.tied_softmax import TiedSoftmax
 from keras_seqzoo.layers.token_dropout import TokenDropout
+from keras_seqzoo.layers.trees.dependencies import DependencyTreeEncoder
 from keras_seqzoo.layers.trees.encoder import TreeEncoder
 from keras_seqzoo.layers.vocabulary_projection import VocabularyProjection
 
@@ -49,6 +50,7 @@ __all__ = [
     "Bridge",
     "ClassifierHead",
     "ConditionalRandomField",
+    "DependencyTreeEncoder",
     "Coverage",
     "CoverageLoss",
     "Elman",

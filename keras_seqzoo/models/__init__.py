@@ -11,6 +11,11 @@ from keras_seqzoo.models.classifier.recurrent import (
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
+from keras_seqzoo.models.classifier.tree import (
+    TreeBackbone,
+    TreeTextClassifier,
+    TreeTextClassifierPreprocessor,
+)
 from keras_seqzoo.models.common.encoder import Encoder, RecurrentEncoder
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport
@@ -102,6 +107,9 @@ __all__ = [
     "TopicLanguageModel",
     "TopicModel",
     "Translation",
+    "TreeBackbone",
+    "TreeTextClassifier",
+    "TreeTextClassifierPreprocessor",
     "TunedWeights",
     "Word2Vec",
     "WordAlignment",

@@ -79,10 +79,10 @@ def train_tokenizer(kind, texts, vocabulary_size, default, minimum_count=None, *
     return WordTokenizer.train(texts, vocabulary_size, minimum_count, **kwargs)
 
 
-def make_word_tokenizer(words, vectors=None):
+def make_word_tokenizer(words, vectors=None, form=NORMAL_FORM):
     """Create a `WordTokenizer` of lower-case words, followed by the words of word vectors."""
     more = () if vectors is None else vectors.words
-    return WordTokenizer(list(dict.fromkeys([*words, *more])), **NORMAL_FORM)
+    return WordTokenizer(list(dict.fromkeys([*words, *more])), **form)
 
 
 def embedding_size(embedding_dim, vectors, default):
