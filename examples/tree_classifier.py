@@ -1,7 +1,7 @@
 """Classify parsed sentences with a Tree-LSTM.
 
 By default the sentences are made up: "not" negates one of two adjectives, and only its head in the
-dependency tree tells which. The word order is random, so that a model of word sequences cannot know.
+dependency tree tells which. The order of the words is random and tells nothing.
 
     python examples/tree_classifier.py --save /tmp/trees.keras
     python examples/tree_classifier.py --data $SEQZOO_DATA/ud_ewt --epochs 4
@@ -68,6 +68,7 @@ def read_genres(folder, part):
     """Read a part of UD English-EWT, each sentence with its genre as label."""
     [path] = pathlib.Path(folder).glob(f"en_ewt-ud-{part}.conllu*")
     sentences = read_conllu(path)
+    random.Random(0).shuffle(sentences)  # they are in the order of documents
     return [labelled(one, one.comment("sent_id").partition("-")[0]) for one in sentences]
 
 
@@ -105,7 +106,8 @@ def main(arguments=None):
     model = make_text_classifier(
         *train, encoder="tree", units=args.units, embedding_dim=64, dropout=0.3
     )
-    model.fit(*train, batch_size=32, epochs=args.epochs, validation_data=valid, verbose=2)
+    options = {"epochs": args.epochs, "validation_data": valid, "shuffle": False, "verbose": 2}
+    model.fit(*train, batch_size=32, **options)
     with tempfile.TemporaryDirectory() as folder:
         path = args.save or os.path.join(folder, "trees.keras")
         model.save(path)

@@ -17,8 +17,9 @@ def read_labelled_texts(path, parses=False):
     If the file name ends in `.jsonl` (or `.jsonl.gz`), each line is a JSON object with `text`, a
     string, and `label`, a string, an int, or a list of them for a text with any number of labels.
     If it ends in `.conllu`, each sentence has a comment `# label = …`, and its text is that of the
-    comment `# text = …`, or its words with spaces between them. Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
-    the label of the first line is the only one that occurs once.
+    comment `# text = …`, or its words with spaces between them. Otherwise each line is a label, a
+    tab and the text, without a header or further columns. Warn if the label of the first line is
+    the only one that occurs once.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).

@@ -76,8 +76,8 @@ def export(
 
     Args:
         model: a `RecurrentSeq2SeqLM`, `Ensemble` or `ShallowFusion`; a `LanguageModel`; a
-            `RecurrentTextClassifier`, `ConvolutionalTextClassifier`, `TreeTextClassifier` (its texts
-            are sentences in CoNLL-U) or `FeatureTextClassifier`; a `RecurrentTagger`; or
+            `RecurrentTextClassifier`, `ConvolutionalTextClassifier`, `FeatureTextClassifier` or
+            `TreeTextClassifier` (its texts are sentences in CoNLL-U); a `RecurrentTagger`; or
             `WordVectors`.
         directory: string or path of a local folder, the model's; earlier versions in it stay as
             they are, but for `keep`.

@@ -227,7 +227,10 @@ def _load_backbone(options):
 
 def unused_options(encoder):
     """Return the names of the options that an encoder does not have."""
-    recurrent, convolutional = ("num_layers", "bidirectional", "word_dropout"), ("filters", "widths")
+    recurrent, convolutional = (
+        ("num_layers", "bidirectional", "word_dropout"),
+        ("filters", "widths"),
+    )
     if encoder == "convolution":
         return ("units", *recurrent)
     if encoder == "tree":

@@ -79,7 +79,7 @@ class TreeBackbone(SequenceBackbone):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TreeTextClassifierPreprocessor(TextClassifierPreprocessor):
-    """Parsed sentences to the inputs of a `TreeTextClassifier`.
+    r"""Parsed sentences to the inputs of a `TreeTextClassifier`.
 
     A text is a sentence in CoNLL-U, a string: `str` of a `keras_seqzoo.data.ConlluSentence`. Its
     words and heads are read; each word is one token. In a sentence that is longer than
@@ -97,8 +97,8 @@ class TreeTextClassifierPreprocessor(TextClassifierPreprocessor):
     Example:
     >>> tokenizer = WordTokenizer(["she", "reads"])
     >>> preprocessor = TreeTextClassifierPreprocessor(tokenizer)
-    >>> text = "1\\tshe\\t_\\t_\\t_\\t_\\t2\\t_\\t_\\t_\\n2\\treads\\t_\\t_\\t_\\t_\\t0\\t_\\t_\\t_\\n"
-    >>> inputs = preprocessor([text])
+    >>> rows = ["1 she _ PRON _ _ 2 nsubj _ _", "2 reads _ VERB _ _ 0 root _ _"]
+    >>> inputs = preprocessor(["\n".join(rows).replace(" ", "\t")])
     >>> inputs["token_ids"].numpy().tolist(), inputs["heads"].numpy().tolist()
     ([[5, 6]], [[2, 0]])
     """

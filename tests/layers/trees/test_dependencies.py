@@ -73,7 +73,9 @@ def trees(draw):
 @examples(40)
 def test_levels_are_those_of_the_trees(batch):
     width = max(map(len, batch))
-    heads = np.array([row + [7] * (width - len(row)) for row in batch], "int32").reshape(len(batch), width)
+    heads = np.array([row + [7] * (width - len(row)) for row in batch], "int32").reshape(
+        len(batch), width
+    )
     mask = np.arange(width) < np.array(list(map(len, batch)))[:, None]
     found = dependency_levels(heads, mask)
     expected = tree_batch([dependency_tree(row) for row in batch])

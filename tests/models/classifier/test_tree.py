@@ -49,9 +49,7 @@ def test_learns_trees(options, tmp_path):
     for cls in (TreeTextClassifier, keras_hub.models.TextClassifier):
         loaded = cls.from_preset(str(tmp_path / "new"))
         assert type(loaded) is TreeTextClassifier
-        np.testing.assert_allclose(
-            loaded.predict_probabilities([*TEXTS, ""]), expected, atol=1e-6
-        )
+        np.testing.assert_allclose(loaded.predict_probabilities([*TEXTS, ""]), expected, atol=1e-6)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded.predict_probabilities(TEXTS), expected[:4], atol=1e-6)
