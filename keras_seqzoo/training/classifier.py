@@ -162,8 +162,8 @@ def make_text_classifier(texts, labels, **kwargs):
         **kwargs: the options in `TextClassifierOptions`.
 
     Returns:
-        A `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`. Its initial weights follow
-        `keras.utils.set_random_seed`.
+        A `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`. Its
+        initial weights follow `keras.utils.set_random_seed`.
 
     Raises:
         TypeError: if an option is unknown.

@@ -1,7 +1,5 @@
 """`seqzoo train classify --encoder tree`, `classify --conllu`, `evaluate` and `export`."""
 
-import json
-
 import numpy as np
 import pytest
 

@@ -81,7 +81,7 @@ def test_rows_of_words_are_read():
         "3\tà la\t_\tADV\t_\t_\t_\tadv\t_\t_",
     ]
     words, heads = split_parses(tf.constant(["\n".join(rows), "", "The door was open."]))
-    assert words.to_list() == [["It".encode(), b"'s", "à la".encode()], [], []]
+    assert words.to_list() == [[b"It", b"'s", "à la".encode()], [], []]
     assert heads.to_list() == [[2, 0, -1], [], []]
 
 
