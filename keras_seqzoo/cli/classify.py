@@ -54,8 +54,6 @@ def classify(
     """
     if conllu is not None and texts:
         raise ValueError("TEXT cannot be used with --conllu.")
-    if conllu is not None and served is not None:
-        raise ValueError("--conllu cannot be used with --server.")
     if served is not None:
         with served:
             line = progress_line(context, "classified", count_lines(texts), "texts")

@@ -6,9 +6,9 @@ import os
 
 from keras_seqzoo.data.conllu import iterate_conllu
 from keras_seqzoo.data.headers import check_first_line
+from keras_seqzoo.data.parsed_files import iterate_parses
 from keras_seqzoo.data.tagged_sentences import is_conllu, sentence_line
 from keras_seqzoo.data.text_files import iterate_lines
-from keras_seqzoo.data.trees import dependency_tree
 
 
 def read_labelled_texts(path, parses=False):
@@ -49,27 +49,21 @@ def read_labelled_texts(path, parses=False):
 
 def iterate_labelled_texts(path, parses=False):
     """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`."""
-    if is_conllu(path):
+    if parses or is_conllu(path):
         return _iterate_sentences(path, parses)
-    if parses:
-        raise ValueError(f"{os.fspath(path)} must be a file of trees in CoNLL-U (.conllu).")
     return _iterate_lines(path)
 
 
 def _iterate_sentences(path, parses):
-    for number, sentence in enumerate(iterate_conllu(path), 1):
-        try:
-            label = sentence.comment("label")
-            if not label:
-                raise ValueError("must have a comment `# label = …`, got none.")
-            text = sentence.text or " ".join(sentence.words)
-            if parses:
-                dependency_tree(sentence.heads)
-                text = str(sentence)
-        except ValueError as error:
-            line = sentence_line(path, number)
-            raise ValueError(f"{os.fspath(path)}, line {line}: {error}") from error
-        yield text, label
+    sentences = iterate_parses(path) if parses else iterate_conllu(path)
+    for number, sentence in enumerate(sentences, 1):
+        label = sentence.comment("label")
+        if not label:
+            raise ValueError(
+                f"{os.fspath(path)}, line {sentence_line(path, number)}: must have a comment "
+                "`# label = …`, got none."
+            )
+        yield str(sentence) if parses else sentence.text or " ".join(sentence.words), label
 
 
 def _iterate_lines(path):

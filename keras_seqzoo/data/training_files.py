@@ -8,6 +8,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 
 from keras_seqzoo.data.labelled_texts import iterate_labelled_texts
+from keras_seqzoo.data.parsed_files import iterate_parses
 from keras_seqzoo.data.tagged_sentences import is_conllu, iterate_tagged_sentences, sentence_line
 from keras_seqzoo.data.text_files import (
     check_as_many_lines,
@@ -98,6 +99,8 @@ class TextFiles(TrainingFiles):
     r"""The texts of files: lines or paragraphs, or the feature `text` of TFRecord files.
 
     TFRecord files, by their names `.tfrecord` or `.tfrecord.gz`, hold `tf.train.Example` messages.
+    The texts of a CoNLL-U file (`.conllu`) are its sentences, in CoNLL-U, whose heads must form
+    trees.
 
     Args:
         paths: see `TrainingFiles`.
@@ -121,6 +124,8 @@ class TextFiles(TrainingFiles):
         """Yield the texts of a file."""
         if path.endswith(RECORDS):
             return (text for [text] in _read_records(path, "text"))
+        if is_conllu(path):
+            return map(str, iterate_parses(path))
         return iterate_paragraphs(path) if self.paragraphs else iterate_lines(path)
 
 

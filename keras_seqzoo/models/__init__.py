@@ -47,6 +47,7 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import (
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
 from keras_seqzoo.models.seq2seq.minimum_risk import MinimumRisk
+from keras_seqzoo.models.seq2seq.parse_encoder import ParseEncoder
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.rescoring import rescore
 from keras_seqzoo.models.seq2seq.scheduled_sampling import (
@@ -84,6 +85,7 @@ __all__ = [
     "MinimumRisk",
     "NGramLanguageModel",
     "OpenVocabulary",
+    "ParseEncoder",
     "PerplexityReport",
     "RecurrentBackbone",
     "RecurrentDecoder",

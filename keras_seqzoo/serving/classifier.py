@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.tree import TreeTextClassifier
 from keras_seqzoo.models.common.labels import LEAST_PROBABILITY, TextLabels
+from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.serving.family import (
     MAX_INPUT_LENGTH,
     TRUNCATED,
@@ -76,7 +77,7 @@ class ClassifierSignatures(FamilySignatures):
         """Return inputs of a warm-up request; see the base class."""
         examples = super().examples(rows)
         if self._reads_trees:
-            examples["text"] = [_chain(text.split()) for text in examples["text"]]
+            examples["text"] = [chain_parse(text.split()) for text in examples["text"]]
         return examples
 
     def count_tokens(self, texts):
@@ -101,11 +102,3 @@ class ClassifierSignatures(FamilySignatures):
             "chosen": chosen,
             "truncated": truncated,
         }
-
-
-def _chain(words):
-    """Return a sentence in CoNLL-U in which each word depends on the one before."""
-    return "\n".join(
-        "\t".join([f"{number + 1}", word, *"____", f"{number}", *"___"])
-        for number, word in enumerate(words)
-    )

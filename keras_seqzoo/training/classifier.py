@@ -23,8 +23,8 @@ from keras_seqzoo.models import (
     TreeTextClassifier,
 )
 from keras_seqzoo.models.common.labels import label_indices
-from keras_seqzoo.models.common.parsed_sentences import split_parses
 from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers.parse import split_parses
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining

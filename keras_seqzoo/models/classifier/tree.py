@@ -8,9 +8,10 @@ from keras_seqzoo.layers.trees.dependencies import DependencyTreeEncoder, root_s
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
 from keras_seqzoo.models.common.backbone import SequenceBackbone, token_embedding, token_inputs
-from keras_seqzoo.models.common.parsed_sentences import NO_HEAD, parsed_texts, split_parses
+from keras_seqzoo.models.common.parsed_sentences import parsed_texts
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.packing import pad_with_mask
+from keras_seqzoo.tokenizers.parse import NO_HEAD, split_parses
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

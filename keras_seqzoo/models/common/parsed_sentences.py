@@ -1,15 +1,8 @@
-"""Parsed sentences as strings: sentences in CoNLL-U with heads, read in graph."""
-
-import tensorflow as tf
+"""Parsed sentences as texts."""
 
 from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.conllu import ConlluSentence
 from keras_seqzoo.data.trees import dependency_tree
-
-# The row of a word: its number, its form, and its head in column 7. Others are those of
-# multi-word tokens and empty nodes.
-WORD_ROW = r"[1-9][0-9]*\t([^\t]+)(?:\t[^\t]+){4}\t([^\t]+)(?:\t[^\t]+){3}"
-NO_HEAD = -1
 
 
 def parsed_texts(sentences, name="texts"):
@@ -41,26 +34,9 @@ def parsed_texts(sentences, name="texts"):
     return texts
 
 
-def split_parses(texts):
-    """Split sentences in CoNLL-U into words and heads, in graph.
-
-    What is no row of a word is left out, so that any string is read somehow.
-
-    Args:
-        texts: string tensor `(batch,)`.
-
-    Returns:
-        A tuple of ragged tensors `(batch, None)`: the words, strings, and the number of each
-        word's head, int32; 0 for the root, and -1 for a word without one.
-    """
-    lines = tf.strings.split(texts, "\n")
-    rows = lines.with_values(tf.strings.regex_replace(lines.values, r"\r$", ""))
-    rows = tf.ragged.boolean_mask(
-        rows, rows.with_values(tf.strings.regex_full_match(rows.values, WORD_ROW))
+def chain_parse(words):
+    """Return a sentence in CoNLL-U, a string, in which each word depends on the one before."""
+    return "\n".join(
+        "\t".join([f"{number + 1}", word, *"____", f"{number}", *"___"])
+        for number, word in enumerate(words)
     )
-    words, heads = (
-        tf.strings.regex_replace(rows.values, WORD_ROW, group) for group in (r"\1", r"\2")
-    )
-    is_number = tf.strings.regex_full_match(heads, "[0-9]{1,9}")
-    heads = tf.where(is_number, heads, str(NO_HEAD))
-    return rows.with_values(words), rows.with_values(tf.strings.to_number(heads, tf.int32))

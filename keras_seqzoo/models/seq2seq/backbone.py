@@ -26,12 +26,14 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
     """Encoder and recurrent decoder, with or without attention.
 
     A recurrent encoder reads the source forward, reversed (Sutskever et al., 2014) or in both
-    directions. A convolutional one reads it all at once (Gehring et al., 2017). The decoder starts
+    directions. A convolutional one reads it all at once (Gehring et al., 2017), and one of trees
+    from the leaves of a parse to its root (Eriguchi et al., 2016). The decoder starts
     from the encoder's final states, passed through a `Bridge`, and attends to its outputs
     (Bahdanau et al., 2015; Luong et al., 2015). With `attention=None` it knows the source by its
     initial state only (`context="initial"`), or also by a vector joined to each input
     (`context="every_step"`, Cho et al., 2014). See `RecurrentEncoder`,
-    `StackedConvolutionalEncoder`, `RecurrentDecoder` and `AttentionDecoder` for the equations.
+    `StackedConvolutionalEncoder`, `ParseEncoder`, `RecurrentDecoder` and `AttentionDecoder` for
+    the equations.
 
     Args:
         encoder_vocabulary_size: int, number of source tokens.
@@ -70,7 +72,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         dropout: float, dropout rate on the embedded tokens, between layers, on the memory and on
             the features.
         encoder: `None` for recurrent layers of the decoder's `cell`, or the name of a cell, which
-            may be another one, or `"convolution"`.
+            may be another one, or `"convolution"`, or `"tree"`, which reads ids of a
+            `keras_seqzoo.tokenizers.ParseTokenizer`.
         convolution_width: int, the tokens in a window of a convolutional encoder.
         convolution_activation: `"tanh"` or `"glu"`, see `StackedConvolutionalEncoder`.
         dtype: dtype policy of all layers.
@@ -137,7 +140,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         check_integer("encoder_layers", encoder_layers, minimum=1)
         check_integer("decoder_layers", decoder_layers, minimum=1)
         check_choice("cell", cell, CELLS)
-        check_encoder(encoder, direction)
+        check_encoder(encoder, direction, encoder_layers, share_embeddings)
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
         check_parts(attention, attention_terms, attention_weighting, attention_losses)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from keras_seqzoo.data import read_conllu, read_lines
 from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from tests.cli.processes import run_python
 from tests.cli.train.test_translate import INTERRUPTED
 from tests.cli.training_files import arguments, write_files
@@ -41,3 +43,66 @@ def test_trains_resumes_translates_and_exports(seqzoo, files, tmp_path, options)
     assert found["translation"] == [line.split("\t")[0] for line in lines]
     scores = [float(line.split("\t")[1]) for line in lines]
     np.testing.assert_allclose(found["score"], scores, atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def trees(files, tmp_path_factory):
+    """The same sources with trees: each word depends on the one before."""
+    folder, found = tmp_path_factory.mktemp("trees"), dict(files)
+    for name in ("source", "valid_source"):
+        found[name] = folder / f"{name}.conllu"
+        sentences = [chain_parse(line.split()) for line in read_lines(files[name])]
+        found[name].write_text("\n\n".join(sentences) + "\n\n")
+    return found
+
+
+def test_trees_from_a_command_to_translations(seqzoo, trees, tmp_path):
+    out = tmp_path / "new"
+    result = seqzoo(*arguments(trees, out, encoder="tree", epochs=1))
+    assert result.status == 0, result.errors
+    model = RecurrentSeq2SeqLM.from_preset(str(out))
+    assert set(model.preprocessor.encoder_tokenizer.words) == set("abc")
+    assert not model.backbone.share_embeddings
+    file = ("--conllu", trees["valid_source"])
+    lines = seqzoo("translate", "--preset", out, *file, "--word-alignment").output.splitlines()
+    sentences = read_conllu(trees["valid_source"])
+    found = model.translate(sentences)
+    assert [line.split("\t")[0] for line in lines] == [best.text for best, *_ in found]
+    assert found[0][0].source_tokens == [*sentences[0].words, "[EOS]"]
+    files = ("--source", trees["valid_source"], "--target", trees["valid_target"])
+    for command in ("evaluate", "align", "score"):
+        result = seqzoo(command, "--preset", out, *files)
+        assert result.status == 0, result.errors
+    for given, message in [
+        (("translate", "--preset", out, "a b"), "--conllu must be given with a model of trees"),
+        (("translate", "--preset", out, *file, "a b"), "TEXT cannot be used with --conllu"),
+        (("translate", *file), "--conllu can only be used with a model of trees"),
+        (("align", "--preset", out, "--source", trees["target"], "--target", trees["target"]),
+         "must be a sentence in CoNLL-U"),
+        (arguments(trees, tmp_path / "x"), "--source must be files of text without --encoder tree"),
+        (arguments({**trees, "valid_source": trees["target"]}, tmp_path / "x", encoder="tree"),
+         "--source must be files of trees (.conllu) with --encoder tree"),
+    ]:  # fmt: skip
+        result = seqzoo(*given)
+        assert result.status == 2, given
+        assert message in result.errors
+
+
+@pytest.mark.slow
+def test_a_model_of_trees_resumes_exports_and_learns(seqzoo, trees, tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert seqzoo(*arguments(trees, whole, encoder="tree")).status == 0
+    assert run_python(INTERRUPTED, *arguments(trees, parts, encoder="tree")).returncode == 130
+    assert seqzoo(*arguments(trees, parts, encoder="tree")).status == 0
+    models = [RecurrentSeq2SeqLM.from_preset(str(folder)) for folder in (whole, parts)]
+    assert_equal(*(model.get_weights() for model in models))
+    more = {"encoder": "tree", "epochs": 60, "encoder_units": 16, "decoder_units": 16}
+    result = seqzoo(*arguments(trees, tmp_path / "new", **more, dropout=0, embedding_dim=16))
+    assert result.status == 0, result.errors
+    model = RecurrentSeq2SeqLM.from_preset(str(tmp_path / "new"))
+    texts = [str(sentence) for sentence in read_conllu(trees["source"])]
+    expected = [best.text for best, *_ in model.translate(texts)]
+    right = sum(map(str.__eq__, expected, read_lines(trees["target"])))
+    assert right > len(texts) * 0.8
+    served = seqzoo("export", "--preset", tmp_path / "new", "--out", tmp_path / "served").output
+    assert outputs_of(served.strip(), texts)["translation"] == expected

@@ -6,8 +6,8 @@ import tensorflow as tf
 
 from keras_seqzoo.data import ConlluSentence
 from keras_seqzoo.models import TreeBackbone, TreeTextClassifier, TreeTextClassifierPreprocessor
-from keras_seqzoo.models.common.parsed_sentences import split_parses
 from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers.parse import split_parses
 from keras_seqzoo.zoo import save_preset
 from tests.tiers import slow
 

@@ -73,6 +73,7 @@ COMBINATIONS = {
         "convolution_width": 2,
         **{"attention": None, "context": "every_step"},
     },
+    "tree": {"encoder": "tree", "cell": "lstm"},
 }
 every_combination = pytest.mark.parametrize("options", COMBINATIONS.values(), ids=COMBINATIONS)
 
@@ -103,6 +104,7 @@ def test_a_mask_of_another_shape_is_an_error(side):
         "every step",
         "every step of both",
         "gated convolutions",
+        "tree",
     ),
 )
 def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
@@ -244,6 +246,9 @@ def test_preset(shared, tmp_path):
         ({"encoder": "convolution", "direction": "forward"}, "`direction` must be .bidirectional"),
         ({"encoder": "convolution", "convolution_width": 0}, "`width` must be"),
         ({"encoder": "convolution", "convolution_activation": "relu"}, "`activation` must be"),
+        ({"encoder": "tree", "encoder_layers": 2}, "`encoder_layers` must be 1"),
+        ({"encoder": "tree", "share_embeddings": True}, "`share_embeddings` must be False"),
+        ({"encoder": "tree", "direction": "reversed"}, "`direction` must be .bidirectional"),
         ({"encoder": "convolution", "attention": "dot"}, "`decoder_units` .*, 3, got 6"),
         ({"attend_from": "bottom"}, "`attend_from="),
         ({"attend_from": "side"}, "`attend_from`"),
