@@ -33,6 +33,7 @@ def train(folder, out, *options, train="train.conllu", valid="test.conllu"):
     return ("train", "classify", *files, *TINY, "--out", out, *options)
 
 
+@pytest.mark.slow
 def test_there_and_back(seqzoo, folder, tmp_path):
     out = tmp_path / "new"
     result = seqzoo(*train(folder, out, "--epochs", 4))

@@ -6,6 +6,8 @@ import pytest
 from keras_seqzoo.data import read_conllu, read_lines
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
+from keras_seqzoo.training import make_translation_model
+from keras_seqzoo.zoo import save_preset
 from tests.cli.processes import run_python
 from tests.cli.train.test_translate import INTERRUPTED
 from tests.cli.training_files import arguments, write_files
@@ -48,7 +50,7 @@ def test_trains_resumes_translates_and_exports(seqzoo, files, tmp_path, options)
 @pytest.fixture(scope="module")
 def trees(files, tmp_path_factory):
     """The same sources with trees: each word depends on the one before."""
-    folder, found = tmp_path_factory.mktemp("trees"), dict(files)
+    folder, found = tmp_path_factory.mktemp("trees"), {**files, "vocabulary_size": 266}
     for name in ("source", "valid_source"):
         found[name] = folder / f"{name}.conllu"
         sentences = [chain_parse(line.split()) for line in read_lines(files[name])]
@@ -56,6 +58,7 @@ def trees(files, tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_trees_from_a_command_to_translations(seqzoo, trees, tmp_path):
     out = tmp_path / "new"
     result = seqzoo(*arguments(trees, out, encoder="tree", epochs=1))
@@ -73,19 +76,41 @@ def test_trees_from_a_command_to_translations(seqzoo, trees, tmp_path):
     for command in ("evaluate", "align", "score"):
         result = seqzoo(command, "--preset", out, *files)
         assert result.status == 0, result.errors
+    names = ("source", "target", "valid_source", "valid_target")
+    given = [part for name in names for part in (f"--{name.replace('_', '-')}", trees[name])]
+    more = ("train", "translate", *given, "--start", out, "--epochs", 1, "--max-length", 8)
+    assert seqzoo(*more, "--out", tmp_path / "more").status == 0
+    result = seqzoo(*more, "--out", tmp_path / "text", "--valid-source", trees["target"])
+    assert result.status == 2 and "--source must be files of trees (.conllu)" in result.errors
+
+
+@pytest.mark.slow
+def test_trees_and_texts_are_told_apart(seqzoo, files, trees, tmp_path):
+    lines = [str(sentence) for sentence in read_conllu(trees["source"])]
+    sizes = {"embedding_dim": 3, "encoder_units": 3, "decoder_units": 3, "vocabulary_size": 266}
+    model = make_translation_model(lines, read_lines(trees["target"]), encoder="tree", **sizes)
+    save_preset(model, tmp_path / "trees")
+    preset, file = ("--preset", tmp_path / "trees"), ("--conllu", trees["valid_source"])
+    text = ("--source", files["source"], "--target", files["target"])
+    texts = {**trees, "valid_source": files["valid_source"]}
     for given, message in [
-        (("translate", "--preset", out, "a b"), "--conllu must be given with a model of trees"),
-        (("translate", "--preset", out, *file, "a b"), "TEXT cannot be used with --conllu"),
+        (("translate", *preset, "a b"), "--conllu must be given with a model of trees"),
+        (("translate", *preset, *file, "a b"), "TEXT cannot be used with --conllu"),
         (("translate", *file), "--conllu can only be used with a model of trees"),
-        (("align", "--preset", out, "--source", trees["target"], "--target", trees["target"]),
-         "must be a sentence in CoNLL-U"),
+        (("align", *preset, *text), "`sources[0]` must be a sentence in CoNLL-U with heads"),
         (arguments(trees, tmp_path / "x"), "--source must be files of text without --encoder tree"),
-        (arguments({**trees, "valid_source": trees["target"]}, tmp_path / "x", encoder="tree"),
-         "--source must be files of trees (.conllu) with --encoder tree"),
-    ]:  # fmt: skip
+        (
+            arguments(texts, tmp_path / "x", encoder="tree"),
+            "--source must be files of trees (.conllu) with --encoder tree",
+        ),
+        (
+            arguments(trees, tmp_path / "x", encoder="tree", encoder_layers=2),
+            "--encoder-layers must be 1 with the --encoder 'tree', got 2",
+        ),
+    ]:
         result = seqzoo(*given)
-        assert result.status == 2, given
-        assert message in result.errors
+        assert (result.status, result.output) == (2, "")
+        assert message.replace("`sources[0]`", "sources[0]") in result.errors.replace("`", "")
 
 
 @pytest.mark.slow
@@ -97,7 +122,8 @@ def test_a_model_of_trees_resumes_exports_and_learns(seqzoo, trees, tmp_path):
     models = [RecurrentSeq2SeqLM.from_preset(str(folder)) for folder in (whole, parts)]
     assert_equal(*(model.get_weights() for model in models))
     more = {"encoder": "tree", "epochs": 60, "encoder_units": 16, "decoder_units": 16}
-    result = seqzoo(*arguments(trees, tmp_path / "new", **more, dropout=0, embedding_dim=16))
+    more |= {"dropout": 0, "embedding_dim": 16, "ema_momentum": 0.9, "learning_rate": 0.02}
+    result = seqzoo(*arguments(trees, tmp_path / "new", **more))
     assert result.status == 0, result.errors
     model = RecurrentSeq2SeqLM.from_preset(str(tmp_path / "new"))
     texts = [str(sentence) for sentence in read_conllu(trees["source"])]

@@ -203,7 +203,7 @@ def test_dropout_is_in_training_only():
     "name",
     [
         *("feeding", "bahdanau", "neubig", "coverage", "monotonic", "every step of both"),
-        *("cell for a memory", "gated convolutions"),
+        "gated convolutions",
     ],
 )
 def test_configuration(name):
