@@ -68,7 +68,6 @@ def read_genres(folder, part):
     """Read a part of UD English-EWT, each sentence with its genre as label."""
     [path] = pathlib.Path(folder).glob(f"en_ewt-ud-{part}.conllu*")
     sentences = read_conllu(path)
-    random.Random(0).shuffle(sentences)  # they are in the order of documents
     return [labelled(one, one.comment("sent_id").partition("-")[0]) for one in sentences]
 
 
@@ -102,6 +101,7 @@ def main(arguments=None):
         for part, sentences in zip(PARTS, parts, strict=True):
             write_conllu(os.path.join(args.write, f"{part}.conllu"), sentences)
         return None
+    random.Random(0).shuffle(parts[0])  # `fit` does not shuffle, and documents follow each other
     train, valid, test = map(columns, parts)
     model = make_text_classifier(
         *train, encoder="tree", units=args.units, embedding_dim=64, dropout=0.3
