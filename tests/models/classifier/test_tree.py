@@ -9,7 +9,6 @@ from keras_seqzoo.models import TreeBackbone, TreeTextClassifier, TreeTextClassi
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.parse import split_parses
 from keras_seqzoo.zoo import save_preset
-from tests.tiers import slow
 
 
 def sentence(words, heads):
@@ -36,7 +35,8 @@ def make(length=None, **options):
     return TreeTextClassifier(backbone, preprocessor=preprocessor, **options)
 
 
-@pytest.mark.parametrize("options", [{}, slow({"pooling": "max", "dropout": 0.1})])
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"pooling": "max", "dropout": 0.1}])
 def test_learns_trees(options, tmp_path):
     model = make(**options)
     model.compile(keras.optimizers.Adam(0.02))
