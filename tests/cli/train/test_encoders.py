@@ -59,7 +59,7 @@ def trees(files, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_trees_from_a_command_to_translations(seqzoo, trees, tmp_path):
+def test_trees_from_a_command_to_translations(seqzoo, files, trees, tmp_path):
     out = tmp_path / "new"
     result = seqzoo(*arguments(trees, out, encoder="tree", epochs=1))
     assert result.status == 0, result.errors
@@ -72,16 +72,17 @@ def test_trees_from_a_command_to_translations(seqzoo, trees, tmp_path):
     found = model.translate(sentences)
     assert [line.split("\t")[0] for line in lines] == [best.text for best, *_ in found]
     assert found[0][0].source_tokens == [*sentences[0].words, "[EOS]"]
-    files = ("--source", trees["valid_source"], "--target", trees["valid_target"])
+    pair = ("--source", trees["valid_source"], "--target", trees["valid_target"])
     for command in ("evaluate", "align", "score"):
-        result = seqzoo(command, "--preset", out, *files)
+        result = seqzoo(command, "--preset", out, *pair)
         assert result.status == 0, result.errors
     names = ("source", "target", "valid_source", "valid_target")
-    given = [part for name in names for part in (f"--{name.replace('_', '-')}", trees[name])]
-    more = ("train", "translate", *given, "--start", out, "--epochs", 1, "--max-length", 8)
-    assert seqzoo(*more, "--out", tmp_path / "more").status == 0
-    result = seqzoo(*more, "--out", tmp_path / "text", "--valid-source", trees["target"])
-    assert result.status == 2 and "--source must be files of trees (.conllu)" in result.errors
+    more = ("train", "translate", "--start", out, "--epochs", 1, "--max-length", 8)
+    for texts, status in ((trees, 0), ({**trees, "source": files["source"]}, 2)):
+        given = [part for name in names for part in (f"--{name.replace('_', '-')}", texts[name])]
+        result = seqzoo(*more, *given, "--out", tmp_path / f"more-{status}")
+        assert result.status == status, result.errors
+    assert "--source must be files of trees (.conllu)" in result.errors
 
 
 @pytest.mark.slow
