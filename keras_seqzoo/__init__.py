@@ -34,6 +34,7 @@ zoo.register_tokenizers(
         models.RecurrentBackbone,
         models.RecurrentEncoderDecoderBackbone,
         models.RecurrentTaggerBackbone,
+        models.TreeBackbone,
     ]
 )
 

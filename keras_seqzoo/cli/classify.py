@@ -6,14 +6,22 @@ import typer
 
 from keras_seqzoo.cli.lines import count_lines, input_chunks, run_in_pieces, write_lines
 from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, Texts
-from keras_seqzoo.cli.presets import DEFAULT_CLASSIFIER, Preset, load_text_classifier
+from keras_seqzoo.cli.presets import (
+    DEFAULT_CLASSIFIER,
+    Preset,
+    is_task,
+    load_text_classifier,
+)
 from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.server.options import server_command
+from keras_seqzoo.data import read_conllu
+from keras_seqzoo.models import TreeTextClassifier
 
 EXAMPLES = """\b
 Examples:
   seqzoo classify "A film to see again."
   seqzoo classify --preset my-classifier --all < reviews.txt
+  seqzoo classify --preset my-trees --conllu test.conllu
   seqzoo classify --server localhost:8500 --model sentiment < reviews.txt
 """
 
@@ -26,6 +34,14 @@ def classify(
     all_labels: Annotated[
         bool, typer.Option("--all", help="Print every label, the most probable first.")
     ] = False,
+    conllu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Classify the sentences of this CoNLL-U file by their trees, with a model of "
+            "`seqzoo train classify --encoder tree`.",
+        ),
+    ] = None,
     batch_size: BatchSize = 32,
     progress: Progress = None,
     quiet: Quiet = False,
@@ -36,6 +52,8 @@ def classify(
     Each text gives one line of output: its label and the probability, separated by a tab. A model
     of texts with any number of labels prints all that apply.
     """
+    if conllu is not None and texts:
+        raise ValueError("TEXT cannot be used with --conllu.")
     if served is not None:
         with served:
             line = progress_line(context, "classified", count_lines(texts), "texts")
@@ -44,9 +62,18 @@ def classify(
                 line.advance(len(lines))
                 write_lines(_line(one, all_labels) for one in found)
         return
+    reads_trees = is_task(preset, TreeTextClassifier)
+    if reads_trees and conllu is None:
+        raise ValueError(f"--conllu must be given with the model of trees {preset}.")
+    if conllu is not None and not reads_trees:
+        raise ValueError(f"--conllu can only be used with a model of trees, got {preset}.")
+    chunks, count = input_chunks(texts), count_lines(texts)
+    if conllu is not None:
+        sentences = read_conllu(conllu)
+        chunks, count = [(1, sentences)], len(sentences)
     model = load_text_classifier(preset)
-    line = progress_line(context, "classified", count_lines(texts), "texts")
-    for _, lines in input_chunks(texts):
+    line = progress_line(context, "classified", count, "texts")
+    for _, lines in chunks:
         found = run_in_pieces(model.classify, line, batch_size, lines)
         write_lines(_line(one, all_labels) for one in found)
 

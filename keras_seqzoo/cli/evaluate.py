@@ -43,7 +43,7 @@ from keras_seqzoo.metrics import (
     score_translations,
 )
 from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, explain_no_bleu
-from keras_seqzoo.models import RecurrentTagger
+from keras_seqzoo.models import RecurrentTagger, TreeTextClassifier
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.common.labels import label_indices
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
@@ -167,7 +167,8 @@ def evaluate(
 
 def _evaluate_classifier(context, preset):
     confusion, batch_size = (context.params[name] for name in ("confusion", "batch_size"))
-    texts, expected = read_labelled_texts(context.params["test"])
+    parses = is_task(preset, TreeTextClassifier)
+    texts, expected = read_labelled_texts(context.params["test"], parses)
     model = load_text_classifier(preset)
     if model.multi_label:
         if confusion is not None:

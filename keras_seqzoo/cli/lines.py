@@ -12,7 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.cli.progress import clear_line
-from keras_seqzoo.data import TextFiles, read_parallel
+from keras_seqzoo.data import ParallelFiles, TextFiles, read_parallel
+from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.data.training_files import Rereading
 
 CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
@@ -115,7 +116,8 @@ def read_pairs(source, target):
     """Read the source and target sentences of two files, at least one pair.
 
     Args:
-        source: string, path of the source sentences, or `None` if it was not given.
+        source: string, path of the source sentences, lines or for a model of trees CoNLL-U
+            (`.conllu`), or `None` if it was not given.
         target: string, path of their translations, or `None`.
 
     Returns:
@@ -127,7 +129,10 @@ def read_pairs(source, target):
     for option, path in (("--source", source), ("--target", target)):
         if path is None:
             raise ValueError(f"{option} must be given with a translation model.")
-    sources, targets = read_parallel(source, target)
+    if is_conllu(source):
+        sources, targets = map(list, zip(*ParallelFiles(source, target), strict=True))
+    else:
+        sources, targets = read_parallel(source, target)
     if not sources:
         raise ValueError(f"--source must be a file with at least one line, got {source}.")
     return sources, targets

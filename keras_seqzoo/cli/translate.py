@@ -16,7 +16,7 @@ from keras_seqzoo.cli.presets import (
 )
 from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.cli.server.options import server_command
-from keras_seqzoo.data import read_lines
+from keras_seqzoo.data import read_conllu, read_lines
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.decoding import minimum_bayes_risk
 from keras_seqzoo.models import Lexicon, replace_unknown_words, word_alignment
@@ -34,6 +34,7 @@ Examples:
   seqzoo translate --beam 12 --phrase "un clebs" "A dog sleeps."
   seqzoo translate --preset seed-1 --preset seed-2 < english.txt
   seqzoo translate --attention-plot attention.png "A man sleeps."
+  seqzoo translate --preset my-trees --conllu english.conllu
   seqzoo translate --server localhost:8500 --model en_fr < english.txt
 """
 OUTPUT = {"rich_help_panel": "Output"}
@@ -108,6 +109,14 @@ def translate(
             **OUTPUT,
         ),
     ] = None,
+    conllu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Translate the sentences of this CoNLL-U file by their trees, with a model of "
+            "`seqzoo train translate --encoder tree`.",
+        ),
+    ] = None,
     coverage_penalty: search.CoveragePenalty = 0.0,
     stop: search.Stop = "exact",
     groups: search.Groups = None,
@@ -141,13 +150,21 @@ def translate(
         line = progress_line(context, "translated", count_lines(texts))
         _ask_server(served, texts, required, context.params, line)
         return
+    if conllu is not None and texts:
+        raise ValueError("TEXT cannot be used with --conllu.")
     strategy = search.make_search(context.params)
     table = None if lexicon is None else Lexicon.load(lexicon)
-    chunks = input_chunks(texts)
+    chunks, count = input_chunks(texts), count_lines(texts)
+    if conllu is not None:
+        sentences = [str(sentence) for sentence in read_conllu(conllu)]
+        chunks, count = [(1, sentences)], len(sentences)
     if attention_plot is not None:
         check_new_file(check_figure_path(attention_plot, "attention_plot"), "attention_plot")
         chunks = _read_one_sentence(chunks)
     model = load_translation_models(preset)
+    if model.preprocessor.reads_trees != (conllu is not None):
+        problem = "can only be used" if conllu is not None else "must be given"
+        raise ValueError(f"--conllu {problem} with a model of trees, got {', '.join(preset)}.")
     for option, uses_attention in (
         ("--attention-plot", attention_plot is not None),
         ("--word-alignment", word_alignment),
@@ -159,7 +176,7 @@ def translate(
     limit = max_length or model.preprocessor.decoder_sequence_length
     if min_length is not None and min_length >= limit:
         raise ValueError(f"--min-length must be below --max-length ({limit}), got {min_length}.")
-    line = progress_line(context, "translated", count_lines(texts))
+    line = progress_line(context, "translated", count)
     for first, lines in chunks:
         line.done = first - 1
         check_lengths(model, lines, first, truncate)

@@ -59,11 +59,30 @@ class ConlluSentence:
         object.__setattr__(self, "rows", tuple(map(tuple, self.rows)))
         _check_sentence(self.comments, self.rows)
 
+    @classmethod
+    def from_text(cls, text):
+        """Create the sentence from its lines, a string, as `str` returns it.
+
+        Raises:
+            ValueError: if a line is not valid; the message names the line and the reason.
+        """
+        lines = text.strip("\r\n").split("\n")
+        return cls._from_lines([line.removesuffix("\r") for line in lines])
+
+    @classmethod
+    def _from_lines(cls, lines):
+        count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
+        return cls(lines[:count], (line.split("\t") for line in lines[count:]))
+
     @property
     def text(self):
         """String, the text of the comment `# text = …`, or `None` without one."""
+        return self.comment("text")
+
+    def comment(self, name):
+        """Return the value of the first comment `# name = value`, a string, or `None`."""
         for comment in self.comments:
-            if found := re.match(r"#\s*text\s*=\s*(.*)", comment, re.DOTALL):
+            if found := re.match(rf"#\s*{re.escape(name)}\s*=\s*(.*)", comment, re.DOTALL):
                 return found[1]
         return None
 
@@ -142,10 +161,8 @@ def read_conllu(path):
 def iterate_conllu(path):
     """Yield the sentences of a CoNLL-U file, one at a time; see `read_conllu`."""
     for first, lines in iterate_blocks(path):
-        count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
-        rows = (line.split("\t") for line in lines[count:])
         try:
-            yield ConlluSentence(lines[:count], rows)
+            yield ConlluSentence._from_lines(lines)
         except _LineError as error:
             line = first + error.line - 1
             raise ValueError(f"{os.fspath(path)}, line {line}: {error.problem}") from None

@@ -4,20 +4,27 @@ import collections
 import json
 import os
 
+from keras_seqzoo.data.conllu import iterate_conllu
 from keras_seqzoo.data.headers import check_first_line
+from keras_seqzoo.data.parsed_files import iterate_parses
+from keras_seqzoo.data.tagged_sentences import is_conllu, sentence_line
 from keras_seqzoo.data.text_files import iterate_lines
 
 
-def read_labelled_texts(path):
+def read_labelled_texts(path, parses=False):
     r"""Read texts and their labels.
 
     If the file name ends in `.jsonl` (or `.jsonl.gz`), each line is a JSON object with `text`, a
     string, and `label`, a string, an int, or a list of them for a text with any number of labels.
-    Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
-    the label of the first line is the only one that occurs once.
+    If it ends in `.conllu`, each sentence has a comment `# label = …`, and its text is that of the
+    comment `# text = …`, or its words with spaces between them. Otherwise each line is a label, a
+    tab and the text, without a header or further columns. Warn if the label of the first line is
+    the only one that occurs once.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
+        parses: bool, whether a text is a sentence in CoNLL-U, with heads that form a tree, instead
+            of its words. The file must then be in CoNLL-U.
 
     Returns:
         Two lists: strings, and labels as strings, or as lists of strings if the first is a list.
@@ -36,12 +43,31 @@ def read_labelled_texts(path):
         >>> read_labelled_texts(path)
         (['A film to see.', 'A waste of time.'], ['good', 'bad'])
     """
-    texts, labels = zip(*iterate_labelled_texts(path), strict=True)
+    texts, labels = zip(*iterate_labelled_texts(path, parses), strict=True)
     return list(texts), list(labels)
 
 
-def iterate_labelled_texts(path):
-    """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`.
+def iterate_labelled_texts(path, parses=False):
+    """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`."""
+    if parses or is_conllu(path):
+        return _iterate_sentences(path, parses)
+    return _iterate_lines(path)
+
+
+def _iterate_sentences(path, parses):
+    sentences = iterate_parses(path) if parses else iterate_conllu(path)
+    for number, sentence in enumerate(sentences, 1):
+        label = sentence.comment("label")
+        if not label:
+            raise ValueError(
+                f"{os.fspath(path)}, line {sentence_line(path, number)}: must have a comment "
+                "`# label = …`, got none."
+            )
+        yield str(sentence) if parses else sentence.text or " ".join(sentence.words), label
+
+
+def _iterate_lines(path):
+    """Yield the pairs of other files.
 
     Whether the first line is a header is known, and an error, after the last line.
     """

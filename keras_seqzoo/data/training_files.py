@@ -8,7 +8,8 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 
 from keras_seqzoo.data.labelled_texts import iterate_labelled_texts
-from keras_seqzoo.data.tagged_sentences import iterate_tagged_sentences, sentence_line
+from keras_seqzoo.data.parsed_files import iterate_parses
+from keras_seqzoo.data.tagged_sentences import is_conllu, iterate_tagged_sentences, sentence_line
 from keras_seqzoo.data.text_files import (
     check_as_many_lines,
     iterate_lines,
@@ -98,6 +99,8 @@ class TextFiles(TrainingFiles):
     r"""The texts of files: lines or paragraphs, or the feature `text` of TFRecord files.
 
     TFRecord files, by their names `.tfrecord` or `.tfrecord.gz`, hold `tf.train.Example` messages.
+    The texts of a CoNLL-U file (`.conllu`) are its sentences, in CoNLL-U, whose heads must form
+    trees.
 
     Args:
         paths: see `TrainingFiles`.
@@ -121,6 +124,8 @@ class TextFiles(TrainingFiles):
         """Yield the texts of a file."""
         if path.endswith(RECORDS):
             return (text for [text] in _read_records(path, "text"))
+        if is_conllu(path):
+            return map(str, iterate_parses(path))
         return iterate_paragraphs(path) if self.paragraphs else iterate_lines(path)
 
 
@@ -163,13 +168,22 @@ class LabelledFiles(TrainingFiles):
 
     Args:
         paths: see `TrainingFiles`.
+        parses: bool, see `read_labelled_texts`.
     """
+
+    def __init__(self, paths, parses=False):
+        super().__init__(paths)
+        self.parses = parses
 
     def read(self, path):
         """Yield the texts and labels of a file."""
-        if path.endswith(RECORDS):
+        if path.endswith(RECORDS) and not self.parses:
             return _read_records(path, "text", "label")
-        return iterate_labelled_texts(path)
+        return iterate_labelled_texts(path, self.parses)
+
+    def line(self, path, number):
+        """Return the line of text `number` of a file, both from 1; in CoNLL-U its first."""
+        return sentence_line(path, number) if is_conllu(path) else number
 
 
 class TaggedFiles(TrainingFiles):

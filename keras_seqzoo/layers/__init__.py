@@ -37,6 +37,7 @@ from keras_seqzoo.layers.source_distribution.lexicon import LexiconDistribution
 from keras_seqzoo.layers.source_distribution.source_softmax import SourceSoftmax
 from keras_seqzoo.layers.tied_softmax import TiedSoftmax
 from keras_seqzoo.layers.token_dropout import TokenDropout
+from keras_seqzoo.layers.trees.dependencies import DependencyTreeEncoder
 from keras_seqzoo.layers.trees.encoder import TreeEncoder
 from keras_seqzoo.layers.vocabulary_projection import VocabularyProjection
 
@@ -56,6 +57,7 @@ __all__ = [
     "CopyDistribution",
     "Coverage",
     "CoverageLoss",
+    "DependencyTreeEncoder",
     "Elman",
     "ElmanCell",
     "FertilityLoss",

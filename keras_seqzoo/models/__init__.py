@@ -11,6 +11,11 @@ from keras_seqzoo.models.classifier.recurrent import (
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
+from keras_seqzoo.models.classifier.tree import (
+    TreeBackbone,
+    TreeTextClassifier,
+    TreeTextClassifierPreprocessor,
+)
 from keras_seqzoo.models.common.encoder import Encoder, RecurrentEncoder
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport
@@ -32,6 +37,7 @@ from keras_seqzoo.models.language_model.topics import TopicModel
 from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
+from keras_seqzoo.models.seq2seq.convolutional_encoder import StackedConvolutionalEncoder
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import (
     Decoder,
@@ -42,6 +48,7 @@ from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.ibm_model import TokenLexicon, train_ibm_model
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
 from keras_seqzoo.models.seq2seq.minimum_risk import MinimumRisk
+from keras_seqzoo.models.seq2seq.parse_encoder import ParseEncoder
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.rescoring import rescore
 from keras_seqzoo.models.seq2seq.scheduled_sampling import (
@@ -79,6 +86,7 @@ __all__ = [
     "MinimumRisk",
     "NGramLanguageModel",
     "OpenVocabulary",
+    "ParseEncoder",
     "PerplexityReport",
     "RecurrentBackbone",
     "RecurrentDecoder",
@@ -97,11 +105,15 @@ __all__ = [
     "ScheduledSampling",
     "ShallowFusion",
     "SkippingLanguageModel",
+    "StackedConvolutionalEncoder",
     "TeacherForcing",
     "TokenLexicon",
     "TopicLanguageModel",
     "TopicModel",
     "Translation",
+    "TreeBackbone",
+    "TreeTextClassifier",
+    "TreeTextClassifierPreprocessor",
     "TunedWeights",
     "Word2Vec",
     "WordAlignment",

@@ -3,7 +3,9 @@
 import tensorflow as tf
 
 from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.classifier.tree import TreeTextClassifier
 from keras_seqzoo.models.common.labels import LEAST_PROBABILITY, TextLabels
+from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.serving.family import (
     MAX_INPUT_LENGTH,
     TRUNCATED,
@@ -17,12 +19,14 @@ class ClassifierSignatures(FamilySignatures):
     """Signature of a text classifier: `serving_default`.
 
     Args:
-        model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier` with a preprocessor, or
-            a `FeatureTextClassifier`.
+        model: a `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`
+            with a preprocessor, or a `FeatureTextClassifier`. The texts of a `TreeTextClassifier`
+            are sentences in CoNLL-U; what is no row of a word is left out.
         max_input_length: int, the tokens to which a text is cut, at the side where the preprocessor
             truncates; of a `FeatureTextClassifier` words. The default is also the maximum, the
             `sequence_length` of the preprocessor; without one it is 256, and there is no maximum.
-        compiled_shapes: list of pairs of ints, see `export`; not for a `FeatureTextClassifier`.
+        compiled_shapes: list of pairs of ints, see `export`; not for a `FeatureTextClassifier` or
+            a `TreeTextClassifier`.
     """
 
     model_class = TextLabels
@@ -31,6 +35,7 @@ class ClassifierSignatures(FamilySignatures):
 
     def __init__(self, model, max_input_length=None, compiled_shapes=None):
         super().__init__(model)
+        self._reads_trees = isinstance(model, TreeTextClassifier)
         preprocessor = getattr(model, "preprocessor", None)
         maximum = None if preprocessor is None else preprocessor.sequence_length
         self._max_input_length = self.set_limit(
@@ -41,7 +46,7 @@ class ClassifierSignatures(FamilySignatures):
             "the `sequence_length` of the preprocessor",
         )
         if compiled_shapes is not None:
-            if not isinstance(model, TextClassification):
+            if not isinstance(model, TextClassification) or self._reads_trees:
                 raise ValueError(
                     f"`compiled_shapes` must not be given for a {type(model).__name__}, got "
                     f"{compiled_shapes!r}."
@@ -63,7 +68,17 @@ class ClassifierSignatures(FamilySignatures):
             ),
             "truncated": TRUNCATED,
         }
-        return {"serving_default": Signature(self.classify, text_input("texts"), outputs)}
+        return {"serving_default": Signature(self.classify, self._texts(), outputs)}
+
+    def _texts(self):
+        return text_input("sentences in CoNLL-U, with heads" if self._reads_trees else "texts")
+
+    def examples(self, rows):
+        """Return inputs of a warm-up request; see the base class."""
+        examples = super().examples(rows)
+        if self._reads_trees:
+            examples["text"] = [chain_parse(text.split()) for text in examples["text"]]
+        return examples
 
     def count_tokens(self, texts):
         """Return the numbers of tokens of texts; see the base class."""

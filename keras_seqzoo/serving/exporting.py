@@ -76,8 +76,9 @@ def export(
 
     Args:
         model: a `RecurrentSeq2SeqLM`, `Ensemble` or `ShallowFusion`; a `LanguageModel`; a
-            `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `FeatureTextClassifier`; a
-            `RecurrentTagger`; or `WordVectors`.
+            `RecurrentTextClassifier`, `ConvolutionalTextClassifier`, `FeatureTextClassifier` or
+            `TreeTextClassifier` (its texts are sentences in CoNLL-U); a `RecurrentTagger`; or
+            `WordVectors`.
         directory: string or path of a local folder, the model's; earlier versions in it stay as
             they are, but for `keep`.
         strategy: a `DecodingStrategy` of a translation or language model; by default that of

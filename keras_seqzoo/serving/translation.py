@@ -5,6 +5,7 @@ from functools import partial
 
 import tensorflow as tf
 
+from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT, TextTranslation
 from keras_seqzoo.serving.family import (
     TRUNCATED,
@@ -107,6 +108,8 @@ class TranslationSignatures(FamilySignatures):
     def examples(self, rows):
         """Return inputs of a warm-up request; see the base class."""
         texts = super().examples(rows)["text"]
+        if self._preprocessor.reads_trees:
+            texts = [chain_parse(text.split()) for text in texts]
         ids = self._preprocessor.encode_source(tf.constant(texts))
         return {
             "text": texts,

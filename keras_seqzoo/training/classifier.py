@@ -1,6 +1,7 @@
 """Text classifiers: making one for labelled texts, and training it."""
 
 import collections
+import functools
 import itertools
 import warnings
 from typing import Literal
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_labelled, shorten
 from keras_seqzoo.data import LabelledTexts, RaggedIds, labelled_batches
+from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.layers.classifier_head import POOLINGS
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
@@ -17,10 +19,12 @@ from keras_seqzoo.models import (
     RecurrentBackbone,
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
+    TreeBackbone,
+    TreeTextClassifier,
 )
 from keras_seqzoo.models.common.labels import label_indices
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.packing import truncate
+from keras_seqzoo.tokenizers.parse import split_parses
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
@@ -36,6 +40,11 @@ from keras_seqzoo.training.vocabularies import (
     train_subwords,
 )
 
+MODELS = {
+    RecurrentBackbone: RecurrentTextClassifier,
+    ConvolutionalBackbone: ConvolutionalTextClassifier,
+    TreeBackbone: TreeTextClassifier,
+}
 VOCABULARY_SIZE = 20_000
 BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
@@ -49,8 +58,10 @@ class TextClassifierOptions(EmbeddingOptions):
         "Preset of a recurrent language model whose backbone and tokenizer the classifier takes.",
         metavar="NAME",
     )
-    encoder: Literal["lstm", "gru", "elman", "convolution"] = option(
-        "lstm", "Recurrent or convolutional encoder.", from_start=True
+    encoder: Literal["lstm", "gru", "elman", "convolution", "tree"] = option(
+        "lstm",
+        "Recurrent or convolutional encoder, or a Tree-LSTM over the trees of CoNLL-U files.",
+        from_start=True,
     )
     embedding_dim: int | None = size_option(
         None,
@@ -60,7 +71,10 @@ class TextClassifierOptions(EmbeddingOptions):
         from_start=True,
     )
     units: int = size_option(
-        512, "Units of a recurrent encoder, in each direction.", from_start=True, cli_default=128
+        512,
+        "Units of a recurrent encoder, in each direction, or of a Tree-LSTM.",
+        from_start=True,
+        cli_default=128,
     )
     num_layers: int = size_option(
         1, "Layers of a recurrent encoder.", from_start=True, flag="layers"
@@ -104,7 +118,8 @@ class TextClassifierOptions(EmbeddingOptions):
     pooling: tuple[Literal[POOLINGS], ...] | None = option(
         None,
         "How the head pools outputs; several are concatenated. By default the last states of a "
-        "recurrent encoder, of both directions if there are two, and the maximum of convolutions.",
+        "recurrent encoder, of both directions if there are two, the maximum of convolutions, and "
+        "the root of a tree.",
         panel="Model",
     )
     k: int = size_option(3, 'Number of maxima of the pooling "k-max".', panel="Model")
@@ -114,8 +129,8 @@ class TextClassifierOptions(EmbeddingOptions):
     dtype: object = option(None, "Keras dtype policy.", flag=None)
     backbone_options: dict | None = option(
         None,
-        "Further arguments of `RecurrentBackbone` or `ConvolutionalBackbone`; they replace options "
-        "above.",
+        "Further arguments of `RecurrentBackbone`, `ConvolutionalBackbone` or `TreeBackbone`; they "
+        "replace options above.",
         flag=None,
     )
 
@@ -140,14 +155,15 @@ def make_text_classifier(texts, labels, **kwargs):
     labels are odd, but not wrong, and a run is easily stopped.
 
     Args:
-        texts: list of strings, or an iterable of them that can be read several times.
+        texts: list of strings, or an iterable of them that can be read several times. With
+            `encoder="tree"` they are sentences in CoNLL-U, see `TreeTextClassifierPreprocessor`.
         labels: the same of names, or of lists of names if texts have any number of labels. The
             classifier has the labels that occur, in alphabetical order.
         **kwargs: the options in `TextClassifierOptions`.
 
     Returns:
-        A `RecurrentTextClassifier` or a `ConvolutionalTextClassifier`. Its initial weights follow
-        `keras.utils.set_random_seed`.
+        A `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`. Its
+        initial weights follow `keras.utils.set_random_seed`.
 
     Raises:
         TypeError: if an option is unknown.
@@ -181,8 +197,7 @@ def make_text_classifier(texts, labels, **kwargs):
         "multi_label": multi_label,
         **options.select("k", "hidden_units", "dropout"),
     }
-    recurrent = isinstance(backbone, RecurrentBackbone)
-    model_class = RecurrentTextClassifier if recurrent else ConvolutionalTextClassifier
+    model_class = MODELS[type(backbone)]
     preprocessor = model_class.preprocessor_cls(
         tokenizer, options.sequence_length, options.truncation_side, names
     )
@@ -210,21 +225,33 @@ def _load_backbone(options):
     return backbone, RecurrentTextClassifierPreprocessor.from_preset(options.start).tokenizer
 
 
-# Options that the other encoders do not have.
-RECURRENT_OPTIONS = ("units", "num_layers", "bidirectional", "word_dropout")
-CONVOLUTIONAL_OPTIONS = ("filters", "widths")
+def unused_options(encoder):
+    """Return the names of the options that an encoder does not have."""
+    recurrent, convolutional = (
+        ("num_layers", "bidirectional", "word_dropout"),
+        ("filters", "widths"),
+    )
+    if encoder == "convolution":
+        return ("units", *recurrent)
+    if encoder == "tree":
+        return (*recurrent, *convolutional, "tokenizer", "truncation_side")
+    return convolutional
 
 
 def _make_backbone(texts, options):
     """Return a new backbone and a tokenizer trained on texts."""
-    convolutional = options.encoder == "convolution"
-    unused = RECURRENT_OPTIONS if convolutional else CONVOLUTIONAL_OPTIONS
-    options.check_not_given(unused, f"with the `encoder` {options.encoder!r}")
+    why = f"with the `encoder` {options.encoder!r}"
+    options.check_not_given(unused_options(options.encoder), why)
     vectors = options.vectors
     if options.tokenizer == "word":
         size = VOCABULARY_SIZE if options.vocabulary_size is None else options.vocabulary_size
-        known = WordTokenizer.train(texts, size, options.minimum_count, **NORMAL_FORM).words
-        tokenizer = make_word_tokenizer(known, vectors)
+        form = NORMAL_FORM
+        if options.encoder == "tree":
+            # A word of a parse is one token, whatever its characters.
+            form = {**NORMAL_FORM, "split_punctuation": False}
+            texts = Rereading(functools.partial(_parsed_words, texts))
+        known = WordTokenizer.train(texts, size, options.minimum_count, **form).words
+        tokenizer = make_word_tokenizer(known, vectors, form)
     elif vectors is not None:
         raise ValueError(f"`tokenizer` must be 'word' with `vectors`, got {options.tokenizer!r}.")
     else:
@@ -238,11 +265,21 @@ def _make_backbone(texts, options):
         arguments["embedding_dim"] = embedding_size(dimensions, vectors, None)
     elif options.embedding_dim is not None:
         arguments.setdefault("embedding_dim", options.embedding_dim)
-    if convolutional:
+    if options.encoder == "tree":
+        arguments = {**options.select("units"), **arguments}
+        return TreeBackbone(size, **arguments), tokenizer
+    if options.encoder == "convolution":
         arguments = {**options.select("filters", "widths"), **arguments}
         return ConvolutionalBackbone(size, **arguments), tokenizer
     arguments = {**options.select("units", "num_layers", "bidirectional"), **arguments}
     return RecurrentBackbone(size, cell=options.encoder, **arguments), tokenizer
+
+
+def _parsed_words(texts):
+    """Yield the words of sentences in CoNLL-U, with spaces between them."""
+    for text in texts:
+        words, _ = split_parses(tf.constant([text]))
+        yield tf.strings.reduce_join(words.values, separator=" ").numpy().decode()
 
 
 def _backbone_options(options):
@@ -269,8 +306,8 @@ class TextClassifierTraining(AdamWTraining):
     be `keras_seqzoo.data.LabelledFiles`.
 
     Args:
-        model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier`, with a preprocessor
-            that has labels; the run compiles it.
+        model: a `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`,
+            with a preprocessor that has labels; the run compiles it.
         directory: folder of the preset; the state of the run lies in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `TextClassifierTrainingOptions`.
 
@@ -310,18 +347,20 @@ class TextClassifierTraining(AdamWTraining):
 
         def encode(items):
             texts, labels = zip(*items, strict=True)
-            ids = preprocessor.tokenizer(tf.constant(texts))
-            long.add(ids.row_lengths().numpy() > longest)
-            lengths = tf.minimum(ids.row_lengths(), longest)
-            ids = truncate(ids, lengths, preprocessor.truncation_side)
+            ids, cut = preprocessor.truncated_ids(texts, longest)
+            long.add(cut.numpy())
+            columns = {
+                name: RaggedIds.from_ragged(column)
+                for name, column in preprocessor.columns(ids).items()
+            }
             labels = self.model.label_array(labels, "train")
-            return LabelledTexts(RaggedIds.from_ragged(ids), labels)
+            return LabelledTexts(columns["token_ids"], labels, columns.get("heads"))
 
         self._texts = self.cache_rows(train, LabelledTexts, encode)
         self.tokens = self._texts.tokens["ids"]
         if preprocessor.sequence_length is not None:  # otherwise validation texts are not cut
-            ids = preprocessor.tokenizer(tf.constant(validation[0]))
-            others = DroppedItems(ids.row_lengths().numpy() > longest)
+            _, cut = preprocessor.truncated_ids(validation[0], longest)
+            others = DroppedItems(cut.numpy())
         self.report_dropped(f"cut to {longest} tokens", "texts", long, others)
         own = validation[1] if multi_label else [[label] for label in validation[1]]
         report_unknown_labels(self.report, "label", "texts", own, names)

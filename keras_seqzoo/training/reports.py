@@ -147,7 +147,8 @@ class TextClassifierReport:
         scored: bool, whether to classify all texts and compute the accuracy.
 
     Call arguments:
-        model: a `RecurrentTextClassifier` or `ConvolutionalTextClassifier` with a preprocessor.
+        model: a `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`
+            with a preprocessor.
 
     Returns:
         A dict for `keras_seqzoo.callbacks.SequenceBoard`: `validation/accuracy` and

@@ -26,6 +26,7 @@ from keras_seqzoo.models import (
     train_ibm_model,
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
+from keras_seqzoo.models.seq2seq.convolutional_encoder import ACTIVATIONS
 from keras_seqzoo.models.seq2seq.source_output import SOURCE_OUTPUTS
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.tokenizers.normalization import STEPS
@@ -39,6 +40,10 @@ from keras_seqzoo.training.subwords import SubwordOptions, make_redraw
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
 
 LEXICON_PAIRS = 100_000  # of which a lexicon is estimated, the first ones
+# Options that the other encoders do not have.
+RECURRENT_OPTIONS = ("direction",)
+WORD_OPTIONS = ("minimum_count", "split_punctuation")
+CONVOLUTIONAL_OPTIONS = ("convolution_width", "convolution_activation")
 
 
 @options
@@ -46,6 +51,11 @@ class TranslationModelOptions(Options):
     """Options of `make_translation_model`."""
 
     cell: Literal["gru", "lstm", "elman"] = option("gru", "Recurrent cell.")
+    encoder: Literal["gru", "lstm", "elman", "convolution", "tree"] | None = option(
+        None,
+        "Cell of a recurrent encoder, or a convolutional one, or a Tree-LSTM of parsed sources; by "
+        "default that of `cell`.",
+    )
     embedding_dim: int = size_option(256, "Size of the token embeddings.")
     encoder_units: int = size_option(256, "Units of the encoder, in each direction.")
     decoder_units: int = size_option(512, "Units of the decoder.")
@@ -84,6 +94,12 @@ class TranslationModelOptions(Options):
     )
     direction: Literal["bidirectional", "forward", "reversed"] = option(
         "bidirectional", "Direction of the encoder.", panel="Model"
+    )
+    convolution_width: int = size_option(
+        3, "Tokens in a window of a convolutional encoder.", panel="Model"
+    )
+    convolution_activation: Literal[ACTIVATIONS] = option(
+        "tanh", "Activation of a convolutional encoder.", panel="Model"
     )
     attention_units: int | None = size_option(
         None, "Units of the attention vector.", cli_default=256, panel="Model"
@@ -144,9 +160,14 @@ class TranslationModelOptions(Options):
         """Check each option, and that options go together."""
         super().__post_init__()
         if self.tokenizer != "word":
-            self.check_not_given(
-                ("minimum_count", "split_punctuation"), f"with the `tokenizer` {self.tokenizer!r}"
-            )
+            names = ["split_punctuation"] if self.encoder == "tree" else WORD_OPTIONS
+            self.check_not_given(names, f"with the `tokenizer` {self.tokenizer!r}")
+        kinds = {"convolution": "a convolutional `encoder`", "tree": "an `encoder` of trees"}
+        why = f"with {kinds.get(self.encoder, 'a recurrent `encoder`')}"
+        if self.encoder in kinds:
+            self.check_not_given(RECURRENT_OPTIONS, why)
+        if self.encoder != "convolution":
+            self.check_not_given(CONVOLUTIONAL_OPTIONS, why)
 
 
 @options
@@ -194,7 +215,7 @@ def make_translation_model(source, target, **kwargs):
 
     Args:
         source: list of strings, or an iterable of them that can be read several times, such as
-            `keras_seqzoo.data.TextFiles`.
+            `keras_seqzoo.data.TextFiles`. With `encoder="tree"` they are sentences in CoNLL-U.
         target: the same.
         **kwargs: the options in `TranslationModelOptions`.
 
@@ -213,27 +234,30 @@ def make_translation_model(source, target, **kwargs):
     options = TranslationModelOptions(**kwargs)
     train = functools.partial(
         train_tokenizer,
-        options.tokenizer,
         vocabulary_size=options.vocabulary_size,
         default=5000,
         minimum_count=options.minimum_count,
         normalization=options.normalization or (),
-        **options.select("split_punctuation") if options.tokenizer == "word" else {},
     )
-    encoder_tokenizer = None
-    if options.separate_vocabularies:
-        encoder_tokenizer = train(texts=source, config_file="encoder_tokenizer.json")
-        decoder_tokenizer = train(texts=target)
-    else:
-        decoder_tokenizer = train(texts=Rereading(lambda: itertools.chain(source, target)))
+    kind = options.tokenizer
+    punctuation = options.select("split_punctuation") if kind == "word" else {}
+    encoder_tokenizer, encoder_file = None, "encoder_tokenizer.json"
+    separate = options.separate_vocabularies or options.encoder == "tree"
+    if options.encoder == "tree":
+        encoder_tokenizer = train("parse", source, config_file=encoder_file)
+    elif separate:
+        encoder_tokenizer = train(kind, source, config_file=encoder_file, **punctuation)
+    both = target if separate else Rereading(lambda: itertools.chain(source, target))
+    decoder_tokenizer = train(kind, both, **punctuation)
     backbone = RecurrentEncoderDecoderBackbone(
         (encoder_tokenizer or decoder_tokenizer).vocabulary_size(),
         decoder_tokenizer.vocabulary_size(),
-        share_embeddings=not options.separate_vocabularies,
+        share_embeddings=not separate,
         **options.select("embedding_dim", "encoder_units", "decoder_units", "encoder_layers"),
         **options.select("decoder_layers", "cell", "direction", "attention", "attention_units"),
         **options.select("scaled_attention", "attend_from", "input_feeding", "context", "bridge"),
         **options.select("residual", "attend", "context_feeding", "readout", "dropout", "dtype"),
+        **options.select("encoder", *CONVOLUTIONAL_OPTIONS),
         attention_terms=options.attention_terms or (),
         attention_weighting=options.attention_weighting,
         attention_losses=options.attention_losses or (),

@@ -1,7 +1,12 @@
 """Tokenizers and word embeddings of new models, and their options."""
 
 from keras_seqzoo.models.word_vectors import WordVectors
-from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer, WordTokenizer
+from keras_seqzoo.tokenizers import (
+    BytePairTokenizer,
+    ParseTokenizer,
+    UnigramTokenizer,
+    WordTokenizer,
+)
 from keras_seqzoo.training.options import Options, option, options
 
 SUBWORDS = {"bpe": BytePairTokenizer, "unigram": UnigramTokenizer}
@@ -62,7 +67,7 @@ def train_tokenizer(kind, texts, vocabulary_size, default, minimum_count=None, *
     """Train a tokenizer of words or subwords.
 
     Args:
-        kind: `"word"`, or see `train_subwords`.
+        kind: `"word"`, `"parse"` for the words of parsed sentences, or see `train_subwords`.
         texts: list of strings.
         vocabulary_size: int, or `None` for all words; of subwords see `train_subwords`.
         default: int, of subwords.
@@ -71,18 +76,19 @@ def train_tokenizer(kind, texts, vocabulary_size, default, minimum_count=None, *
         **kwargs: arguments of the tokenizer.
 
     Returns:
-        A `WordTokenizer`, `BytePairTokenizer` or `UnigramTokenizer`.
+        A `WordTokenizer`, `ParseTokenizer`, `BytePairTokenizer` or `UnigramTokenizer`.
     """
-    if kind != "word":
+    if kind in SUBWORDS:
         return train_subwords(kind, texts, vocabulary_size, default, **kwargs)
     minimum_count = 2 if minimum_count is None else minimum_count
-    return WordTokenizer.train(texts, vocabulary_size, minimum_count, **kwargs)
+    tokenizer_class = ParseTokenizer if kind == "parse" else WordTokenizer
+    return tokenizer_class.train(texts, vocabulary_size, minimum_count, **kwargs)
 
 
-def make_word_tokenizer(words, vectors=None):
+def make_word_tokenizer(words, vectors=None, form=NORMAL_FORM):
     """Create a `WordTokenizer` of lower-case words, followed by the words of word vectors."""
     more = () if vectors is None else vectors.words
-    return WordTokenizer(list(dict.fromkeys([*words, *more])), **NORMAL_FORM)
+    return WordTokenizer(list(dict.fromkeys([*words, *more])), **form)
 
 
 def embedding_size(embedding_dim, vectors, default):

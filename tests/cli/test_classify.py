@@ -130,7 +130,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (
             *(("train", "classify", "--encoder", "convolution", "--word-dropout", 0.1, "--train",
                "train.tsv", "--valid", "train.tsv", "--out", "new"),),
-            "--word-dropout can only be used with a recurrent --encoder",
+            "--word-dropout cannot be used with --encoder convolution",
         ),
         (("evaluate", "--preset", "gru_plain", "--test", "odd.tsv"), "--test can only be used"),
         (("evaluate", "--preset", "gru_plain"), "--source must be given"),

@@ -79,7 +79,7 @@ def test_options_at_their_defaults_are_not_refused(seqzoo, tmp_path, called):
     path.write_text(printed.replace("filters: 100", "filters: 50"), encoding="utf-8")
     result = seqzoo("train", "classify", "--config", path)
     assert (result.status, result.output) == (2, "")
-    assert "--filters can only be used with --encoder convolution" in result.errors
+    assert "--filters cannot be used with --encoder lstm" in result.errors
 
 
 def test_a_run_from_a_preset_keeps_the_options_as_they_were_given(

@@ -16,11 +16,13 @@ from keras_seqzoo.training import (
     TextClassifierTrainingOptions,
     make_text_classifier,
 )
+from keras_seqzoo.training.classifier import unused_options
 
 EXAMPLES = """\b
 Examples:
   seqzoo train classify --train train.tsv --valid valid.tsv --out my-classifier
   seqzoo train classify --train train.jsonl --valid valid.jsonl --start my-lm --out my-classifier
+  seqzoo train classify --encoder tree --train train.conllu --valid dev.conllu --out my-trees
   seqzoo classify --preset my-classifier "A film to see again."
 """
 
@@ -28,8 +30,8 @@ LabelledFile = Annotated[
     list[str],
     typer.Option(
         metavar="FILE",
-        help="Lines of label, tab and text, or .jsonl with label and text; may be gzipped (.gz), "
-        f"or .tfrecord. {SEVERAL_FILES}",
+        help="Lines of label, tab and text, or .jsonl with label and text, or .conllu with "
+        f"comments `# label = …`; may be gzipped (.gz), or .tfrecord. {SEVERAL_FILES}",
     ),
 ]
 
@@ -43,24 +45,24 @@ def train_classify(
     DIR becomes the preset. After each epoch the accuracy on the validation texts is computed, and
     the weights with the highest accuracy are kept. Ctrl-C stops after the current step; the same
     command resumes. If the label in a .jsonl file is a list, a text may have any number of labels.
+    With --encoder tree the files are .conllu, and each word has a head.
     """
     if model.start is not None:
         check_task("--start", model.start, RecurrentLanguageModel, "a recurrent language model")
-    elif model.encoder == "convolution":
-        names = ("units", "layers", "bidirectional", "word_dropout")
-        refuse_given(ctx, names, "can only be used with a recurrent --encoder.")
     else:
-        names = ("filters", "widths")
-        refuse_given(ctx, names, "can only be used with --encoder convolution.")
+        flags = {"num_layers": "layers"}
+        names = [flags.get(name, name) for name in unused_options(model.encoder)]
+        refuse_given(ctx, names, f"cannot be used with --encoder {model.encoder}.")
     if model.tokenizer != "word":
         names = ("minimum_count", "vectors")
         refuse_given(ctx, names, "can only be used with --tokenizer word.")
     if "k-max" not in (model.pooling or ()):
         refuse_given(ctx, ("k",), "can only be used with --pooling k-max.")
+    parses = model.encoder == "tree"
     train_labelled_preset(
         ctx,
-        train=lambda: LabelledFiles(train),
-        valid=lambda: LabelledFiles(valid),
+        train=lambda: LabelledFiles(train, parses),
+        valid=lambda: LabelledFiles(valid, parses),
         line=lambda text, label: f"{label}\t{text}",
         make_model=make_text_classifier,
         model=model,

@@ -10,6 +10,7 @@ from keras_seqzoo.cli.presets import check_task, load_translation_model
 from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
 from keras_seqzoo.cli.train.preset import held_in_memory, train_preset
 from keras_seqzoo.data import ParallelFiles
+from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import (
@@ -30,6 +31,8 @@ Examples:
     --learning-rate 0.0001 --epochs 2 --out en_fr_risk
   seqzoo train translate --source train.en --target train.fr --tokenizer word \\
     --valid-source val.en --valid-target val.fr --out en_fr_words
+  seqzoo train translate --source train.conllu --target train.fr --encoder tree \\
+    --valid-source val.conllu --valid-target val.fr --out en_fr_trees
   seqzoo translate --preset en_fr "Two dogs run through the snow."
 """
 
@@ -69,6 +72,9 @@ def train_translate(
     computed, and the weights with the best chrF (or --measure) are kept. The weights of the last
     epoch are the preset DIR/training/last. Ctrl-C stops after the current step; the same command
     resumes. The pretrained models have the same defaults, but --measure bleu.
+
+    With --encoder tree the sources are .conllu files with heads: line i of the targets translates
+    sentence i.
     """
     if start is not None:
         check_task("--start", start, RecurrentSeq2SeqLM, "a translation model")
@@ -76,10 +82,14 @@ def train_translate(
 
     elif training.objective == "minimum-risk":
         raise ValueError("--objective minimum-risk must be given with --start, a trained model.")
+    if start is None:
+        _check_sources(model.encoder == "tree", [*source, *valid_source])
 
     def make_model(train):
         if start is not None:
-            return load_translation_model(start, dtype=model.dtype)
+            loaded = load_translation_model(start, dtype=model.dtype)
+            _check_sources(loaded.preprocessor.reads_trees, [*source, *valid_source])
+            return loaded
         return _make_model(train.source, train.target, model, max_length)
 
     train_preset(
@@ -93,6 +103,14 @@ def train_translate(
         training_class=TranslationTraining,
         training=dataclasses.replace(training, boundaries=_boundaries(max_length)),
     )
+
+
+def _check_sources(reads_trees, paths):
+    """Raise `ValueError` unless sources are trees for a model of trees, and texts for others."""
+    for path in paths:
+        if is_conllu(path) != reads_trees:
+            need = "files of trees (.conllu) with" if reads_trees else "files of text without"
+            raise ValueError(f"--source must be {need} --encoder tree, got {path}.")
 
 
 def _digests(train, valid):

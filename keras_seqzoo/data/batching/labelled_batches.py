@@ -23,14 +23,17 @@ class LabelledTexts(NamedTuple):
     Attributes:
         ids: `RaggedIds` of the texts.
         labels: array `(texts,)` of ints, or `(texts, labels)` of floats.
+        heads: `RaggedIds`, the head of each token in a tree, or `None`.
     """
 
     ids: RaggedIds
     labels: np.ndarray
+    heads: RaggedIds | None = None
 
     def take(self, rows):
         """Return the texts at which bools `(texts,)` are true."""
-        return LabelledTexts(self.ids.take(rows), self.labels[rows])
+        heads = None if self.heads is None else self.heads.take(rows)
+        return LabelledTexts(self.ids.take(rows), self.labels[rows], heads)
 
 
 def labelled_batches(
@@ -54,15 +57,15 @@ def labelled_batches(
 
     Returns:
         A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`: a dict of
-        `token_ids`, int32, and `padding_mask`, bool, `(batch_size, boundary)`; labels; and float32
-        weights `(batch_size,)`.
+        `token_ids`, int32, `padding_mask`, bool, and with trees `heads`, int32, 0 at padding,
+        `(batch_size, boundary)`; labels; and float32 weights `(batch_size,)`.
 
     Raises:
         ValueError: if the numbers of texts and labels differ or are 0.
     """
     check_integer("batch_size", batch_size, minimum=1)
     if isinstance(texts, LabelledTexts):
-        texts = LabelledTexts(texts.ids, np.asarray(texts.labels))
+        texts = texts._replace(labels=np.asarray(texts.labels))
         if not len(texts.labels) == len(texts.ids.lengths) > 0:
             raise ValueError(
                 "`texts` must have ids and labels of the same, positive number, got "
@@ -72,7 +75,8 @@ def labelled_batches(
     def find_buckets(part):
         return length_buckets(part.ids.lengths, boundaries)
 
-    labels = next(iter(as_windows(texts).shapes())).labels
+    first = next(iter(as_windows(texts).shapes()))
+    labels = first.labels
     counts = bucket_counts(texts, len(boundaries), find_buckets)
     steps = count_batches(counts, batch_size)
 
@@ -83,6 +87,8 @@ def labelled_batches(
             width = boundaries[number]
             token_ids, mask = full_batch(window.ids, rows, width, batch_size, pad_token_id)
             inputs = {"token_ids": token_ids, "padding_mask": mask}
+            if window.heads is not None:
+                inputs["heads"], _ = full_batch(window.heads, rows, width, batch_size, 0)
             fill = (0, batch_size - len(rows))
             weights = np.ones(len(rows), np.float32)
             if label_weights is not None:
@@ -92,8 +98,11 @@ def labelled_batches(
             yield inputs, batch_labels, np.pad(weights, fill)
 
     matrix = {dtype: tf.TensorSpec((batch_size, None), dtype) for dtype in (tf.int32, tf.bool)}
+    inputs = {"token_ids": matrix[tf.int32], "padding_mask": matrix[tf.bool]}
+    if first.heads is not None:
+        inputs["heads"] = matrix[tf.int32]
     signature = (
-        {"token_ids": matrix[tf.int32], "padding_mask": matrix[tf.bool]},
+        inputs,
         tf.TensorSpec((batch_size, *labels.shape[1:]), labels.dtype),
         tf.TensorSpec((batch_size,), tf.float32),
     )

@@ -69,7 +69,7 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
 
         # === Functional Model ===
         inputs = backbone.input
-        outputs = head(backbone(inputs), mask=inputs["padding_mask"])
+        outputs = head(backbone(inputs), mask=self.pooled_steps(inputs, pooling))
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
@@ -84,6 +84,15 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
     def default_pooling(backbone):
         """Return the default pooling of a backbone, a name or a list."""
         raise NotImplementedError("A text classifier must implement `default_pooling`.")
+
+    def pooled_steps(self, inputs, pooling):
+        """Return bools `(batch, length)`, the steps that the head pools, of symbolic inputs.
+
+        Args:
+            inputs: the backbone's inputs, a dict.
+            pooling: the constructor's argument.
+        """
+        return inputs["padding_mask"]
 
     @property
     def label_names(self):
@@ -157,8 +166,10 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         texts = list_of_texts(texts)
         if not texts:
             return np.zeros((0, self.num_classes), np.float32)
-        names = {"token_ids": tf.int32, "padding_mask": tf.bool}
-        inputs = {name: tf.TensorSpec([None, None], dtype) for name, dtype in names.items()}
+        inputs = {
+            name: tf.TensorSpec([None, None], tensor.dtype)
+            for name, tensor in self.backbone.input.items()
+        }
         run = graph_function(self, "probabilities", self.probabilities, inputs)
         ids = self.preprocessor.token_ids(texts)
 

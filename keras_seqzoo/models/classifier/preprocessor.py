@@ -83,6 +83,10 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
     def _all_ids(self, texts):
         return self.tokenizer(check_batch("x", tf.convert_to_tensor(texts, tf.string)))
 
+    def columns(self, ids):
+        """Return what each token has, ragged `(batch, None)`, by the names of the inputs."""
+        return {"token_ids": ids}
+
     def padded(self, ids, length=None):
         """Pad ragged ids to a length, or the longest, and return the dict of inputs."""
         ids, mask = pad_with_mask(ids, self.tokenizer.pad_token_id, length)

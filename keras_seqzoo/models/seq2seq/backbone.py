@@ -4,14 +4,12 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer
-from keras_seqzoo.layers import Bidirectional
 from keras_seqzoo.models.common.backbone import (
     CELLS,
     SequenceBackbone,
     token_embedding,
     token_inputs,
 )
-from keras_seqzoo.models.common.encoder import RecurrentEncoder
 from keras_seqzoo.models.seq2seq.attention import (
     ATTENTIONS,
     check_parts,
@@ -20,35 +18,37 @@ from keras_seqzoo.models.seq2seq.attention import (
 )
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
+from keras_seqzoo.models.seq2seq.encoders import check_encoder, make_encoder, memory_size
 from keras_seqzoo.models.seq2seq.source_output import (
     check_source_output,
     make_source_distribution,
 )
 
-DIRECTIONS = ("forward", "reversed", "bidirectional")
-
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentEncoderDecoderBackbone(SequenceBackbone):
-    """Recurrent encoder and recurrent decoder, with or without attention.
+    """Encoder and recurrent decoder, with or without attention.
 
-    The encoder reads the source forward, reversed (Sutskever et al., 2014) or in both directions.
-    The decoder starts from the encoder's final states, passed through a `Bridge`, and attends to
-    its outputs (Bahdanau et al., 2015; Luong et al., 2015). With `attention=None` it knows the
-    source by its initial state only (`context="initial"`), or also by a vector joined to each
-    input (`context="every_step"`, Cho et al., 2014). See `RecurrentEncoder`, `RecurrentDecoder`
-    and `AttentionDecoder` for the equations.
+    A recurrent encoder reads the source forward, reversed (Sutskever et al., 2014) or in both
+    directions. A convolutional one reads it all at once (Gehring et al., 2017), and one of trees
+    from the leaves of a parse to its root (Eriguchi et al., 2016). The decoder starts
+    from the encoder's final states, passed through a `Bridge`, and attends to its outputs
+    (Bahdanau et al., 2015; Luong et al., 2015). With `attention=None` it knows the source by its
+    initial state only (`context="initial"`), or also by a vector joined to each input
+    (`context="every_step"`, Cho et al., 2014). See `RecurrentEncoder`,
+    `StackedConvolutionalEncoder`, `ParseEncoder`, `RecurrentDecoder` and `AttentionDecoder` for
+    the equations.
 
     Args:
         encoder_vocabulary_size: int, number of source tokens.
         decoder_vocabulary_size: int, number of target tokens.
         embedding_dim: int, size of the embeddings.
-        encoder_units: int, size of the encoder's layers, in each direction.
+        encoder_units: int, size of the encoder's layers, in each direction if recurrent.
         decoder_units: int, size of the decoder's layers.
         encoder_layers: int, number of the encoder's layers.
         decoder_layers: int, number of the decoder's layers.
         cell: `"gru"`, `"lstm"` or `"elman"`.
-        direction: `"bidirectional"`, `"forward"` or `"reversed"`, how the encoder reads.
+        direction: `"bidirectional"`, `"forward"` or `"reversed"`, how a recurrent encoder reads.
         attention: `"dot"`, `"general"`, `"concat"`, `"bahdanau"` or `None`.
         attention_units: int, size of the features of `AttentionDecoder` with `readout="tanh"` and
             of the hidden layer of the concat and Bahdanau scores; `decoder_units` by default.
@@ -79,6 +79,11 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             vocabulary.
         dropout: float, dropout rate on the embedded tokens, between layers, on the memory and on
             the features.
+        encoder: `None` for recurrent layers of the decoder's `cell`, or the name of a cell, which
+            may be another one, or `"convolution"`, or `"tree"`, which reads ids of a
+            `keras_seqzoo.tokenizers.ParseTokenizer`.
+        convolution_width: int, the tokens in a window of a convolutional encoder.
+        convolution_activation: `"tanh"` or `"glu"`, see `StackedConvolutionalEncoder`.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -131,6 +136,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         attention_weighting="softmax",
         attention_losses=(),
         source_output=None,
+        encoder=None,
+        convolution_width=3,
+        convolution_activation="tanh",
         dtype=None,
         **kwargs,
     ):
@@ -142,23 +150,25 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         check_integer("encoder_layers", encoder_layers, minimum=1)
         check_integer("decoder_layers", decoder_layers, minimum=1)
         check_choice("cell", cell, CELLS)
-        check_choice("direction", direction, DIRECTIONS)
+        check_encoder(encoder, direction, encoder_layers, share_embeddings)
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
         check_parts(attention, attention_terms, attention_weighting, attention_losses)
         check_source_output(source_output, attention, share_embeddings)
-        memory_size = encoder_units * (2 if direction == "bidirectional" else 1)
-        if attention == "dot" and decoder_units != memory_size:
+        size = memory_size(encoder, encoder_units, direction)
+        if attention == "dot" and decoder_units != size:
             raise ValueError(
                 "`decoder_units` must be the size of the encoder's outputs with "
-                f'`attention="dot"`, {memory_size}, got {decoder_units}.'
+                f'`attention="dot"`, {size}, got {decoder_units}.'
             )
         same_sizes = (encoder_units, encoder_layers) == (decoder_units, decoder_layers)
-        if bridge == "copy" and (direction == "bidirectional" or not same_sizes):
+        same_states = same_sizes and encoder in (None, cell)
+        if bridge == "copy" and (direction == "bidirectional" or not same_states):
             raise ValueError(
-                '`bridge` must be "tanh" unless the encoder has one direction and the units and '
-                f'layers of the decoder, got "copy" with direction={direction!r}, '
-                f"encoder_units={encoder_units}, decoder_units={decoder_units}, "
+                '`bridge` must be "tanh" unless the encoder has one direction and the cell, units '
+                f'and layers of the decoder, got "copy" with encoder={encoder!r}, cell={cell!r}, '
+                f"direction={direction!r}, encoder_units={encoder_units}, "
+                f"decoder_units={decoder_units}, "
                 f"encoder_layers={encoder_layers} and decoder_layers={decoder_layers}."
             )
         if share_embeddings and encoder_vocabulary_size != decoder_vocabulary_size:
@@ -168,15 +178,6 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             )
 
         # === Layers ===
-        def make_layer(units, name, **options):
-            return CELLS[cell](units, dtype=dtype, name=name, **options)
-
-        def make_encoder_layer(depth):
-            name = f"encoder_layer_{depth}"
-            if direction == "bidirectional":
-                return Bidirectional(make_layer(encoder_units, "forward"), dtype=dtype, name=name)
-            return make_layer(encoder_units, name, go_backwards=direction == "reversed")
-
         decoder_names = [f"decoder_layer_{depth}" for depth in range(decoder_layers)]
         if attend == "between":
             decoder_names.insert(0, "decoder_transition")
@@ -186,17 +187,21 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             encoder_embedding = token_embedding(
                 encoder_vocabulary_size, embedding_dim, dtype, "encoder_embedding"
             )
-        encoder = RecurrentEncoder(
+        source_encoder = make_encoder(
+            encoder or cell,
             encoder_embedding,
-            [make_encoder_layer(depth) for depth in range(encoder_layers)],
+            encoder_units,
+            encoder_layers,
+            direction=direction,
             residual=residual,
             dropout=dropout,
+            width=convolution_width,
+            activation=convolution_activation,
             dtype=dtype,
-            name="encoder",
         )
         decoder = RecurrentDecoder(
             decoder_embedding,
-            [make_layer(decoder_units, name) for name in decoder_names],
+            [CELLS[cell](decoder_units, dtype=dtype, name=name) for name in decoder_names],
             attention=make_attention(
                 attention,
                 attention_units or decoder_units,
@@ -226,7 +231,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         # === Functional Model ===
         inputs = token_inputs("encoder_") | token_inputs("decoder_")
         mask = inputs["encoder_padding_mask"]
-        memory, states = encoder(inputs["encoder_token_ids"], mask=mask)
+        memory, states = source_encoder(inputs["encoder_token_ids"], mask=mask)
         features = TeacherForcing(decoder, dtype=dtype, name="teacher_forcing")(
             inputs["decoder_token_ids"],
             memory,
@@ -244,7 +249,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
 
         # === Config ===
         self.token_embedding = decoder_embedding
-        self.encoder = encoder
+        self.encoder = source_encoder
+        self.encoder_kind = encoder
         self.decoder = decoder
         self._set_arguments(
             encoder_vocabulary_size=encoder_vocabulary_size,
@@ -273,7 +279,14 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attention_weighting=attention_weighting,
             attention_losses=list(attention_losses),
             source_output=source_output,
+            convolution_width=convolution_width,
+            convolution_activation=convolution_activation,
         )
+
+    def get_config(self):
+        """Return every constructor argument."""
+        # The attribute `encoder` is the layer.
+        return {**super().get_config(), "encoder": self.encoder_kind}
 
     def call(self, inputs, training=None, mask=None):
         """Run encoder and decoder."""

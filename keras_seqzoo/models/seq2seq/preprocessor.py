@@ -4,9 +4,10 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_integer, list_of_texts
+from keras_seqzoo.models.common.parsed_sentences import parsed_texts
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
-from keras_seqzoo.tokenizers import TextTokenizer
+from keras_seqzoo.tokenizers import ParseTokenizer, TextTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
 from keras_seqzoo.tokenizers.packing import pad_with_mask
 
@@ -22,7 +23,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     Args:
         tokenizer: the tokenizer of the target, and of the source without `encoder_tokenizer`.
         encoder_tokenizer: the tokenizer of the source, or `None` for `tokenizer`. Its `config_file`
-            must differ from that of `tokenizer`, so that a preset can hold both.
+            must differ from that of `tokenizer`, so that a preset can hold both. With a
+            `ParseTokenizer` sources are sentences in CoNLL-U.
         encoder_sequence_length: int, padded length of source sequences.
         decoder_sequence_length: int, padded length of target sequences.
         sample_subwords: bool, whether `fit` on strings has the tokenizers draw a segmentation of
@@ -88,6 +90,23 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     def build(self, input_shape):
         """Build nothing: the packers of KerasHub are not used."""
         self.built = True
+
+    @property
+    def reads_trees(self):
+        """Whether sources are parsed sentences, strings in CoNLL-U."""
+        return isinstance(self.encoder_tokenizer, ParseTokenizer)
+
+    def source_texts(self, texts, name="texts"):
+        """Return sources as a list of strings, parsed sentences after a check of their trees.
+
+        Args:
+            texts: list of strings, or with trees of `keras_seqzoo.data.ConlluSentence` too.
+            name: string, the argument that errors name.
+
+        Raises:
+            ValueError: if `texts` is a string, or a text is no sentence in CoNLL-U with a tree.
+        """
+        return parsed_texts(texts, name) if self.reads_trees else list_of_texts(texts, name)
 
     def encode_source(self, text, length=None, training=False):
         """Convert source strings `(batch,)` to ragged int32 ids, truncated, with `[EOS]`."""

@@ -141,7 +141,7 @@ class TextTranslation:
         strategy = self._choose_strategy(strategy, required_phrases)
         if tf.is_tensor(texts):
             texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
-        texts = list_of_texts(texts)
+        texts = self.preprocessor.source_texts(texts)
         if max_length is None:
             max_length = self.preprocessor.decoder_sequence_length
         if not isinstance(max_length, int) or max_length < 0:
@@ -192,8 +192,7 @@ class TextTranslation:
             A list of `Score`, the log probability and number of target tokens of each pair.
 
         Raises:
-            ValueError: if the model has no preprocessor, the lists differ in length, or a source is
-                blank.
+            ValueError: without a preprocessor, if the lists differ in length or a source is blank.
         """
         sources, targets = self._check_pairs("score", sources, targets)
         followed = self._follow(sources, targets, batch_size, alignments=False)
@@ -249,7 +248,8 @@ class TextTranslation:
 
     def _check_pairs(self, method, sources, targets):
         self._check_preprocessor(method)
-        sources, targets = list_of_texts(sources, "sources"), list_of_texts(targets, "targets")
+        sources = self.preprocessor.source_texts(sources, "sources")
+        targets = list_of_texts(targets, "targets")
         if len(sources) != len(targets):
             raise ValueError(
                 f"`sources` and `targets` must have the same length, got {len(sources)} and "

@@ -167,8 +167,11 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     flags = ("--no-scaled-attention", "--input-feeding", "--attend", "before")
     flags += ("--attention-terms", "coverage", "--attention-terms", "position")
     flags += ("--attention-losses", "fertility", "--attention-weighting", "monotonic")
+    flags += ("--encoder", "lstm")
     seqzoo(*arguments(files, tmp_path / "new"), *flags)
-    (plain, options), (attentive, _) = made
+    flags = ("--encoder", "convolution", "--encoder-layers", 2, "--convolution-width", 5)
+    seqzoo(*arguments(files, tmp_path / "new"), *flags, "--convolution-activation", "glu")
+    (plain, options), (attentive, _), (convolutional, _) = made
     config = plain.backbone.get_config()
     for name, value in {**changes, "attention": None, "residual": True, "dropout": 0.3}.items():
         assert config[name] == value
@@ -182,6 +185,10 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     parts = [config[f"attention_{name}"] for name in ("terms", "losses", "weighting")]
     assert parts == [["coverage", "position"], ["fertility"], "monotonic"]
     assert config["attend"] == "before"
+    assert (config["encoder"], config["cell"]) == ("lstm", "gru") and config["encoder_units"] == 3
+    encoder = convolutional.encoder
+    assert (encoder.num_layers, encoder.width, encoder.activation) == (2, 5, "glu")
+    assert plain.backbone.get_config()["encoder"] is None
     assert not (tmp_path / "new").exists()
 
 
@@ -313,6 +320,19 @@ BAD = {
     "BLEU tokenizer": ({"bleu_tokenizer": "13b"}, "--bleu-tokenizer must be one of"),
     "order": ({"attend": "between", "attend_from": "bottom"}, "--attend-from must be 'top'"),
     "readout": ({"readout": "state"}, "--readout must be "),
+    "encoder": ({"encoder": "transformer"}, "--encoder must be "),
+    "direction of convolutions": (
+        {"encoder": "convolution", "direction": "reversed"},
+        "--direction must not be given with a convolutional --encoder, got 'reversed'",
+    ),
+    "width of another encoder": (
+        {"encoder": "lstm", "convolution_width": 5},
+        "--convolution-width must not be given with a recurrent --encoder, got 5",
+    ),
+    "bridge to another cell": (
+        {"encoder": "lstm", "bridge": "copy", "direction": "forward", "encoder_units": 5},
+        '--bridge must be "tanh" unless the encoder',
+    ),
     "term": ({"attention_terms": "cover"}, "--attention-terms must be one of position"),
     "terms without attention": (
         {"attention": "none", "attention_losses": "coverage"},

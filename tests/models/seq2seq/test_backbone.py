@@ -64,6 +64,16 @@ COMBINATIONS = {
         "cell": "lstm",
         **{"decoder_layers": 2, "residual": True, "tie_softmax": False},
     },
+    "another cell": {"encoder": "lstm", "cell": "gru", "encoder_layers": 2},
+    "cell for a memory": {"encoder": "elman", "cell": "lstm", "direction": "reversed"},
+    "stacked convolutions": {"encoder": "convolution", "encoder_layers": 2, "cell": "lstm"},
+    "gated convolutions": {
+        "encoder": "convolution",
+        "convolution_activation": "glu",
+        "convolution_width": 2,
+        **{"attention": None, "context": "every_step"},
+    },
+    "tree": {"encoder": "tree", "cell": "lstm"},
 }
 every_combination = pytest.mark.parametrize("options", COMBINATIONS.values(), ids=COMBINATIONS)
 
@@ -93,6 +103,8 @@ def test_a_mask_of_another_shape_is_an_error(side):
         "no attention",
         "every step",
         "every step of both",
+        "gated convolutions",
+        "tree",
     ),
 )
 def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
@@ -144,8 +156,9 @@ def test_source_order_matters_as_the_direction_says():
     [
         {"cell": "lstm", "input_feeding": True, "decoder_layers": 2},
         {"attention": None, "context": "every_step", "cell": "lstm"},
+        {"encoder": "convolution", "cell": "lstm"},
     ],
-    ids=["feeding", "every step"],
+    ids=["feeding", "every step", "convolution"],
 )
 def test_half_precision(options):
     reference = task(**options)
@@ -189,7 +202,10 @@ def test_dropout_is_in_training_only():
 @pytest.mark.parametrize(
     "name",
     mostly_slow(
-        ["feeding", "bahdanau", "neubig", "coverage", "monotonic", "every step of both"],
+        [
+            *("feeding", "bahdanau", "neubig", "coverage", "monotonic", "every step of both"),
+            "gated convolutions",
+        ],
         "bahdanau",
         "monotonic",
     ),
@@ -226,6 +242,18 @@ def test_preset(shared, tmp_path):
         ({"context": "every_step"}, "`context` must be 'initial' with `attention`"),
         ({"bridge": "sum"}, "`bridge`"),
         ({"bridge": "copy", "direction": "forward"}, "bridge.*one direction"),
+        (
+            {"bridge": "copy", "direction": "forward", "encoder_units": 6, "encoder": "lstm"},
+            "`bridge`.*the cell.*got .copy. with encoder='lstm', cell='gru'",
+        ),
+        ({"encoder": "rnn"}, "`encoder` must be one of"),
+        ({"encoder": "convolution", "direction": "forward"}, "`direction` must be .bidirectional"),
+        ({"encoder": "convolution", "convolution_width": 0}, "`width` must be"),
+        ({"encoder": "convolution", "convolution_activation": "relu"}, "`activation` must be"),
+        ({"encoder": "tree", "encoder_layers": 2}, "`encoder_layers` must be 1"),
+        ({"encoder": "tree", "share_embeddings": True}, "`share_embeddings` must be False"),
+        ({"encoder": "tree", "direction": "reversed"}, "`direction` must be .bidirectional"),
+        ({"encoder": "convolution", "attention": "dot"}, "`decoder_units` .*, 3, got 6"),
         ({"attend_from": "bottom"}, "`attend_from="),
         ({"attend_from": "side"}, "`attend_from`"),
         ({"attention": None, "input_feeding": True}, "`input_feeding`"),
