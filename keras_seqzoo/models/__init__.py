@@ -55,7 +55,7 @@ from keras_seqzoo.models.seq2seq.word_alignment import WordAlignment, word_align
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor
 from keras_seqzoo.models.tagger.task import RecurrentTagger
-from keras_seqzoo.models.word_vectors import Word2Vec, WordVectors
+from keras_seqzoo.models.word_vectors import FastText, GloVe, SubwordVectors, Word2Vec, WordVectors
 
 __all__ = [
     "CacheLanguageModel",
@@ -68,8 +68,10 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "Ensemble",
+    "FastText",
     "FeatureTextClassifier",
     "FeedForwardLanguageModel",
+    "GloVe",
     "InterpolatedLanguageModel",
     "InverseSigmoidDecay",
     "LanguageModel",
@@ -96,6 +98,7 @@ __all__ = [
     "ScheduledSampling",
     "ShallowFusion",
     "SkippingLanguageModel",
+    "SubwordVectors",
     "TeacherForcing",
     "TopicLanguageModel",
     "TopicModel",

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.data.batching.length_buckets import without_autotuning
 
-PART_WORDS = 2**18  # words of the text whose pairs are in memory
+PART_WORDS = 2**19  # words of the text whose pairs are in memory
 EXACT = 2**53  # integers up to here are exact in float64
 
 
@@ -52,13 +52,12 @@ def count_cooccurrences(blocks, vocabulary_size, window, part_words=PART_WORDS):
     # Sums of whole multiples of 1 / unit are exact, in whatever order they are added.
     unit = math.lcm(*range(1, window + 1))
     unit = unit if unit < EXACT else 1
-    units = unit / np.arange(1, window + 1)
+    units, bits = unit / np.arange(1, window + 1), (window - 1).bit_length()
     runs = []
     for ids, sentences, fresh in _overlapping_parts(blocks, window, part_words):
         keys = _near_pairs(ids, sentences, fresh, vocabulary_size, window)
         keys.sort()
-        pairs, distances = np.divmod(keys, window)
-        runs.append(_sum_runs(pairs, units[distances]))
+        runs.append(_sum_runs(keys >> bits, units[keys & ((1 << bits) - 1)]))
         # Runs of falling size: each pair is merged a logarithmic number of times.
         while len(runs) > 1 and len(runs[-2][0]) <= 2 * len(runs[-1][0]):
             runs.append(_merge(runs.pop(), runs.pop()))
@@ -91,12 +90,12 @@ def pair_batches(found, pairs, seed):
     rows, columns = tf.constant(found.rows), tf.constant(found.columns)
     counts = tf.constant(found.counts, tf.float32)
     number = len(found.rows)
-    batches = -(-number // pairs)
+    batches, last = -(-number // pairs), tf.constant(number - 1, tf.int64)
 
     def make_batch(order_seed, batch):
         places = tf.range(batch * pairs, tf.minimum((batch + 1) * pairs, number))
         key = tf.stack([order_seed, 0])
-        places = tf.random.experimental.index_shuffle(places, key, tf.constant(number - 1, tf.int64))
+        places = tf.random.experimental.index_shuffle(places, key, last)
         return {
             "rows": tf.gather(rows, places),
             "columns": tf.gather(columns, places),
@@ -125,8 +124,9 @@ def _overlapping_parts(blocks, window, part_words):
 def _near_pairs(ids, sentences, fresh, vocabulary_size, window):
     """Return a number for each pair of near words of which the second is new, int64.
 
-    It has the smaller id, the larger id and the distance - 1 as its digits.
+    Its lowest bits are the distance - 1, the others the smaller id · V + the larger id.
     """
+    bits = (window - 1).bit_length()
     keys = [np.zeros(0, np.int64)]
     for distance in range(1, min(window, len(ids) - 1) + 1):
         start = max(fresh, distance)
@@ -134,7 +134,7 @@ def _near_pairs(ids, sentences, fresh, vocabulary_size, window):
         same = sentences[first] == sentences[second]
         one, other = ids[first][same], ids[second][same]
         pair = np.minimum(one, other).astype(np.int64) * vocabulary_size + np.maximum(one, other)
-        keys.append(pair * window + (distance - 1))
+        keys.append(pair << bits | (distance - 1))
     return np.concatenate(keys)
 
 

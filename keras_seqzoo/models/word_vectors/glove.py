@@ -57,9 +57,7 @@ class GloVe(WordVectorModel):
     ```
     """
 
-    def __init__(
-        self, words, counts, dimensions=100, window=10, x_max=100.0, alpha=0.75, **kwargs
-    ):
+    def __init__(self, words, counts, dimensions=100, window=10, x_max=100.0, alpha=0.75, **kwargs):
         super().__init__(words, counts, dimensions, window, **kwargs)
         self.x_max = check_number("x_max", x_max, minimum=1e-6)
         self.alpha = check_number("alpha", alpha, minimum=0.0)

@@ -94,7 +94,9 @@ class WordVectorModel(ReloadableModel, keras.Model):
     def compile(self, optimizer=None, **kwargs):
         """Configure training, by default with `RowAdagrad(learning_rate)`; see `keras.Model`."""
         kwargs.setdefault("jit_compile", False)
-        super().compile(RowAdagrad(self.learning_rate) if optimizer is None else optimizer, **kwargs)
+        super().compile(
+            RowAdagrad(self.learning_rate) if optimizer is None else optimizer, **kwargs
+        )
 
     def add_vectors(self, rows, name):
         """Add a matrix of vectors, uniformly distributed between ± 0.5 / dimensions."""

@@ -32,6 +32,9 @@ class SubwordVectors(WordVectors):
     array([4., 8.], dtype=float32)
     """
 
+    _datasets = {**WordVectors._datasets, "ngrams": "ngram_matrix"}
+    _options = ("minimum_ngram", "maximum_ngram")
+
     def __init__(self, words, matrix, ngram_matrix, minimum_ngram=3, maximum_ngram=6):
         super().__init__(words, matrix)
         self.ngram_matrix = np.asarray(ngram_matrix, np.float32)
@@ -41,6 +44,7 @@ class SubwordVectors(WordVectors):
                 f"{self.ngram_matrix.shape}."
             )
         self._ngrams = CharacterNgrams.checked(minimum_ngram, maximum_ngram, len(self.ngram_matrix))
+        self.minimum_ngram, self.maximum_ngram, _ = self._ngrams
 
     def __contains__(self, word):
         """Return whether a word is known or has an n-gram."""
@@ -58,16 +62,3 @@ class SubwordVectors(WordVectors):
         if not len(rows):
             raise KeyError(self.describe_missing(word))
         return self.ngram_matrix[rows].sum(axis=0)
-
-    def _arrays(self):
-        return {**super()._arrays(), "ngrams": self.ngram_matrix}
-
-    def _config(self):
-        minimum, maximum, buckets = self._ngrams
-        lengths = {"minimum_ngram": minimum, "maximum_ngram": maximum}
-        return {**super()._config(), **lengths, "buckets": buckets}
-
-    @classmethod
-    def _from_arrays(cls, words, arrays, config):
-        lengths = config["minimum_ngram"], config["maximum_ngram"]
-        return cls(words, arrays["vectors"], arrays["ngrams"], *lengths)

@@ -38,6 +38,10 @@ class WordVectors:
     'queen'
     """
 
+    # What a preset has besides the words: arrays and options, by their arguments.
+    _datasets = {"vectors": "matrix"}
+    _options = ()
+
     def __init__(self, words, matrix):
         self.words = list(words)
         self.matrix = np.asarray(matrix, np.float32)
@@ -82,10 +86,13 @@ class WordVectors:
             kinds = {kind.__name__: kind for kind in (cls, *cls.__subclasses__())}
             if name not in kinds:
                 raise ValueError(f"it must be {cls.__name__}, got {name}")
+            kind = kinds[name]
+            options = {option: config["config"][option] for option in kind._options}
             with h5py.File(folder / VECTORS_FILE) as file:
-                arrays = {key: file[key][()].astype(np.float32) for key in file}
+                for dataset, argument in kind._datasets.items():
+                    options[argument] = file[dataset][()].astype(np.float32)
             words = TextTokenizer.from_preset(folder).get_vocabulary()[len(SPECIAL_TOKENS) :]
-            return kinds[name]._from_arrays(words, arrays, config["config"])
+            return kind(words, **options)
         except (OSError, ValueError, KeyError) as error:
             raise ValueError(f"the preset {str(preset)!r} cannot be loaded: {error}") from error
 
@@ -106,19 +113,17 @@ class WordVectors:
             raise ValueError(
                 "`tokenizer` must be a WordTokenizer with the words of the vectors, got another."
             )
-        arrays, size = self._arrays(), 0
+        size = 0
         vectors = io.BytesIO()  # HDF5 would end the process on a full disk
         with h5py.File(vectors, "w") as file:
-            for name, array in arrays.items():
-                file.create_dataset(
-                    name,
-                    data=_as_half(array),
-                    chunks=array.shape,
-                    compression="gzip",
-                    shuffle=True,
-                )
+            for dataset, argument in self._datasets.items():
+                array = _as_half(argument, getattr(self, argument))
                 size += array.size
-        config = {"class_name": type(self).__name__, "config": self._config()}
+                file.create_dataset(
+                    dataset, data=array, chunks=array.shape, compression="gzip", shuffle=True
+                )
+        options = {option: getattr(self, option) for option in ("dimensions", *self._options)}
+        config = {"class_name": type(self).__name__, "config": options}
         metadata = {"description": "", "parameter_count": size, **(metadata or {})}
         with writing_into(directory) as directory:
             tokenizer.save_to_preset(str(directory))
@@ -126,18 +131,6 @@ class WordVectors:
                 path.write_bytes(vectors.getvalue())
             for name, content in ((METADATA_FILE, metadata), (CONFIG_FILE, config)):
                 write_text(directory / name, json.dumps(content, indent=4) + "\n")
-
-    # What subclasses add to a preset.
-
-    def _arrays(self):
-        return {"vectors": self.matrix}
-
-    def _config(self):
-        return {"dimensions": self.dimensions}
-
-    @classmethod
-    def _from_arrays(cls, words, arrays, config):
-        return cls(words, arrays["vectors"])
 
     @property
     def dimensions(self):
@@ -296,12 +289,12 @@ class WordVectors:
         return [(self.words[row], float(cosines[row])) for row in rows]
 
 
-def _as_half(array):
+def _as_half(name, array):
     """Return an array as float16; raise `ValueError` if a number is too large."""
     with np.errstate(over="ignore"):
         half = array.astype(np.float16)
     if not np.isfinite(half).all():
-        raise ValueError(f"`matrix` must have numbers within float16, got {np.abs(array).max()}.")
+        raise ValueError(f"`{name}` must have numbers within float16, got {np.abs(array).max()}.")
     return half
 
 
