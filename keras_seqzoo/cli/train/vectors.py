@@ -114,7 +114,8 @@ def train_vectors(
     learning_rate: Annotated[
         float | None,
         number_option(
-            "Initial learning rate; it falls to 0. By default 0.25, with --subwords 0.05.",
+            "Initial learning rate; it falls to 0. By default 0.25, with --subwords 0.05, of glove "
+            "0.1.",
             min=1e-6,
             show_default=False,
         ),

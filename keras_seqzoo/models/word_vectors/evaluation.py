@@ -16,7 +16,7 @@ class AnalogyReport:
     Attributes:
         sections: dict from the name of a section to a pair of ints: correct answers and covered
             questions.
-        questions: int, all questions. A question is covered if its four words have vectors.
+        questions: int, all questions. A question is covered if its four words are known.
     """
 
     sections: dict

@@ -62,9 +62,7 @@ def test_preset(vectors, tmp_path):
     with pytest.raises(ValueError, match="must be SubwordVectors, got WordVectors"):
         SubwordVectors.from_preset(tmp_path / "plain")
     large = SubwordVectors(WORDS, MATRIX, 1e6 * TABLE)
-    with pytest.raises(
-        ValueError, match="`ngram_matrix` must have numbers within float16, got 8000000"
-    ):
+    with pytest.raises(ValueError, match="`ngram_matrix` must have numbers within float16, got 8"):
         large.save_to_preset(tmp_path / "large")
     assert not (tmp_path / "large").exists()
 
