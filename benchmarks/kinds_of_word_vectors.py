@@ -1,11 +1,13 @@
 """Word vectors of three kinds beside each other: skip-gram, GloVe and fastText.
 
     python benchmarks/kinds_of_word_vectors.py skip-gram
-    python benchmarks/kinds_of_word_vectors.py glove --epochs 25 --x-max 10
+    python benchmarks/kinds_of_word_vectors.py glove --epochs 25 --window 10 --x-max 10
+    python benchmarks/kinds_of_word_vectors.py fasttext --gensim
 
 The text is the first part of text8, in lines of 1000 words. All have 100 dimensions and words that
 come 5 times. The measures are those of word_vectors.py; of fastText once more without the words
-that are not known, which have vectors by their n-grams.
+that are not known, which have vectors by their n-grams. gensim learns with the same settings, two
+workers and its own learning rate.
 """
 
 import argparse
@@ -51,11 +53,33 @@ def train(options):
     """Trains a model and gives its vectors."""
     keras.utils.set_random_seed(options.seed)
     model, text = make(options, load())
-    batches = model.batches(text, seed=options.seed)
+    size = {} if options.batch_words is None else {"words": options.batch_words}
+    batches = model.batches(text, seed=options.seed, **size)
     rate = model.learning_rate if options.learning_rate is None else options.learning_rate
     model.compile(RowAdagrad(linear_decay(rate, options.epochs * batches.cardinality().numpy())))
     model.fit(batches, epochs=options.epochs, verbose=2, shuffle=False)
     return model.vectors()
+
+
+def gensims(options):
+    """Trains gensim's model of the same kind and gives the vectors of the known words."""
+    import gensim
+
+    kind, more = gensim.models.Word2Vec, {"sg": int(options.kind != "cbow")}
+    if options.kind == "fasttext":
+        kind, more["bucket"] = gensim.models.FastText, options.buckets
+    found = kind(
+        [line.split() for line in load()],
+        vector_size=COMMON["dimensions"],
+        min_count=COMMON["minimum_count"],
+        window=options.window,
+        sample=1e-3,
+        epochs=options.epochs,
+        workers=2,
+        seed=options.seed,
+        **more,
+    ).wv
+    return WordVectors(found.index_to_key, found.vectors)
 
 
 def main():
@@ -65,12 +89,16 @@ def main():
     parser.add_argument("--window", type=int, default=5)
     parser.add_argument("--learning-rate", type=float, help="by default the model's own")
     parser.add_argument("--x-max", type=float, default=100.0, help="of GloVe")
+    parser.add_argument("--batch-words", type=int, help="of the others, by default 16,384")
     parser.add_argument("--buckets", type=int, default=200_000, help="of fastText")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--gensim", action="store_true", help="train gensim's model")
     options = parser.parse_args()
-    vectors = train(options)
+    if options.gensim and options.kind == "glove":
+        parser.error("gensim does not train GloVe")
+    vectors = gensims(options) if options.gensim else train(options)
     found = {"all words": vectors}
-    if options.kind == "fasttext":
+    if options.kind == "fasttext" and not options.gensim:
         found["known words"] = WordVectors(vectors.words, vectors.matrix)
     print(machine(), "\n")
     table = Table("of", "kinds", "analogies", "of", "WordSim-353", "of", "SimLex-999", "of")

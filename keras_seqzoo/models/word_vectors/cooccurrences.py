@@ -30,8 +30,8 @@ def count_cooccurrences(blocks, vocabulary_size, window, part_words=PART_WORDS):
     """Count how often words occur near each other.
 
     A pair of positions in one sentence, d ≤ window apart, counts 1 / d (Pennington et al., 2014,
-    section 4.2), in both orders: X_ij = X_ji. The different pairs are in memory, with about 45 bytes
-    for each entry of the result.
+    section 4.2), in both orders: X_ij = X_ji. The different pairs are in memory, with about 45
+    bytes for each entry of the result.
 
     Args:
         blocks: iterable of pairs of int32 arrays: words of the text, and the sentence number of
