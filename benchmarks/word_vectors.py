@@ -91,6 +91,11 @@ def measure(options):
         vectors, seconds = ours(*settings, options.learning_rate, options.seed)
     else:
         vectors, seconds = gensims(*settings, options.seed)
+    return {"speed": options.epochs * words / seconds, "words": words, **figures(vectors)}
+
+
+def figures(vectors):
+    """Gives how good word vectors are."""
     analogies = evaluate_analogies(vectors, data("wordvec", "questions-words.txt.gz"), most=MOST)
     similar = {
         name: evaluate_similarities(vectors, data("wordvec", file))
@@ -100,13 +105,11 @@ def measure(options):
         )
     }
     return {
-        "speed": options.epochs * words / seconds,
-        "words": words,
         "kinds": len(vectors),
         "accuracy": analogies.accuracy,
         "covered": analogies.covered,
-        "wordsim": similar["wordsim"].correlation,
-        "simlex": similar["simlex"].correlation,
+        **{name: report.correlation for name, report in similar.items()},
+        **{f"{name}_covered": report.covered for name, report in similar.items()},
     }
 
 

@@ -17,7 +17,7 @@ from keras_seqzoo.models import (
     RecurrentTagger,
 )
 from keras_seqzoo.models.classifier.base import TextClassification
-from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.models.word_vectors import SubwordVectors, WordVectors
 from keras_seqzoo.zoo.names import CONFIG_FILE, preset_address, preset_path, task_class
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
@@ -133,7 +133,7 @@ def is_word_vectors(preset):
     if "://" in preset or preset.endswith(ARPA_ENDINGS):
         return False
     config = json.loads((preset_path(preset) / CONFIG_FILE).read_text(encoding="utf-8"))
-    return config.get("class_name") == WordVectors.__name__
+    return config.get("class_name") in (WordVectors.__name__, SubwordVectors.__name__)
 
 
 def is_language_model(preset):

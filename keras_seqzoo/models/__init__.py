@@ -63,7 +63,7 @@ from keras_seqzoo.models.seq2seq.word_alignment import WordAlignment, word_align
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor
 from keras_seqzoo.models.tagger.task import RecurrentTagger
-from keras_seqzoo.models.word_vectors import Word2Vec, WordVectors
+from keras_seqzoo.models.word_vectors import FastText, GloVe, SubwordVectors, Word2Vec, WordVectors
 
 __all__ = [
     "CacheLanguageModel",
@@ -76,8 +76,10 @@ __all__ = [
     "Encoder",
     "EncoderDecoder",
     "Ensemble",
+    "FastText",
     "FeatureTextClassifier",
     "FeedForwardLanguageModel",
+    "GloVe",
     "InterpolatedLanguageModel",
     "InverseSigmoidDecay",
     "LanguageModel",
@@ -106,6 +108,7 @@ __all__ = [
     "ShallowFusion",
     "SkippingLanguageModel",
     "StackedConvolutionalEncoder",
+    "SubwordVectors",
     "TeacherForcing",
     "TokenLexicon",
     "TopicLanguageModel",

@@ -22,12 +22,17 @@ from keras_seqzoo.cli.options import (
 from keras_seqzoo.cli.progress import EpochProgress, phase
 from keras_seqzoo.cli.train.options import Description, Seed, TrainText
 from keras_seqzoo.cli.train.preset import make_report
+from keras_seqzoo.cli.train.vector_models import (
+    ALL_ARCHITECTURES,
+    complete_options,
+    make_vector_model,
+)
 from keras_seqzoo.data.file_lock import FileLock
 from keras_seqzoo.data.output_files import check_folder, check_new_file, new_folder
 from keras_seqzoo.data.training_files import text_digests
-from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, Word2Vec, linear_decay
+from keras_seqzoo.models.word_vectors import Collocations, RowAdagrad, linear_decay
 from keras_seqzoo.models.word_vectors.vector_files import FORMATS
-from keras_seqzoo.models.word_vectors.word2vec import ARCHITECTURES, OBJECTIVES
+from keras_seqzoo.models.word_vectors.word2vec import OBJECTIVES
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.training_texts import mapped_texts
 
@@ -40,6 +45,8 @@ EXAMPLES = """\b
 Examples:
   seqzoo train vectors --out vectors.txt --normalization lowercase --split-punctuation < some.txt
   seqzoo similar --vectors vectors.txt film actor
+  seqzoo train vectors --architecture glove --x-max 10 --out vectors.txt < some.txt
+  seqzoo train vectors --subwords --format preset --out with-subwords < some.txt
   seqzoo train vectors --format preset --out my-vectors --normalization lowercase < some.txt
   seqzoo train tag --vectors my-vectors --train train.conllu --valid dev.conllu --out my-tagger
 """
@@ -69,20 +76,50 @@ def train_vectors(
     vocabulary_size: Annotated[int | None, count_option("Largest number of words.", min=2)] = None,
     embedding_dim: Annotated[int, count_option("Size of the vectors.")] = 100,
     architecture: Annotated[
-        Literal[ARCHITECTURES], typer.Option(help="What is predicted from what.")
+        Literal[ALL_ARCHITECTURES],
+        typer.Option(help="What is predicted from what; glove: counts of words near each other."),
     ] = "skip-gram",
     objective: Annotated[
         Literal[OBJECTIVES], typer.Option(help="Training objective.")
     ] = "negative-sampling",
-    window: Annotated[int, count_option("Largest number of context words on each side.")] = 5,
+    window: Annotated[
+        int | None,
+        count_option(
+            "Largest number of context words on each side; by default 5, of glove 10.",
+            show_default=False,
+        ),
+    ] = None,
     negatives: Annotated[int, count_option("Noise words per pair.")] = 5,
     subsample: Annotated[
         float, number_option("Subsample words above this relative frequency.", min=0.0)
     ] = 1e-3,
-    epochs: Annotated[int, count_option("Number of epochs.")] = 5,
+    subwords: Annotated[
+        bool,
+        typer.Option(
+            "--subwords",
+            help="A word is the sum of its character n-grams and of its own vector (fastText). "
+            "With --format preset unknown words have vectors too.",
+        ),
+    ] = False,
+    minimum_ngram: Annotated[int, count_option("Fewest characters of n-grams.")] = 3,
+    maximum_ngram: Annotated[int, count_option("Most characters of n-grams.")] = 6,
+    buckets: Annotated[int, count_option("Number of vectors for all n-grams.")] = 200_000,
+    x_max: Annotated[
+        float, number_option("Pairs of words that count this much have full weight.", min=1e-6)
+    ] = 100.0,
+    epochs: Annotated[
+        int | None,
+        count_option("Number of epochs; by default 5, of glove 25.", show_default=False),
+    ] = None,
     learning_rate: Annotated[
-        float, number_option("Initial learning rate; it falls to 0.", min=1e-6)
-    ] = 0.25,
+        float | None,
+        number_option(
+            "Initial learning rate; it falls to 0. By default 0.25, with --subwords 0.05, of glove "
+            "0.1.",
+            min=1e-6,
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = 0,
     checkpoint_minutes: Annotated[
         float, number_option("Minutes between two checkpoints within an epoch.", min=0.001)
@@ -91,7 +128,7 @@ def train_vectors(
     progress: Progress = None,
     quiet: Quiet = False,
 ):
-    """Learn word vectors from text (word2vec).
+    """Learn word vectors from text (word2vec, GloVe, fastText).
 
     Words are separated by white space; windows do not cross lines. While it trains, checkpoints lie
     in OUT.training: the same command resumes from there after Ctrl-C or a crash.
@@ -102,6 +139,7 @@ def train_vectors(
         raise ValueError(
             "--collocation-passes cannot be used with --format preset: its tokenizer joins none."
         )
+    complete_options(context)
     splitting = {
         "normalization": list(map(str, normalization or [])),
         "split_punctuation": split_punctuation,
@@ -121,21 +159,11 @@ def train_vectors(
                 lines = found.mapped(lines)
             keras.utils.set_random_seed(seed)
             with phase(context, "counting words"):
-                model = Word2Vec.for_text(
-                    lines,
-                    minimum_count,
-                    vocabulary_size,
-                    dimensions=embedding_dim,
-                    architecture=architecture,
-                    objective=objective,
-                    window=window,
-                    negatives=negatives,
-                    subsample=subsample,
-                )
+                model, text = make_vector_model(context, lines)
             report = make_report(context)
             number, _, _ = digest.partition(",")
             report(f"{number}, {model.counts.sum()} words of {len(model.words)} kinds")
-            _train(context, model, model.encode(lines), checkpoints, report)
+            _train(context, model, text, checkpoints, report)
             vectors = model.vectors()
             if preset:
                 tokenizer = WordTokenizer(vectors.words, **splitting)
@@ -168,7 +196,7 @@ def _checkpoints(context, digest):
 
 
 def _train(context, model, text, checkpoints, report):
-    """Train `Word2Vec` on an `EncodedText`, from the last checkpoint on."""
+    """Train a model on what `make_vector_model` returns with it, from the last checkpoint on."""
     params = context.params
     epochs = params["epochs"]
     steps = epochs * model.batches(text).cardinality().numpy()

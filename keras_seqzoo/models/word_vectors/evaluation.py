@@ -16,7 +16,7 @@ class AnalogyReport:
     Attributes:
         sections: dict from the name of a section to a pair of ints: correct answers and covered
             questions.
-        questions: int, all questions. A question is covered if its four words have vectors.
+        questions: int, all questions. A question is covered if its four words are known.
     """
 
     sections: dict
@@ -70,6 +70,7 @@ def evaluate_analogies(vectors, path, lowercase=True, most=None):
     """
     most = len(vectors) if most is None else most
     directions = vectors.directions()[:most]
+    places = {word: row for row, word in enumerate(vectors.words[:most])}
     rows, questions, name = {}, 0, ""
     for number, line in enumerate(read_lines(path), 1):
         if line.startswith(":"):
@@ -80,8 +81,8 @@ def evaluate_analogies(vectors, path, lowercase=True, most=None):
             raise ValueError(f"{path}, line {number}: must be four words, got {line!r}.")
         questions += 1
         rows.setdefault(name, [])
-        if all(word in vectors and vectors.row_of(word) < most for word in words):
-            rows[name].append([vectors.row_of(word) for word in words])
+        if all(word in places for word in words):
+            rows[name].append([places[word] for word in words])
     sections = {
         name: (_count_correct(directions, np.array(found).reshape(-1, 4)), len(found))
         for name, found in rows.items()

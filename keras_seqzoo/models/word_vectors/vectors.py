@@ -17,12 +17,11 @@ from keras_seqzoo.zoo import preset_path
 from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
 
 VECTORS_FILE = "vectors.h5"
-CLASS_NAME = "WordVectors"
 TINY = np.finfo(np.float32).tiny
 
 
 class WordVectors:
-    """Words and their vectors, from `Word2Vec` or a file.
+    """Words and their vectors, from a model such as `Word2Vec` or from a file.
 
     Args:
         words: list of different strings, usually the most frequent first.
@@ -38,6 +37,10 @@ class WordVectors:
     >>> vectors.analogy("man", "king", "woman", 1)[0][0]  # man is to king as woman is to ...
     'queen'
     """
+
+    # What a preset has besides the words: arrays and options, by their arguments.
+    _datasets = {"vectors": "matrix"}
+    _options = ()
 
     def __init__(self, words, matrix):
         self.words = list(words)
@@ -55,8 +58,8 @@ class WordVectors:
 
     @classmethod
     def load(cls, path, format="word2vec"):
-        """Read a file of vectors; see `read_vectors`."""
-        return cls(*read_vectors(path, format))
+        """Read `WordVectors` from a file; see `read_vectors`."""
+        return WordVectors(*read_vectors(path, format))
 
     def save(self, path, format="word2vec"):
         """Write a file of vectors; see `write_vectors`."""
@@ -71,7 +74,7 @@ class WordVectors:
                 or the path of a folder.
 
         Returns:
-            `WordVectors`.
+            `WordVectors`, or what of its subclasses was saved.
 
         Raises:
             ValueError: if the preset does not exist, is not of word vectors, or is damaged.
@@ -79,14 +82,19 @@ class WordVectors:
         folder = preset_path(preset)
         try:
             config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
-            if config.get("class_name") != CLASS_NAME:
-                raise ValueError(f"it must be {CLASS_NAME}, got {config.get('class_name')}")
+            name = config.get("class_name")
+            kinds = {kind.__name__: kind for kind in (cls, *cls.__subclasses__())}
+            if name not in kinds:
+                raise ValueError(f"it must be {cls.__name__}, got {name}")
+            kind = kinds[name]
+            options = {option: config["config"][option] for option in kind._options}
             with h5py.File(folder / VECTORS_FILE) as file:
-                matrix = file["vectors"][()].astype(np.float32)
+                for dataset, argument in kind._datasets.items():
+                    options[argument] = file[dataset][()].astype(np.float32)
             words = TextTokenizer.from_preset(folder).get_vocabulary()[len(SPECIAL_TOKENS) :]
+            return kind(words, **options)
         except (OSError, ValueError, KeyError) as error:
             raise ValueError(f"the preset {str(preset)!r} cannot be loaded: {error}") from error
-        return cls(words, matrix)
 
     def save_to_preset(self, directory, tokenizer=None, metadata=None):
         """Save a preset: `config.json`, `metadata.json`, `vectors.h5` (float16) and a tokenizer.
@@ -105,19 +113,18 @@ class WordVectors:
             raise ValueError(
                 "`tokenizer` must be a WordTokenizer with the words of the vectors, got another."
             )
-        with np.errstate(over="ignore"):
-            matrix = self.matrix.astype(np.float16)
-        if not np.isfinite(matrix).all():
-            raise ValueError(
-                f"`matrix` must have numbers within float16, got {np.abs(self.matrix).max()}."
-            )
-        config = {"class_name": CLASS_NAME, "config": {"dimensions": self.dimensions}}
-        metadata = {"description": "", "parameter_count": matrix.size, **(metadata or {})}
+        size = 0
         vectors = io.BytesIO()  # HDF5 would end the process on a full disk
         with h5py.File(vectors, "w") as file:
-            file.create_dataset(
-                "vectors", data=matrix, chunks=matrix.shape, compression="gzip", shuffle=True
-            )
+            for dataset, argument in self._datasets.items():
+                array = _as_half(argument, getattr(self, argument))
+                size += array.size
+                file.create_dataset(
+                    dataset, data=array, chunks=array.shape, compression="gzip", shuffle=True
+                )
+        options = {option: getattr(self, option) for option in ("dimensions", *self._options)}
+        config = {"class_name": type(self).__name__, "config": options}
+        metadata = {"description": "", "parameter_count": size, **(metadata or {})}
         with writing_into(directory) as directory:
             tokenizer.save_to_preset(str(directory))
             with replacing(directory / VECTORS_FILE) as path:
@@ -166,7 +173,8 @@ class WordVectors:
 
     def similarity(self, one, other):
         """Return the cosine of the angle between the vectors of two words."""
-        return float(self._directions[self.row_of(one)] @ self._directions[self.row_of(other)])
+        one, other = self.directions([one, other])
+        return float(one @ other)
 
     def most_similar(self, word, number=10):
         """Find the words whose vectors have the smallest angles to the vector of a word.
@@ -183,8 +191,7 @@ class WordVectors:
         """
         check_integer("number", number, minimum=1)
         if isinstance(word, str):
-            row = self.row_of(word)
-            return self._nearest(self._directions[row], number, [row])
+            return self._nearest(self.directions([word])[0], number, [word])
         return self._nearest(_direction(np.asarray(word, np.float32)), number, [])
 
     def analogy(self, one, other, third, number=10):
@@ -206,9 +213,9 @@ class WordVectors:
             KeyError: if a word has no vector.
         """
         check_integer("number", number, minimum=1)
-        rows = [self.row_of(word) for word in (one, other, third)]
-        one, other, third = self._directions[rows]
-        return self._nearest(_direction(other - one + third), number, rows)
+        words = [one, other, third]
+        one, other, third = self.directions(words)
+        return self._nearest(_direction(other - one + third), number, words)
 
     def fill(self, embedding, tokenizer, scale=1.0):
         """Copy vectors into the rows of an embedding; special and unknown tokens keep theirs.
@@ -236,9 +243,10 @@ class WordVectors:
                 f"`embedding` must have the shape {shape} of the tokenizer and the vectors, "
                 f"got {tuple(embedding.embeddings.shape)}."
             )
-        known = [id for id in range(len(SPECIAL_TOKENS), len(tokens)) if tokens[id] in self._rows]
+        known = [id for id in range(len(SPECIAL_TOKENS), len(tokens)) if tokens[id] in self]
         weights = keras.ops.convert_to_numpy(embedding.embeddings).copy()
-        weights[known] = scale * self.matrix[[self._rows[tokens[id]] for id in known]]
+        for id in known:
+            weights[id] = scale * self[tokens[id]]
         embedding.embeddings.assign(weights)
         return len(known)
 
@@ -269,15 +277,25 @@ class WordVectors:
         """Return the vectors of all or of the given words, scaled to length 1."""
         if words is None:
             return self._directions
-        return self._directions[[self.row_of(word) for word in words]]
+        return np.stack([_direction(self[word]) for word in words])
 
-    def _nearest(self, direction, number, excluded):
+    def _nearest(self, direction, number, words):
         cosines = self._directions @ direction
+        excluded = [self._rows[word] for word in words if word in self._rows]
         cosines[excluded] = -np.inf
         number = min(number, len(self.words) - len(set(excluded)))
         rows = np.argpartition(-cosines, max(number - 1, 0))[:number]
         rows = rows[np.argsort(-cosines[rows], kind="stable")]
         return [(self.words[row], float(cosines[row])) for row in rows]
+
+
+def _as_half(name, array):
+    """Return an array as float16; raise `ValueError` if a number is too large."""
+    with np.errstate(over="ignore"):
+        half = array.astype(np.float16)
+    if not np.isfinite(half).all():
+        raise ValueError(f"`{name}` must have numbers within float16, got {np.abs(array).max()}.")
+    return half
 
 
 def _direction(vector):

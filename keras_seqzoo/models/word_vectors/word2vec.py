@@ -6,9 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer, check_number
 from keras_seqzoo.layers.large_softmax.hierarchical import huffman_paths, huffman_tree
-from keras_seqzoo.models.common.reloadable_model import ReloadableModel
-from keras_seqzoo.models.word_vectors.encoded_text import EncodedText
-from keras_seqzoo.models.word_vectors.row_adagrad import RowAdagrad
+from keras_seqzoo.models.word_vectors.model import WordVectorModel, seed_of
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.models.word_vectors.windows import (
     block_windows,
@@ -17,13 +15,6 @@ from keras_seqzoo.models.word_vectors.windows import (
     windows,
 )
 from keras_seqzoo.replicas import part_of_mean
-from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.tokenizers.training_texts import (
-    count_pieces,
-    frequent_pieces,
-    several_times,
-)
-from keras_seqzoo.tokenizers.words import split_words
 
 # CBOW makes one prediction for each word, skip-gram one for each neighbour.
 NOISE_WORDS = {"skip-gram": 64, "cbow": 32}
@@ -32,7 +23,7 @@ OBJECTIVES = ("negative-sampling", "hierarchical", "full")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class Word2Vec(ReloadableModel, keras.Model):
+class Word2Vec(WordVectorModel):
     """Word2vec (Mikolov et al., 2013): word vectors trained to predict neighbouring words.
 
     In a text of words w_1 … w_N with vectors v_w and output vectors u_w, the skip-gram model
@@ -98,42 +89,24 @@ class Word2Vec(ReloadableModel, keras.Model):
         subsample=1e-3,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(words, counts, dimensions, window, **kwargs)
         check_choice("architecture", architecture, ARCHITECTURES)
         check_choice("objective", objective, OBJECTIVES)
-        self.words = list(words)
-        self.counts = np.asarray(counts, np.int64)
-        if self.counts.shape != (len(self.words),) or (self.counts < 0).any():
-            raise ValueError(
-                f"`counts` must be {len(self.words)} integers of at least 0, got an array of "
-                f"shape {self.counts.shape}."
-            )
-        if len(self.words) < 2:
-            raise ValueError(f"`words` must be at least two words, got {self.words}.")
-        self.dimensions = check_integer("dimensions", dimensions, minimum=1)
         self.architecture = architecture
         self.objective = objective
-        self.window = check_integer("window", window, minimum=1)
         self.negatives = check_integer("negatives", negatives, minimum=1)
         if noise_words is None:
             noise_words = NOISE_WORDS[architecture]
         self.noise_words = check_integer("noise_words", noise_words, minimum=1)
         self.subsample = check_number("subsample", subsample, minimum=0.0)
-        self.supports_jit = False  # the number of rows differs between batches
         self.seed_generator = keras.random.SeedGenerator()  # of the noise words
-        self._tokenizer = WordTokenizer(self.words)
         self._create_weights()
         self.built = True
 
     def _create_weights(self):
-        size, half = len(self.words), 0.5 / self.dimensions
+        size = len(self.words)
         rows = size - 1 if self.objective == "hierarchical" else size
-        self.embeddings = self.add_weight(
-            shape=(size, self.dimensions),
-            initializer=keras.initializers.RandomUniform(-half, half),
-            autocast=False,
-            name="embeddings",
-        )
+        self.embeddings = self.add_vectors(size, "embeddings")
         self.output_vectors = self.add_weight(
             shape=(rows, self.dimensions),
             initializer="zeros",
@@ -146,35 +119,6 @@ class Word2Vec(ReloadableModel, keras.Model):
         if self.objective == "negative-sampling":
             noise = np.maximum(self.counts, 1) ** 0.75
             self._noise = tf.constant(np.cumsum(noise / noise.sum()), tf.float32)
-
-    @classmethod
-    def for_text(cls, texts, minimum_count=None, vocabulary_size=None, **kwargs):
-        """Create a model for the words of a text, the most frequent first.
-
-        Args:
-            texts: see `WordTokenizer.train`; words are separated by white space.
-            minimum_count: int, the minimum count of a word, or `None` for 5. If no word is that
-                frequent, `None` stands for 1, with a warning.
-            vocabulary_size: int, the maximum number of words, or `None` for no limit.
-            **kwargs: other arguments of the constructor.
-
-        Returns:
-            An untrained `Word2Vec` model.
-        """
-        counts = count_pieces(texts, split_words)
-        words = frequent_pieces(counts, vocabulary_size, minimum_count, "word", 5)
-        return cls(words, [counts[word] for word in words], **kwargs)
-
-    def encode(self, texts):
-        """Return texts as ids for `batches`, so that datasets of several epochs read them once.
-
-        Args:
-            texts: see `batches`.
-
-        Returns:
-            An `EncodedText`.
-        """
-        return EncodedText(self._tokenizer, several_times(texts))
 
     def batches(self, texts, words=16_384, row_length=64, seed=0, block_words=2**24):
         """Create the dataset for `fit`, with windows drawn again in each epoch.
@@ -200,23 +144,12 @@ class Word2Vec(ReloadableModel, keras.Model):
             ValueError: if no word of the text has a vector, or an argument is out of its range.
         """
         check_integer("words", words, minimum=1)
-        check_integer("block_words", block_words, minimum=1)
-        if not isinstance(seed, int):
-            seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
-        encoded = texts if isinstance(texts, EncodedText) else self.encode(texts)
-        blocks = encoded.blocks(-(-block_words // words) * words)
-        if not blocks.words:
-            raise ValueError("`texts` must have at least one word with a vector, got none.")
+        blocks = self.read_blocks(texts, block_words, words)
         keep = keep_probabilities(self.counts, self.subsample)
-        options = {"row_length": row_length, "words": words, "seed": seed}
+        options = {"row_length": row_length, "words": words, "seed": seed_of(seed)}
         if blocks.only is not None:
             return windows(*blocks.only, keep, self.window, **options)
         return block_windows(blocks.read, -(-blocks.words // words), keep, self.window, **options)
-
-    def compile(self, optimizer=None, **kwargs):
-        """Configure training, by default with `RowAdagrad(0.25)`; see `keras.Model.compile`."""
-        kwargs.setdefault("jit_compile", False)
-        super().compile(RowAdagrad(0.25) if optimizer is None else optimizer, **kwargs)
 
     def call(self, words):
         """Return the vectors of words, or of the words of a batch of windows."""
@@ -288,12 +221,8 @@ class Word2Vec(ReloadableModel, keras.Model):
         """Return the constructor arguments."""
         return {
             **super().get_config(),
-            "words": self.words,
-            "counts": self.counts.tolist(),
-            "dimensions": self.dimensions,
             "architecture": self.architecture,
             "objective": self.objective,
-            "window": self.window,
             "negatives": self.negatives,
             "noise_words": self.noise_words,
             "subsample": self.subsample,

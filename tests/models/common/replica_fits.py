@@ -22,7 +22,7 @@ from keras_seqzoo.models import (
     RecurrentTaggerBackbone,
     RecurrentTextClassifier,
 )
-from keras_seqzoo.models.word_vectors import Word2Vec
+from keras_seqzoo.models.word_vectors import FastText, GloVe, Word2Vec
 
 SIZE = 20
 IDS = np.random.default_rng(0).integers(5, SIZE, (8, 7)).astype("int32")
@@ -111,8 +111,9 @@ def tagged():
     return batches(text_inputs(), np.where(VALID, IDS[:, 1:] % 3, -1))
 
 
-def word_vectors():
-    model = Word2Vec.for_text(TEXT, dimensions=4, minimum_count=1, subsample=0, objective="full")
+def word_vectors(kind=Word2Vec, **more):
+    options = {"subsample": 0, "objective": "full", **more} if kind is not GloVe else {}
+    model = kind.for_text(TEXT, dimensions=4, minimum_count=1, **options)
     model.compile()
     return model
 
@@ -133,6 +134,12 @@ CASES = {
     "tagger": (lambda: tagger(crf=False), tagged),
     "tagger, CRF": (lambda: tagger(crf=True), tagged),
     "word vectors": (word_vectors, windows),
+    "word vectors, subwords": (lambda: word_vectors(FastText, buckets=20), windows),
+    "word vectors, GloVe": (
+        lambda: word_vectors(GloVe),
+        # Of halves of another size Keras weighs the losses that it reports, which are parts.
+        lambda: word_vectors(GloVe).batches(TEXT, pairs=16).take(2),
+    ),
 }
 
 
