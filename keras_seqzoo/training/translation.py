@@ -12,7 +12,6 @@ from keras_seqzoo.data.batching.length_buckets import check_boundaries
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
-from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.metrics.translation_scores import (
     BLEU_TOKENIZER,
     check_bleu_tokenizer,
@@ -24,15 +23,22 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
+from keras_seqzoo.models.seq2seq.languages import language_token
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
+from keras_seqzoo.training.languages import (
+    Corpora,
+    CorpusOptions,
+    score_by_language,
+    source_encoder,
+)
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.objectives import make_objective
 from keras_seqzoo.training.optimization import AdamWTraining
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.reports import TranslationReport
-from keras_seqzoo.training.subwords import SubwordOptions, make_redraw
+from keras_seqzoo.training.subwords import make_redraw
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
 
 
@@ -73,6 +79,9 @@ class TranslationModelOptions(Options):
         False,
         "Train a tokenizer for each side. A joint one also shares the embeddings.",
         panel="Vocabulary",
+    )
+    languages: tuple[str, ...] | None = option(
+        None, "Target languages of a multilingual model.", flag=None
     )
     sequence_length: int = size_option(
         128, "Longest source and target of the model, in tokens.", flag=None
@@ -139,7 +148,7 @@ class TranslationModelOptions(Options):
 
 
 @options
-class TranslationTrainingOptions(SubwordOptions):
+class TranslationTrainingOptions(CorpusOptions):
     """Options of `TranslationTraining`."""
 
     epochs = 30
@@ -209,12 +218,15 @@ def make_translation_model(source, target, **kwargs):
         normalization=options.normalization or (),
         **options.select("split_punctuation") if options.tokenizer == "word" else {},
     )
+    languages = tuple(dict.fromkeys(options.languages or ()))
+    control = {"control_tokens": [language_token(language) for language in languages]}
     encoder_tokenizer = None
     if options.separate_vocabularies:
-        encoder_tokenizer = train(texts=source, config_file="encoder_tokenizer.json")
+        encoder_tokenizer = train(texts=source, config_file="encoder_tokenizer.json", **control)
         decoder_tokenizer = train(texts=target)
     else:
-        decoder_tokenizer = train(texts=Rereading(lambda: itertools.chain(source, target)))
+        both = Rereading(lambda: itertools.chain(source, target))
+        decoder_tokenizer = train(texts=both, **control)
     backbone = RecurrentEncoderDecoderBackbone(
         (encoder_tokenizer or decoder_tokenizer).vocabulary_size(),
         decoder_tokenizer.vocabulary_size(),
@@ -232,6 +244,7 @@ def make_translation_model(source, target, **kwargs):
         encoder_tokenizer,
         encoder_sequence_length=options.sequence_length,
         decoder_sequence_length=options.sequence_length,
+        languages=languages,
     )
     return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
 
@@ -246,7 +259,10 @@ class TranslationTraining(AdamWTraining):
     greedy translations, and by the loss, the mean -log p of the reference tokens, without label
     smoothing. With the objective "minimum-risk", for a model that is trained already, the training
     loss is the expected risk. For `run`, `train` and `validation` are pairs of lists of strings,
-    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`.
+    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`. Of a model with
+    several target languages they are three lists, the third of the target languages, and `train`
+    may be `keras_seqzoo.data.MultilingualFiles`; its BLEU and chrF are means over the languages,
+    and the BLEU of each is computed too.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
@@ -276,23 +292,30 @@ class TranslationTraining(AdamWTraining):
         super().__init__(model, directory, **kwargs)
         self._pairs = None
         self._redraw = make_redraw(self)
+        languages = getattr(model.preprocessor, "languages", ())
+        self._corpora = Corpora(languages, self.sampling_temperature)
+        if languages:
+            self.data_names = (*self.data_names, "target languages")
         self._explained_bleu = False
 
     def prepare(self, train, validation):
         """Check the texts, tokenize the training texts, and report which are too long."""
-        self.check_pair("validation", validation)
+        self.check_lists("validation", validation)
+        self._corpora.check(train)
         preprocessor = self.model.preprocessor
         lengths = preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
         source, target = (min(self.boundaries[-1], length) for length in lengths)
         limits = f"{source} (source) and {target} (target) tokens"
         if source == target:
             limits = f"{source} tokens"
-        encoders = preprocessor.encode_source, preprocessor.encode_target
-        encoders = [functools.partial(encode, length=UNCUT) for encode in encoders]
+        encode_target = functools.partial(preprocessor.encode_target, length=UNCUT)
         long = DroppedItems()
 
         def encode(items):
-            pairs = tokenize_pairs(*zip(*items, strict=True), *encoders)
+            sources, targets, languages, corpora = self._corpora.read(items)
+            encode_source = source_encoder(preprocessor, languages)
+            pairs = tokenize_pairs(sources, targets, encode_source, encode_target)
+            pairs = pairs._replace(corpus=corpora)
             fits = pairs.source.lengths <= source
             fits &= pairs.target.lengths - 1 <= target  # without [BOS]
             long.add(~fits)
@@ -304,9 +327,9 @@ class TranslationTraining(AdamWTraining):
                 f"`train` must have a pair of at most {limits} a side (the last of `boundaries` "
                 f"and the model's sequence lengths), got {long.total} longer pairs."
             )
-        self.tokens = self._pairs.tokens["target"] - self._pairs.rows  # without [BOS]
+        self.tokens = self._corpora.count_tokens(self._pairs)
         self.report_dropped(f"left out, longer than {limits}", "pairs", long)
-        ids = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
+        ids = source_encoder(preprocessor, *validation[2:])(tf.constant(validation[0]))
         cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # `translate` and `score` cut
         self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=cut)
 
@@ -320,11 +343,12 @@ class TranslationTraining(AdamWTraining):
             pad_token_id=self.model.preprocessor.tokenizer.pad_token_id,
             start=start,
             redraw=self._redraw,
+            temperature=self._corpora.temperature,
         )
 
     def describe(self, steps):
         """Return a line with the number of batches and shapes."""
-        shapes = count_buckets(self._pairs, self.boundaries)
+        shapes = count_buckets(self._pairs, self.boundaries, self._corpora.temperature)
         return f"{steps} batches an epoch, of {shapes} shapes: each is compiled once"
 
     def compile_model(self, steps):
@@ -338,25 +362,33 @@ class TranslationTraining(AdamWTraining):
 
     def evaluate(self, validation, stop):
         """Compute the loss, and BLEU and chrF of greedy translations."""
-        sources, references = validation
-        translations = self.model.translate(sources, Greedy(), on_batch=stop.check)
+        sources, references, *languages = validation
+        options = {"language": languages[0]} if languages else {}
+        translations = self.model.translate(sources, Greedy(), on_batch=stop.check, **options)
         translated = [best.text for best, *_ in translations]
-        scores = score_translations(translated, references, bleu_tokenizer=self.bleu_tokenizer)
-        if scores.bleu == 0 and not self._explained_bleu:
+        scores = score_by_language(
+            translated, references, options.get("language"), self.bleu_tokenizer
+        )
+        if scores["bleu"] == 0 and not self._explained_bleu:
             self._explained_bleu = True
             self.report(explain_no_bleu(self.bleu_tokenizer))
-        loss = self._validation_loss(sources, references)
+        loss = self._validation_loss(sources, references, **options)
         stop.check()
-        return {VALIDATION_LOSS: loss, "bleu": scores.bleu, "chrf": scores.chrf}
+        return {VALIDATION_LOSS: loss, **scores}
 
     def reports(self, validation):
         """Return the report of some translations of validation sources."""
-        return [TranslationReport(*validation, scored=False)]
+        sources, references, *languages = validation
+        language = languages[0] if languages else None
+        return [TranslationReport(sources, references, scored=False, language=language)]
 
-    def _validation_loss(self, sources, references):
+    def _validation_loss(self, sources, references, **language):
         """Compute the mean -log p of a target token given the source and the tokens before it."""
-        pairs = [pair for pair in zip(sources, references, strict=True) if pair[0].strip()]
-        if not pairs:
+        columns = sources, references, *language.values()
+        rows = [row for row in zip(*columns, strict=True) if row[0].strip()]
+        if not rows:
             return math.nan
-        log_probabilities, tokens = zip(*self.model.score(*zip(*pairs, strict=True)), strict=True)
+        sources, references, *own = map(list, zip(*rows, strict=True))
+        scores = self.model.score(sources, references, **dict(zip(language, own, strict=True)))
+        log_probabilities, tokens = zip(*scores, strict=True)
         return -sum(log_probabilities) / sum(tokens)
