@@ -49,6 +49,7 @@ from keras_seqzoo.models.seq2seq.scheduled_sampling import (
 )
 from keras_seqzoo.models.seq2seq.symmetrization import symmetrize
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
+from keras_seqzoo.models.seq2seq.transfer import KeptPieces, transfer_weights
 from keras_seqzoo.models.seq2seq.translation import Translation, replace_unknown_words
 from keras_seqzoo.models.seq2seq.weight_tuning import TunedWeights, tune_rescoring
 from keras_seqzoo.models.seq2seq.word_alignment import WordAlignment, word_alignment
@@ -72,6 +73,7 @@ __all__ = [
     "FeedForwardLanguageModel",
     "InterpolatedLanguageModel",
     "InverseSigmoidDecay",
+    "KeptPieces",
     "LanguageModel",
     "Lexicon",
     "LogLinearLanguageModel",
@@ -108,5 +110,6 @@ __all__ = [
     "rescore",
     "tune_rescoring",
     "symmetrize",
+    "transfer_weights",
     "word_alignment",
 ]

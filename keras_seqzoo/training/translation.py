@@ -1,7 +1,6 @@
 """Translation models: making one for parallel texts, and training it."""
 
 import functools
-import itertools
 import math
 from typing import Literal
 
@@ -9,7 +8,6 @@ import tensorflow as tf
 
 from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
 from keras_seqzoo.data.batching.length_buckets import check_boundaries
-from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics.translation_scores import (
@@ -23,9 +21,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
-from keras_seqzoo.models.seq2seq.languages import language_token
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
-from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.languages import (
     Corpora,
@@ -36,14 +32,17 @@ from keras_seqzoo.training.languages import (
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.objectives import make_objective
 from keras_seqzoo.training.optimization import AdamWTraining
-from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
+from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.reports import TranslationReport
 from keras_seqzoo.training.subwords import make_redraw
-from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
+from keras_seqzoo.training.vocabularies import (
+    TranslationVocabularyOptions,
+    train_translation_tokenizers,
+)
 
 
 @options
-class TranslationModelOptions(Options):
+class TranslationModelOptions(TranslationVocabularyOptions):
     """Options of `make_translation_model`."""
 
     cell: Literal["gru", "lstm", "elman"] = option("gru", "Recurrent cell.")
@@ -56,33 +55,6 @@ class TranslationModelOptions(Options):
         "general", "Attention score, or none."
     )
     dropout: float = rate_option(0.0, "Dropout rate.", cli_default=0.3)
-    tokenizer: Literal["word", *SUBWORDS] = option(
-        "bpe", "What tokens are; words that a vocabulary lacks are [UNK].", panel="Vocabulary"
-    )
-    vocabulary_size: int | None = size_option(
-        None,
-        "Number of tokens, of each side with `separate_vocabularies`, with 5 special tokens and "
-        "the 256 bytes of subwords; by default all words, or 5000 subwords, or fewer if the text "
-        "has fewer.",
-        panel="Vocabulary",
-    )
-    minimum_count: int | None = size_option(
-        None, "Rarer words are [UNK]; by default 2.", panel="Vocabulary"
-    )
-    normalization: tuple[Literal[tuple(STEPS)], ...] | None = option(
-        None, "Normalize source and target; translations are normal too.", panel="Vocabulary"
-    )
-    split_punctuation: bool = option(
-        True, "With words, each punctuation mark is one too.", panel="Vocabulary"
-    )
-    separate_vocabularies: bool = option(
-        False,
-        "Train a tokenizer for each side. A joint one also shares the embeddings.",
-        panel="Vocabulary",
-    )
-    languages: tuple[str, ...] | None = option(
-        None, "Target languages of a multilingual model.", flag=None
-    )
     sequence_length: int = size_option(
         128, "Longest source and target of the model, in tokens.", flag=None
     )
@@ -137,14 +109,6 @@ class TranslationModelOptions(Options):
         panel="Model",
     )
     dtype: object = option(None, "Keras dtype policy.", flag=None)
-
-    def __post_init__(self):
-        """Check each option, and that options go together."""
-        super().__post_init__()
-        if self.tokenizer != "word":
-            self.check_not_given(
-                ("minimum_count", "split_punctuation"), f"with the `tokenizer` {self.tokenizer!r}"
-            )
 
 
 @options
@@ -209,24 +173,9 @@ def make_translation_model(source, target, **kwargs):
     ```
     """
     options = TranslationModelOptions(**kwargs)
-    train = functools.partial(
-        train_tokenizer,
-        options.tokenizer,
-        vocabulary_size=options.vocabulary_size,
-        default=5000,
-        minimum_count=options.minimum_count,
-        normalization=options.normalization or (),
-        **options.select("split_punctuation") if options.tokenizer == "word" else {},
+    decoder_tokenizer, encoder_tokenizer, languages = train_translation_tokenizers(
+        source, target, options
     )
-    languages = tuple(dict.fromkeys(options.languages or ()))
-    control = {"control_tokens": [language_token(language) for language in languages]}
-    encoder_tokenizer = None
-    if options.separate_vocabularies:
-        encoder_tokenizer = train(texts=source, config_file="encoder_tokenizer.json", **control)
-        decoder_tokenizer = train(texts=target)
-    else:
-        both = Rereading(lambda: itertools.chain(source, target))
-        decoder_tokenizer = train(texts=both, **control)
     backbone = RecurrentEncoderDecoderBackbone(
         (encoder_tokenizer or decoder_tokenizer).vocabulary_size(),
         decoder_tokenizer.vocabulary_size(),
