@@ -97,6 +97,7 @@ def start_of(seqzoo, monkeypatch, *command_line):
     return made[0], result.errors.splitlines()[:-1]
 
 
+@pytest.mark.slow
 def test_a_new_vocabulary_keeps_the_weights_of_shared_pieces(
     seqzoo, files, model, tmp_path, monkeypatch
 ):

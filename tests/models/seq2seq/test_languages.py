@@ -149,6 +149,7 @@ def test_texts_in_several_languages_are_those_of_each():
     assert best.text == apart["de"][0][0].text
 
 
+@pytest.mark.slow
 def test_generate_takes_a_language():
     model = shared_model()
     model.compile(sampler=Greedy())

@@ -58,7 +58,7 @@ def rows_of(model):
     )
 
 
-@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("tied", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_rows_of_shared_pieces_are_equal_bit_for_bit(tied):
     start, model = make_model(OLD, tied=tied), make_model([*NEW, "cat"], tied=tied)
     drawn = rows_of(model)
@@ -71,6 +71,7 @@ def test_rows_of_shared_pieces_are_equal_bit_for_bit(tied):
     assert_equal(model.encoder.stack.get_weights(), start.encoder.stack.get_weights())
 
 
+@pytest.mark.slow
 def test_each_side_has_its_own_pieces():
     start = make_model(OLD, source_words=["x", "y"])
     model = make_model(NEW, source_words=["y", "z", "w"])
@@ -86,6 +87,7 @@ def test_each_side_has_its_own_pieces():
     )
 
 
+@pytest.mark.slow
 def test_the_same_vocabulary_gives_the_same_model():
     start, model = make_model(OLD), make_model(OLD)
     model.set_weights([0 * weight for weight in model.get_weights()])
@@ -93,6 +95,7 @@ def test_the_same_vocabulary_gives_the_same_model():
     assert_equal(model.get_weights(), start.get_weights())
 
 
+@pytest.mark.slow
 def test_other_models_are_refused():
     with pytest.raises(ValueError, match="`model` must have the architecture of `start`"):
         transfer_weights(make_model(OLD), make_model(NEW, units=6))
@@ -102,6 +105,7 @@ def test_other_models_are_refused():
         transfer_weights(RecurrentSeq2SeqLM(make_model(OLD).backbone), make_model(NEW))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separate", [False, True])
 def test_a_model_of_new_texts_starts_from_another(separate):
     keras.utils.set_random_seed(0)
