@@ -1,5 +1,6 @@
 """`seqzoo align` and `seqzoo lexicon`: words aligned by attention."""
 
+import functools
 from typing import Annotated, Literal
 
 import typer
@@ -11,6 +12,7 @@ from keras_seqzoo.cli.options import (
     Quiet,
     SourceFile,
     TargetFile,
+    TargetLanguage,
     count_option,
 )
 from keras_seqzoo.cli.presets import (
@@ -18,6 +20,7 @@ from keras_seqzoo.cli.presets import (
     NAME_HELP,
     Presets,
     check_attention,
+    language_options,
     load_translation_models,
 )
 from keras_seqzoo.cli.progress import progress_line
@@ -44,6 +47,7 @@ def align(
     source: SourceFile,
     target: TargetFile,
     preset: Presets = (DEFAULT_PRESET,),
+    to: TargetLanguage = None,
     reverse_preset: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,7 +80,7 @@ def align(
         directions["--reverse-preset"] = reverse_preset
     elif symmetrize is not None:
         raise ValueError("--symmetrize can only be used with --reverse-preset.")
-    for alignments in _align_files(context, directions, source, target, batch_size):
+    for alignments in _align_files(context, directions, source, target, batch_size, to):
         links = ([one.links() for one in found] for found in alignments)
         if reverse_preset is not None:
             method = symmetrize or "grow-diag-final"
@@ -90,6 +94,7 @@ def lexicon(
     target: TargetFile,
     out: Annotated[str, typer.Option(metavar="FILE", help="New file, .tsv or .tsv.gz.")],
     preset: Presets = (DEFAULT_PRESET,),
+    to: TargetLanguage = None,
     minimum_count: Annotated[
         int, count_option("Leave out pairs of words that are linked fewer than N times.")
     ] = 1,
@@ -105,7 +110,7 @@ def lexicon(
     model does not know are in it as written.
     """
     check_new_file(out, "out")
-    chunks = _align_files(context, {"--preset": preset}, source, target, batch_size)
+    chunks = _align_files(context, {"--preset": preset}, source, target, batch_size, to)
     found = Lexicon.from_alignments(
         (alignment for chunk in chunks for alignments in chunk for alignment in alignments),
         minimum_count,
@@ -118,7 +123,7 @@ def lexicon(
     found.save(out)
 
 
-def _align_files(context, directions, source, target, batch_size):
+def _align_files(context, directions, source, target, batch_size, to):
     """Align the words of two files, for each chunk of lines.
 
     Args:
@@ -127,16 +132,23 @@ def _align_files(context, directions, source, target, batch_size):
         source: path.
         target: path.
         batch_size: int.
+        to: string, the target language of the first model, or `None`.
 
     Yields:
         A list with, for each pair, a list with a `WordAlignment` for each direction, which is empty
         if a side of the pair is blank.
     """
     texts = read_pairs(source, target)
-    models = []
+    models, aligners = [], []
     for option, presets in directions.items():
         models.append(load_translation_models(presets, option))
         check_attention(models[-1], presets, context.info_name, option)
+        if models[0] is not models[-1] and models[-1].languages:
+            raise ValueError(
+                f"{option} must be a model with one target language, got {', '.join(presets)}."
+            )
+        language = language_options(models[-1], presets, to if len(models) == 1 else None, option)
+        aligners.append(functools.partial(models[-1].align, **language))
     line = progress_line(context, "aligned", len(texts[0]) * len(models), "pairs")
     for begin in range(0, len(texts[0]), CHUNK):
         pairs = [side[begin : begin + CHUNK] for side in texts]
@@ -144,11 +156,12 @@ def _align_files(context, directions, source, target, batch_size):
             row for row, pair in enumerate(zip(*pairs, strict=True)) if all(map(str.strip, pair))
         ]
         alignments = [[] for _ in pairs[0]]
-        for model, path, sides in zip(models, (source, target), (pairs, pairs[::-1]), strict=False):
+        files = (source, target), (pairs, pairs[::-1])
+        for model, run, path, sides in zip(models, aligners, *files, strict=False):
             check_lengths(model, sides[0], begin + 1, place=f"{path}, line")
             line.advance(len(sides[0]) - len(filled))
             columns = [[side[row] for row in filled] for side in sides]
-            found = run_in_pieces(model.align, line, batch_size, *columns)
+            found = run_in_pieces(run, line, batch_size, *columns)
             for row, *pair in zip(filled, found, *columns, strict=True):
                 alignments[row].append(word_alignment(*pair))
         if len(models) > 1:

@@ -30,6 +30,8 @@ OPTIONS = {
     "boundaries": "max_length",
     "compiled_shapes": "xla",
     "directory": "out",
+    "language": "to",
+    "languages": "target_language",
     "log_dir": "tensorboard",
     "num_layers": "layers",
     "required_phrases": "phrases",

@@ -15,12 +15,14 @@ from keras_seqzoo.cli.options import (
     Quiet,
     SourceFile,
     TargetFile,
+    TargetLanguage,
     refuse_column,
     refuse_given,
 )
 from keras_seqzoo.cli.presets import (
     Presets,
     is_task,
+    language_options,
     load_tagger,
     load_text_classifier,
     load_translation_models,
@@ -58,7 +60,7 @@ Examples:
 
 TRANSLATION_OPTIONS = (
     *("source", "target", "beam", "length_penalty", "lowercase", "max_length"),
-    *("bleu_tokenizer", "max_source_ratio", "baseline"),
+    *("bleu_tokenizer", "max_source_ratio", "baseline", "to"),
 )
 
 
@@ -67,6 +69,7 @@ def evaluate(
     preset: Presets,
     source: SourceFile = None,
     target: TargetFile = None,
+    to: TargetLanguage = None,
     test: Annotated[
         str | None,
         typer.Option(
@@ -143,10 +146,16 @@ def evaluate(
     sources, references = read_pairs(source, target)
     others = None if baseline is None else read_pairs(source, baseline)[1]
     model = load_translation_models(preset)
+    language = language_options(model, preset, to)
     check_lengths(model, sources, place=f"{source}, line")
     line = progress_line(context, "translated", len(sources))
     translations = model.translate(
-        sources, strategy, max_length=max_length, batch_size=batch_size, on_batch=line.advance
+        sources,
+        strategy,
+        max_length=max_length,
+        batch_size=batch_size,
+        on_batch=line.advance,
+        **language,
     )
     line.clear()
     texts = [best.text for best, *_ in translations]

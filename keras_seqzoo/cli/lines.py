@@ -153,7 +153,8 @@ def check_lengths(model, lines, first=1, truncate=True, place="line"):
     """
     limit = model.preprocessor.encoder_sequence_length
     ids = model.preprocessor.encoder_tokenizer(tf.constant(lines))
-    lengths = ids.row_lengths().numpy() + 1  # [EOS]
+    # [EOS], and the token of a target language
+    lengths = ids.row_lengths().numpy() + 1 + bool(model.languages)
     for index in np.flatnonzero(lengths > limit):
         if lines[index].strip():
             message = f"{place} {first + index} must have at most {limit} tokens"

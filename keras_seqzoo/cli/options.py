@@ -93,17 +93,30 @@ BleuTokenizer = Annotated[
         "without spaces.",
     ),
 ]
+TargetLanguage = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="LANGUAGE",
+        help="Target language, of a model that translates into several.",
+        show_default=False,
+    ),
+]
 Column = Annotated[
     Literal["upos", "xpos", "feats", "deprels"],
     typer.Option(help="Column of a CoNLL-U file (.conllu) with the tags."),
 ]
 
 
+def given(context, names):
+    """Return the names of the options that were given."""
+    return [name for name in names if context.get_parameter_source(name).name != "DEFAULT"]
+
+
 def refuse_given(context, names, problem):
     """Raise `ValueError` with the option and the problem if one of the options was given."""
-    for name in names:
-        if context.get_parameter_source(name).name != "DEFAULT":
-            raise ValueError(f"{flag(name)} {problem}")
+    for name in given(context, names):
+        raise ValueError(f"{flag(name)} {problem}")
 
 
 def refuse_column(context, *paths):

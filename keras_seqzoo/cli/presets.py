@@ -17,6 +17,7 @@ from keras_seqzoo.models import (
     RecurrentTagger,
 )
 from keras_seqzoo.models.classifier.base import TextClassification
+from keras_seqzoo.models.seq2seq.languages import check_language
 from keras_seqzoo.models.word_vectors import SubwordVectors, WordVectors
 from keras_seqzoo.zoo.names import CONFIG_FILE, preset_address, preset_path, task_class
 
@@ -152,6 +153,34 @@ def load_recurrent_language_model(preset, **options):
     """Load a recurrent language model."""
     what = f"a language model or a file that ends with {' or '.join(ARPA_ENDINGS)}"
     return load_task(preset, RecurrentLanguageModel, what, **options)
+
+
+def language_options(model, presets, to, option="--preset"):
+    """Return the arguments of a translation model's methods for --to.
+
+    Args:
+        model: the model.
+        presets: list of strings, its presets.
+        to: string, the target language, or `None`.
+        option: string, the option of the presets.
+
+    Raises:
+        ValueError: if the model needs a language, or has one target language, or not this one.
+    """
+    names = ", ".join(presets)
+    if model.languages and to is None:
+        raise ValueError(
+            f"--to must be given for {option} {names}, a model that translates into "
+            f"{', '.join(model.languages)}."
+        )
+    if to is None:
+        return {}
+    if not model.languages:
+        raise ValueError(
+            f"--to cannot be used with {option} {names}, a model with one target language."
+        )
+    check_language(to, model.languages, 1)
+    return {"language": to}
 
 
 def check_attention(model, presets, what, option="--preset"):

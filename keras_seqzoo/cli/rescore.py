@@ -1,5 +1,7 @@
 """`seqzoo rescore`."""
 
+import functools
+import types
 from typing import Annotated
 
 import typer
@@ -16,10 +18,16 @@ from keras_seqzoo.cli.options import (
     Progress,
     Quiet,
     SourceFile,
+    TargetLanguage,
     count_option,
     refuse_given,
 )
-from keras_seqzoo.cli.presets import DEFAULT_PRESET, NAME_HELP, load_translation_model
+from keras_seqzoo.cli.presets import (
+    DEFAULT_PRESET,
+    NAME_HELP,
+    language_options,
+    load_translation_model,
+)
 from keras_seqzoo.cli.progress import phase, progress_line
 from keras_seqzoo.cli.search import FormPenalty, LengthForm, make_score
 from keras_seqzoo.data import read_lines
@@ -74,6 +82,7 @@ def rescore(
             "candidates. FILE has the reference translation of each source line.",
         ),
     ] = None,
+    to: TargetLanguage = None,
     length_form: LengthForm = "power",
     length_penalty: FormPenalty = None,
     n_best: Annotated[
@@ -115,6 +124,7 @@ def rescore(
     models = [load_translation_model(name) for name in preset]
     for model in models:
         check_lengths(model, sources, place=f"{source}, line")
+    models = _scorers(models, preset, to)
     scored = [own if line.strip() else [] for line, own in zip(sources, texts, strict=True)]
 
     if tune is not None:
@@ -143,6 +153,22 @@ def rescore(
         for number, (own, order) in enumerate(zip(texts, ranked, strict=True), 1)
         for row in _rows(number, own, order, n_best, scores)
     )
+
+
+def _scorers(models, presets, to):
+    """Return objects with the `score` of each model, for the target language where it has several.
+
+    Raises:
+        ValueError: if a model needs a language, or none does and one is given.
+    """
+    if not any(model.languages for model in models):
+        language_options(models[0], presets, to)
+        return models
+    scorers = []
+    for model, preset in zip(models, presets, strict=True):
+        options = language_options(model, [preset], to if model.languages else None)
+        scorers.append(types.SimpleNamespace(score=functools.partial(model.score, **options)))
+    return scorers
 
 
 def _read_candidates(path, sources, source):

@@ -1,5 +1,6 @@
 """`seqzoo score`."""
 
+import functools
 from typing import Annotated
 
 import typer
@@ -18,11 +19,13 @@ from keras_seqzoo.cli.options import (
     Quiet,
     SourceFile,
     TargetFile,
+    TargetLanguage,
     refuse_given,
 )
 from keras_seqzoo.cli.presets import (
     OptionalPresets,
     is_language_model,
+    language_options,
     load_language_model,
     load_translation_models,
 )
@@ -45,6 +48,7 @@ def score(
     preset: OptionalPresets = None,
     source: SourceFile = None,
     target: TargetFile = None,
+    to: TargetLanguage = None,
     batch_size: BatchSize = 64,
     progress: Progress = None,
     quiet: Quiet = False,
@@ -69,7 +73,7 @@ def score(
         _score_served(context, served)
         return
     if any(map(is_language_model, preset)):
-        refuse_given(context, ("source", "target"), "cannot be used with a language model.")
+        refuse_given(context, ("source", "target", "to"), "cannot be used with a language model.")
         if len(preset) > 1:
             raise ValueError("--preset can only be given several times for translation models.")
         _score_text(context, preset[0])
@@ -80,9 +84,10 @@ def score(
         if not line.strip():
             raise ValueError(f"{source}, line {number} must not be blank.")
     model = load_translation_models(preset)
+    score = functools.partial(model.score, **language_options(model, preset, to))
     check_lengths(model, sources, place=f"{source}, line")
     line = progress_line(context, "scored", len(sources), "pairs")
-    scores = run_in_pieces(model.score, line, batch_size, sources, targets)
+    scores = run_in_pieces(score, line, batch_size, sources, targets)
     _write(scores)
     total, tokens = (sum(column) for column in zip(*scores, strict=True))
     typer.echo(f"perplexity {compute_perplexity(total, tokens):.4g} of {tokens} tokens", err=True)

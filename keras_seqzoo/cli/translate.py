@@ -7,11 +7,20 @@ import typer
 
 from keras_seqzoo.cli import search
 from keras_seqzoo.cli.lines import as_column, check_lengths, count_lines, input_chunks, write_lines
-from keras_seqzoo.cli.options import BatchSize, Progress, Quiet, Texts, Truncate, count_option
+from keras_seqzoo.cli.options import (
+    BatchSize,
+    Progress,
+    Quiet,
+    TargetLanguage,
+    Texts,
+    Truncate,
+    count_option,
+)
 from keras_seqzoo.cli.presets import (
     DEFAULT_PRESET,
     Presets,
     check_attention,
+    language_options,
     load_translation_models,
 )
 from keras_seqzoo.cli.progress import progress_line
@@ -27,6 +36,7 @@ EXAMPLES = """\b
 Examples:
   seqzoo translate "Two dogs run through the snow."
   seqzoo translate --preset gru_attention_multi30k_en_de < english.txt > german.txt
+  seqzoo translate --preset en_fr_de --to de < english.txt > german.txt
   seqzoo translate --beam 10 --n-best 3 --scores "A man sleeps."
   seqzoo translate --beam 12 --groups 4 --n-best 4 "A man sleeps."
   seqzoo translate --samples 5 --temperature 0.8 "A man sleeps."
@@ -40,7 +50,7 @@ Examples:
 OUTPUT = {"rich_help_panel": "Output"}
 # What means something for a server too, where the search is the one of the export.
 SERVED = ("texts", "n_best", "scores", "batch_size", "truncate", "progress", "quiet", "phrase")
-SERVED += ("phrases", "minimum_bayes_risk")
+SERVED += ("phrases", "minimum_bayes_risk", "to")
 
 
 @server_command(*SERVED)
@@ -48,6 +58,7 @@ def translate(
     context: typer.Context,
     texts: Texts = None,
     preset: Presets = (DEFAULT_PRESET,),
+    to: TargetLanguage = None,
     beam: search.Beam = 5,
     length_form: search.LengthForm = "power",
     length_penalty: search.FormPenalty = None,
@@ -165,6 +176,7 @@ def translate(
     if model.preprocessor.reads_trees != (conllu is not None):
         problem = "can only be used" if conllu is not None else "must be given"
         raise ValueError(f"--conllu {problem} with a model of trees, got {', '.join(preset)}.")
+    language = language_options(model, preset, to)
     for option, uses_attention in (
         ("--attention-plot", attention_plot is not None),
         ("--word-alignment", word_alignment),
@@ -188,6 +200,7 @@ def translate(
             alignments=word_alignment or replace_unknown or attention_plot is not None,
             on_batch=line.advance,
             required_phrases=None if required is None else required.select(first, lines),
+            **language,
         )
         if replace_unknown:
             results = [
@@ -216,7 +229,9 @@ def _ask_server(served, texts, required, options, line):
         for first, lines in served.chunks(texts):
             line.done = first - 1
             phrases = None if required is None else required.select(first, lines)
-            results = ask(lines, required_phrases=phrases, on_batch=line.advance)
+            results = ask(
+                lines, required_phrases=phrases, on_batch=line.advance, language=options["to"]
+            )
             for number, (best, *_) in enumerate(results, first):
                 if required is not None and best.score == -math.inf:
                     raise ValueError(f"line {number} has no translation with the required phrases.")

@@ -23,6 +23,7 @@ from keras_seqzoo.data.conllu import ConlluSentence, read_conllu, write_conllu
 from keras_seqzoo.data.imdb import load_imdb
 from keras_seqzoo.data.labelled_texts import read_labelled_texts
 from keras_seqzoo.data.multi30k import load_multi30k
+from keras_seqzoo.data.multilingual_files import MultilingualFiles
 from keras_seqzoo.data.pharaoh import read_alignments, write_alignments
 from keras_seqzoo.data.tagged_sentences import (
     read_columns,
@@ -45,6 +46,7 @@ __all__ = [
     "IdCache",
     "LabelledFiles",
     "LabelledTexts",
+    "MultilingualFiles",
     "ParallelFiles",
     "RaggedIds",
     "Sentences",

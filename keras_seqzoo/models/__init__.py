@@ -57,6 +57,7 @@ from keras_seqzoo.models.seq2seq.scheduled_sampling import (
 )
 from keras_seqzoo.models.seq2seq.symmetrization import symmetrize
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
+from keras_seqzoo.models.seq2seq.transfer import KeptPieces, transfer_weights
 from keras_seqzoo.models.seq2seq.translation import Translation, replace_unknown_words
 from keras_seqzoo.models.seq2seq.weight_tuning import TunedWeights, tune_rescoring
 from keras_seqzoo.models.seq2seq.word_alignment import WordAlignment, word_alignment
@@ -82,6 +83,7 @@ __all__ = [
     "GloVe",
     "InterpolatedLanguageModel",
     "InverseSigmoidDecay",
+    "KeptPieces",
     "LanguageModel",
     "Lexicon",
     "LogLinearLanguageModel",
@@ -125,6 +127,7 @@ __all__ = [
     "rescore",
     "symmetrize",
     "train_ibm_model",
+    "transfer_weights",
     "tune_rescoring",
     "word_alignment",
 ]

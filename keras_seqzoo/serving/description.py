@@ -20,17 +20,20 @@ def describe(family, signatures, functions):
     Returns:
         A dict that JSON can hold: `model`, the kind of the model; `tensorflow`, the version that
         made it; `limits`, a dict of numbers and `compiled_shapes`, if there are any; `strategy`,
-        the class and options of the search, or `None`; and `signatures`, a dict from names to
+        the class and options of the search, or `None`; `languages`, the list of target languages,
+        of a model that has several; and `signatures`, a dict from names to
         `inputs` and `outputs`, each a dict from names to `dtype`, `shape` (`null` for unknown
         sizes) and `meaning`, and to `empty_text`, the row of each output for empty text. Infinite
         numbers are strings.
     """
     strategy = family.strategy
+    languages = {"languages": list(family.languages)} if family.languages else {}
     return {
         "model": family.kind.removeprefix("a "),
         "tensorflow": tf.__version__,
         "limits": family.limits,
         "strategy": None if strategy is None else keras.saving.serialize_keras_object(strategy),
+        **languages,
         "signatures": {
             name: _describe_signature(signature, functions[name])
             for name, signature in signatures.items()
@@ -40,7 +43,7 @@ def describe(family, signatures, functions):
 
 def _describe_signature(signature, function):
     outputs = function.structured_outputs
-    empty = function(**{name: _empty(own.spec) for name, own in signature.inputs.items()})
+    empty = function(**{name: _empty(own) for name, own in signature.inputs.items()})
     return {
         "inputs": {
             name: _describe_tensor(own.spec, own.meaning) for name, own in signature.inputs.items()
@@ -57,8 +60,11 @@ def _describe_tensor(tensor, meaning):
     return {"dtype": tensor.dtype.name, "shape": tensor.shape.as_list(), "meaning": meaning}
 
 
-def _empty(spec):
-    """Return one row of an input that holds nothing: an empty string, no tokens."""
+def _empty(given):
+    """Return one row of an `Input` that holds nothing: an empty string, no tokens."""
+    if given.blank:
+        return tf.constant([given.blank])
+    spec = given.spec
     return tf.zeros([1, *(size or 0 for size in spec.shape[1:])], spec.dtype)
 
 

@@ -55,6 +55,9 @@ def export(
       `LexicallyConstrainedBeamSearch` each also takes `required_phrases`, string `(batch,)`:
       phrases with tabs between them. A text without a translation that contains all of them gets
       the empty string with score `-inf`, also if they have more than `max_length` tokens.
+      A model with several target languages takes `language`, string `(batch,)`, in the signatures
+      of texts, and returns `error`, what is wrong with the row or an empty string: an unknown
+      language is an error. In `token_ids` the first token is that of the language.
     - language models: `serving_default` (the beginning of a sentence to `generated` and `scores`)
       and `score` (sentences to `log_probability` and `tokens`);
     - text classifiers: `serving_default` (`label`, `probability`, `labels`, `probabilities`, and

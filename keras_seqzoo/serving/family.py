@@ -22,10 +22,12 @@ class Input(NamedTuple):
     Attributes:
         spec: `tf.TensorSpec`; unknown sizes are `None`, the first is the batch.
         meaning: string, one line.
+        blank: string that stands for nothing where an empty one does not.
     """
 
     spec: tf.TensorSpec
     meaning: str
+    blank: str = ""
 
 
 class Signature(NamedTuple):
@@ -63,6 +65,7 @@ class FamilySignatures:
         model: a model of the family, with a preprocessor if it takes one.
 
     Attributes:
+        languages: tuple of strings, the target languages of a model that has several.
         limits: dict from the options with a number or `compiled_shapes` to their values.
         strategy: the `DecodingStrategy` of the search, or `None`.
         compiled: `CompiledShapes`, without shapes unless `set_compiled_shapes` was called.
@@ -80,6 +83,7 @@ class FamilySignatures:
         if getattr(model, "preprocessor", model) is None:
             raise ValueError("`model` must have a preprocessor, to take text, got None.")
         self.model = model
+        self.languages = ()
         self.limits = {}
         self.strategy = None
         self.compiled = CompiledShapes([], 0)

@@ -6,6 +6,7 @@ from functools import partial
 import tensorflow as tf
 
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
+from keras_seqzoo.models.seq2seq.languages import language_indices
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT, TextTranslation
 from keras_seqzoo.serving.family import (
     TRUNCATED,
@@ -31,6 +32,7 @@ PHRASES = Input(
     tf.TensorSpec([None], tf.string, name="required_phrases"),
     "phrases that the translation must contain, with tabs between them, or an empty string",
 )
+ERROR = "what is wrong with the row, or an empty string"
 
 
 class TranslationSignatures(FamilySignatures):
@@ -38,7 +40,8 @@ class TranslationSignatures(FamilySignatures):
 
     Rows of a batch do not influence each other. Sources are padded to the longest of the batch.
     Rows without a source (blank text, no tokens) are not searched: their translation is empty and
-    their score 0.
+    their score 0. The signatures of texts of a model with several target languages take `language`,
+    string `(batch,)`, and return `error`: rows of an unknown language are not searched.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor, an `Ensemble` or a `ShallowFusion`.
@@ -58,6 +61,7 @@ class TranslationSignatures(FamilySignatures):
     def __init__(self, model, strategy=None, n_best=None, max_length=None, max_input_length=None):
         super().__init__(model)
         self._preprocessor = preprocessor = model.preprocessor
+        self.languages = model.languages
         self.strategy = strategy = check_strategy(strategy, model.default_strategy)
         self._n_best = self.set_limit("n_best", n_best, strategy.max_hypotheses)
         self._max_length = self.set_limit(
@@ -71,6 +75,11 @@ class TranslationSignatures(FamilySignatures):
             longest,
             "the `encoder_sequence_length` of the preprocessor",
         )
+        if self.languages and self._max_input_length < 2:
+            raise ValueError(
+                "`max_input_length` must be at least 2 with several target languages, the tokens "
+                f"of the language and [EOS], got {max_input_length}."
+            )
         check_constraints(strategy, self._max_length)
         self._takes_phrases = strategy.takes_phrases
         self._strategy = strategy.with_n_best(1)
@@ -80,45 +89,73 @@ class TranslationSignatures(FamilySignatures):
     def signatures(self):
         """Return the signatures; see the base class."""
         phrases = {"required_phrases": PHRASES} if self._takes_phrases else {}
-        texts = {**text_input("sentences of the source language"), **phrases}
+        error = {"error": ERROR} if self.languages else {}
+        texts = {
+            **text_input("sentences of the source language"),
+            **self._language_input(),
+            **phrases,
+        }
         translation = {
             "translation": "the best translation",
             "score": "its score by the search",
             "truncated": TRUNCATED,
+            **error,
         }
         n_best = {
             "translations": "translations, best first; empty if fewer were found",
             "scores": "their scores by the search; -inf for missing ones",
             "log_probabilities": "the natural logarithms of their probabilities",
             "truncated": TRUNCATED,
+            **error,
         }
         token_ids = {
             "token_ids": "tokens of the best translation with [EOS], then 0",
             "lengths": "the number of these tokens",
             "score": "its score by the search",
             "truncated": TRUNCATED,
-            "error": "what is wrong with the row, or an empty string",
+            "error": ERROR,
         }
         return {
             "serving_default": Signature(self.translate, texts, translation),
             "n_best": Signature(self.translate_n_best, texts, n_best),
-            "token_ids": Signature(self.translate_token_ids, {**TOKEN_IDS, **phrases}, token_ids),
+            "token_ids": Signature(
+                self.translate_token_ids, {**self._token_inputs(), **phrases}, token_ids
+            ),
         }
+
+    def _language_input(self):
+        if not self.languages:
+            return {}
+        spec = tf.TensorSpec([None], tf.string, name="language")
+        meaning = f"the target language of each sentence, one of {', '.join(self.languages)}"
+        return {"language": Input(spec, meaning, blank=self.languages[0])}
+
+    def _token_inputs(self):
+        if not self.languages:
+            return TOKEN_IDS
+        spec, meaning, blank = TOKEN_IDS["token_ids"]
+        meaning = meaning.replace("tokens,", "tokens, the first that of the target language,")
+        return {**TOKEN_IDS, "token_ids": Input(spec, meaning, blank)}
 
     def examples(self, rows):
         """Return inputs of a warm-up request; see the base class."""
         texts = super().examples(rows)["text"]
         if self._preprocessor.reads_trees:
             texts = [chain_parse(text.split()) for text in texts]
-        ids = self._preprocessor.encode_source(tf.constant(texts))
+        language = {}
+        if self.languages:
+            names = [self.languages[row % len(self.languages)] for row in range(rows)]
+            language = {"language": names}
+        ids = self._preprocessor.encode_source(tf.constant(texts), **language)
         return {
             "text": texts,
+            **language,
             "token_ids": ids.to_tensor().numpy().tolist(),
             "lengths": ids.row_lengths().numpy().tolist(),
             "required_phrases": [""] * rows,
         }
 
-    def translate(self, text, required_phrases=None):
+    def translate(self, text, required_phrases=None, language=None):
         """Return the best translation of each text.
 
         Args:
@@ -126,32 +163,37 @@ class TranslationSignatures(FamilySignatures):
             required_phrases: string tensor `(batch,)`, or `None`. A row whose phrases have more
                 tokens than `max_length` is answered as one that has no translation with all of
                 them: the empty string with score `-inf`.
+            language: string tensor `(batch,)`, or `None` for a model of one language.
 
         Returns:
             A dict of `translation`, string `(batch,)`, `score`, float32 `(batch,)`, and
-            `truncated`, bool `(batch,)`.
+            `truncated`, bool `(batch,)`; with `language` also of `error`, string `(batch,)`, "" for
+            a row whose language is known.
         """
-        hypotheses, place, truncated = self._search_texts(text, self._strategy, required_phrases)
+        hypotheses, place, others = self._search_texts(
+            text, self._strategy, required_phrases, language
+        )
         return {
             "translation": place(self._detokenize(hypotheses)[:, 0], ""),
             "score": place(hypotheses.scores[:, 0], 0.0, -math.inf),
-            "truncated": truncated,
+            **others,
         }
 
-    def translate_n_best(self, text, required_phrases=None):
+    def translate_n_best(self, text, required_phrases=None, language=None):
         """Return several translations of each text, best first.
 
         Args:
             text: string tensor `(batch,)`.
             required_phrases: see `translate`.
+            language: see `translate`.
 
         Returns:
             A dict of `translations`, string `(batch, n)`, `scores` and `log_probabilities`, float32
-            `(batch, n)`, and `truncated`, bool `(batch,)`. Missing translations are empty and have
-            the score `-inf`.
+            `(batch, n)`, and `truncated` and `error` as of `translate`. Missing translations are
+            empty and have the score `-inf`.
         """
-        hypotheses, place, truncated = self._search_texts(
-            text, self._n_best_strategy, required_phrases
+        hypotheses, place, others = self._search_texts(
+            text, self._n_best_strategy, required_phrases, language
         )
         found = {
             name: place(values[:, : self._n_best], *blanks)
@@ -161,7 +203,7 @@ class TranslationSignatures(FamilySignatures):
                 ("log_probabilities", hypotheses.log_probabilities, 0.0, -math.inf),
             )
         }
-        return {**found, "truncated": truncated}
+        return {**found, **others}
 
     def translate_token_ids(self, token_ids, lengths, required_phrases=None):
         """Return the best translation of each token sequence.
@@ -195,10 +237,19 @@ class TranslationSignatures(FamilySignatures):
             "error": error,
         }
 
-    def _search_texts(self, text, strategy, required_phrases):
+    def _search_texts(self, text, strategy, required_phrases, language):
+        """Search for texts as `_search`, with a dict of `truncated` and `error` as the last."""
         filled = ~tf.strings.regex_full_match(text, f"[{SPACES}]*")
-        ids = self._preprocessor.encode_source(text, UNCUT)
-        return self._search(ids, filled, strategy, required_phrases)
+        others, options = {}, {}
+        if self.languages:
+            known = language_indices(language, self.languages) >= 0
+            filled &= known
+            options["language"] = tf.where(known, language, self.languages[0])
+            message = f"`language` must be one of {', '.join(self.languages)}, got "
+            others["error"] = tf.where(known, "", tf.strings.join([message, language, "."]))
+        ids = self._preprocessor.encode_source(text, UNCUT, **options)
+        hypotheses, place, truncated = self._search(ids, filled, strategy, required_phrases)
+        return hypotheses, place, {"truncated": truncated, **others}
 
     def _search(self, ids, filled, strategy, required_phrases):
         """Search for the rows that are filled, and whose phrases fit.

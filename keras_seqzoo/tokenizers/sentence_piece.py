@@ -142,7 +142,7 @@ class SentencePieceTokenizer(TextTokenizer):
         self._check_vocabulary()
         if self._sampler is None or self._sampler.rate != rate:
             space = self.space if self._segmenter.word_by_word else None
-            self._sampler = self.sampler_class(self.proto, space, rate)
+            self._sampler = self.sampler_class(self.proto, space, rate, len(self.control_tokens))
         return self._sampler.draw(ids, seed)
 
     def save_assets(self, dir_path):

@@ -28,14 +28,16 @@ class SubwordSampler:
         space: where words have their space, `"prefix"` or `"suffix"`, or `None` to segment whole
             texts.
         rate: float, how much is random; see the subclass.
+        control_tokens: int, the number of special tokens whose ids follow those of the model.
     """
 
-    def __init__(self, proto, space, rate):
+    def __init__(self, proto, space, rate, control_tokens=0):
         pieces = ModelProto.FromString(proto).pieces
         self.rate = rate
         self.scores = {p.piece: p.score for p in pieces if p.type == NORMAL}
         self.ids = {p.piece: id for id, p in enumerate(pieces) if p.type == NORMAL}
         self._fixed = {id for id, p in enumerate(pieces) if p.type not in (NORMAL, p.BYTE)}
+        self._fixed |= {len(pieces) + number for number in range(control_tokens)}
         self._begins, self._ends = set(), set()  # ids of tokens at which a word begins or ends
         if space == "prefix":
             self._begins = {id for piece, id in self.ids.items() if piece.startswith(SPACE)}
@@ -92,10 +94,11 @@ class BytePairSampler(SubwordSampler):
         proto: see `SubwordSampler`.
         space: see `SubwordSampler`.
         rate: float in [0, 1), the dropout.
+        control_tokens: see `SubwordSampler`.
     """
 
-    def __init__(self, proto, space, rate):
-        super().__init__(proto, space, rate)
+    def __init__(self, proto, space, rate, control_tokens=0):
+        super().__init__(proto, space, rate, control_tokens)
         order = sorted(self.ids, key=self.scores.get, reverse=True)
         ids = self.ids
         self._merges = {}
@@ -135,10 +138,11 @@ class UnigramSampler(SubwordSampler):
         proto: see `SubwordSampler`.
         space: see `SubwordSampler`.
         rate: float above 0, alpha in the paper: low rates draw all segmentations alike.
+        control_tokens: see `SubwordSampler`.
     """
 
-    def __init__(self, proto, space, rate):
-        super().__init__(proto, space, rate)
+    def __init__(self, proto, space, rate, control_tokens=0):
+        super().__init__(proto, space, rate, control_tokens)
         self._pieces = {id: piece for piece, id in self.ids.items()}
         self._longest = max(map(len, self.ids), default=1)
         self._lattices = {}

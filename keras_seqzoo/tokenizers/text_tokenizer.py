@@ -41,6 +41,8 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
             spaces, none at the ends).
         truncation_side: `"right"` or `"left"`, the end at which texts are truncated.
         padding_side: `"right"` or `"left"`, the end at which texts are padded.
+        control_tokens: list of strings, further special tokens, such as `"<2fr>"`. Their ids follow
+            the vocabulary; text never becomes one of them, and they add nothing to a text.
         dtype: string. The integer type of the ids.
         **kwargs: `name` and, for several tokenizers in one preset, `config_file` (for example
             `"source_tokenizer.json"`, which puts the assets in `assets/source_tokenizer/`).
@@ -54,8 +56,8 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         shape `(..., sequence_length)`. For one string a `tf.Tensor` of rank 1.
 
     Raises:
-        ValueError: if `dtype` is not an integer type, `sequence_length` is below 1, or a side or
-            step of `normalization` is unknown.
+        ValueError: if `dtype` is not an integer type, `sequence_length` is below 1, a side or
+            step of `normalization` is unknown, or control tokens are blank or equal.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         normalization=(),
         truncation_side="right",
         padding_side="right",
+        control_tokens=(),
         dtype="int32",
         **kwargs,
     ):
@@ -85,6 +88,7 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         self.normalization = check_normalization(normalization)
         self.truncation_side = truncation_side
         self.padding_side = padding_side
+        self.control_tokens = _check_control_tokens(control_tokens)
         self._vocabulary = None
         self._surfaces_of_ids = None
         self._add_special_token(PAD, "pad_token")
@@ -106,19 +110,21 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         raise NotImplementedError(f"{type(self).__name__} must implement `decode`.")
 
     def set_vocabulary(self, tokens, surfaces=None):
-        """Set the tokens of all ids, the special tokens first.
+        """Set the tokens of all ids, the special tokens first; the control tokens are added.
 
         Args:
             tokens: iterable of strings.
             surfaces: iterable of bytes, what each token adds to a text: nothing for special tokens
                 other than `[UNK]`. Without them the methods of `TokenWords` raise an error.
         """
-        self._vocabulary = tuple(tokens)
+        self._vocabulary = (*tokens, *self.control_tokens)
+        first_control = len(self._vocabulary) - len(self.control_tokens)
         self._ids = {}
         for id, token in enumerate(self._vocabulary):
             self._ids.setdefault(token, id)  # text that spells a special token does not take its id
+        self._ids |= {token: id for id, token in enumerate(self.control_tokens, first_control)}
         if surfaces is not None:
-            self._surfaces_of_ids = tuple(surfaces)
+            self._surfaces_of_ids = (*surfaces, *(b"" for _ in self.control_tokens))
         self._update_special_token_ids()
 
     @property
@@ -169,6 +175,7 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
             "normalization": list(self.normalization),
             "truncation_side": self.truncation_side,
             "padding_side": self.padding_side,
+            "control_tokens": list(self.control_tokens),
         }
 
     @property
@@ -252,7 +259,7 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
                 inputs = tf.convert_to_tensor(inputs)
             if inputs.shape.rank == 0:
                 raise ValueError("`inputs` must have at least one dimension, got a scalar.")
-            texts = self.decode(inputs)
+            texts = self.decode(self._without_control_tokens(inputs))
         return _as_python(texts) if tf.executing_eagerly() else texts
 
     def call(self, inputs, training=None):
@@ -316,12 +323,34 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
             ids = tf.concat([column * id for id in bos] + [ids] + [column * id for id in eos], 1)
         return ids if length is None else pad(ids, length, self.pad_token_id, self.padding_side)
 
+    def _without_control_tokens(self, ids):
+        """Replace the ids of control tokens, which subclasses do not know, by `[PAD]`."""
+        if not self.control_tokens:
+            return ids
+        if isinstance(ids, tf.RaggedTensor):
+            return ids.with_flat_values(self._without_control_tokens(ids.flat_values))
+        size = self.vocabulary_size()
+        control = (ids >= size - len(self.control_tokens)) & (ids < size)
+        return tf.where(control, tf.cast(self.pad_token_id, ids.dtype), ids)
+
     def _check_vocabulary(self):
         if not self.has_vocabulary:
             raise ValueError(
                 f"The {type(self).__name__} has no model yet: pass one to the constructor, or "
                 "create the tokenizer with `train` or `from_preset`."
             )
+
+
+def _check_control_tokens(tokens):
+    tokens = tuple(tokens) if isinstance(tokens, (list, tuple)) else (tokens,)
+    if not all(isinstance(token, str) and token.strip() for token in tokens):
+        raise ValueError(f"`control_tokens` must be strings that are not blank, got {tokens}.")
+    if len({*tokens, *SPECIAL_TOKENS}) < len(tokens) + len(SPECIAL_TOKENS):
+        raise ValueError(
+            f"`control_tokens` must differ from each other and from {', '.join(SPECIAL_TOKENS)}, "
+            f"got {tokens}."
+        )
+    return tokens
 
 
 def _as_python(texts):

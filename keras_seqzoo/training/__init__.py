@@ -34,6 +34,10 @@ from keras_seqzoo.training.translation import (
     TranslationTrainingOptions,
     make_translation_model,
 )
+from keras_seqzoo.training.vocabularies import (
+    TranslationVocabularyOptions,
+    transfer_translation_model,
+)
 
 __all__ = [
     "LanguageModelOptions",
@@ -56,9 +60,11 @@ __all__ = [
     "TranslationReport",
     "TranslationTraining",
     "TranslationTrainingOptions",
+    "TranslationVocabularyOptions",
     "make_language_model",
     "make_strategy",
     "make_tagger",
     "make_text_classifier",
     "make_translation_model",
+    "transfer_translation_model",
 ]

@@ -338,7 +338,7 @@ class TextClassifierTraining(AdamWTraining):
 
     def prepare(self, train, validation):
         """Convert the texts and the labels to ids."""
-        self.check_pair("validation", validation)
+        self.check_lists("validation", validation)
         # Find a wrong kind of label now, not after the first epoch.
         names, multi_label = self.model.label_names, self.model.multi_label
         label_indices(names, validation[1], "validation", multi_label, allow_unknown=True)

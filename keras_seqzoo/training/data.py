@@ -44,19 +44,22 @@ class CachedData:
         """
         items = train
         if len(self.data_names) > 1 and not isinstance(train, TrainingFiles):
-            self.check_pair("train", train)
+            self.check_lists("train", train)
             items = Rereading(lambda: zip(*train, strict=True))
         if next(iter(items), None) is None:
             names = " and ".join(self.data_names)
             raise ValueError(f"`train` must have at least one item of {names}, got none.")
         return cache_items(self.state.cache, items, kind, encode)
 
-    def check_pair(self, argument, lists):
-        """Raise a `ValueError` unless two lists of data have the same length, at least 1."""
-        if not len(lists[0]) or len(lists[0]) != len(lists[1]):
+    def check_lists(self, argument, lists):
+        """Raise a `ValueError` unless there are all lists, of the same length, at least 1."""
+        names, lengths = " and ".join(self.data_names), [*map(len, lists)]
+        if len(lists) != len(self.data_names):
+            raise ValueError(f"`{argument}` must be lists of {names}, got {len(lists)} lists.")
+        if not lengths[0] or len(set(lengths)) > 1:
             raise ValueError(
-                f"`{argument}` must have {' and '.join(self.data_names)} of the same number, at "
-                f"least one, got {len(lists[0])} and {len(lists[1])}."
+                f"`{argument}` must have {names} of the same number, at least one, got "
+                f"{' and '.join(map(str, lengths))}."
             )
 
     def report_dropped(self, what, kind, train=None, validation=None):

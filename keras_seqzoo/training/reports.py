@@ -27,6 +27,7 @@ class TranslationReport:
         strategy: a `keras_seqzoo.decoding.DecodingStrategy`, or `None` for a beam of 4.
         scored: bool, whether to translate all sources, and compute BLEU and chrF.
         bleu_tokenizer: string, see `keras_seqzoo.metrics.score_translations`.
+        language: of a multilingual model the target language, see `RecurrentSeq2SeqLM.translate`.
 
     Call arguments:
         model: a `RecurrentSeq2SeqLM` with a preprocessor, or another model with `translate`.
@@ -54,6 +55,7 @@ class TranslationReport:
         strategy=None,
         scored=True,
         bleu_tokenizer=BLEU_TOKENIZER,
+        language=None,
     ):
         if len(sources) != len(references) or not sources:
             raise ValueError(
@@ -66,10 +68,16 @@ class TranslationReport:
         self.strategy = strategy or BeamSearch(4, n_best=4, max_source_ratio=MAX_SOURCE_RATIO)
         self.scored = scored
         self.bleu_tokenizer = bleu_tokenizer
+        self.options = {}
+        if language is not None:
+            own = language if isinstance(language, str) else list(language[:kept])
+            self.options["language"] = own
 
     def __call__(self, model):
         """Translate, and return the report."""
-        found = model.translate(self.sources, self.strategy, alignments=model.has_alignment)
+        found = model.translate(
+            self.sources, self.strategy, alignments=model.has_alignment, **self.options
+        )
         values = {}
         if self.scored:
             best = [translations[0].text for translations in found]

@@ -262,7 +262,7 @@ class TaggerTraining(AdamWTraining):
     def prepare(self, train, validation):
         """Convert words, pieces and tags to ids."""
         names = self.model.preprocessor.labels
-        self.check_pair("validation", validation)
+        self.check_lists("validation", validation)
         self._check_sentences("validation", *validation)
         own = [[tag] for row in validation[1] for tag in row]
         report_unknown_labels(self.report, "tag", "words", own, names)

@@ -9,11 +9,9 @@ import tensorflow as tf
 
 from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
 from keras_seqzoo.data.batching.length_buckets import check_boundaries
-from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.layers import LexiconDistribution
 from keras_seqzoo.losses import SequenceCrossentropy
-from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.metrics.translation_scores import (
     BLEU_TOKENIZER,
     check_bleu_tokenizer,
@@ -29,25 +27,32 @@ from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
 from keras_seqzoo.models.seq2seq.convolutional_encoder import ACTIVATIONS
 from keras_seqzoo.models.seq2seq.source_output import SOURCE_OUTPUTS
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
-from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.data import DroppedItems
+from keras_seqzoo.training.languages import (
+    Corpora,
+    CorpusOptions,
+    score_by_language,
+    source_encoder,
+)
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.objectives import make_objective
 from keras_seqzoo.training.optimization import AdamWTraining
-from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
+from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.reports import TranslationReport
-from keras_seqzoo.training.subwords import SubwordOptions, make_redraw
-from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
+from keras_seqzoo.training.subwords import make_redraw
+from keras_seqzoo.training.vocabularies import (
+    TranslationVocabularyOptions,
+    train_translation_tokenizers,
+)
 
 LEXICON_PAIRS = 100_000  # of which a lexicon is estimated, the first ones
 # Options that the other encoders do not have.
 RECURRENT_OPTIONS = ("direction",)
-WORD_OPTIONS = ("minimum_count", "split_punctuation")
 CONVOLUTIONAL_OPTIONS = ("convolution_width", "convolution_activation")
 
 
 @options
-class TranslationModelOptions(Options):
+class TranslationModelOptions(TranslationVocabularyOptions):
     """Options of `make_translation_model`."""
 
     cell: Literal["gru", "lstm", "elman"] = option("gru", "Recurrent cell.")
@@ -65,30 +70,6 @@ class TranslationModelOptions(Options):
         "general", "Attention score, or none."
     )
     dropout: float = rate_option(0.0, "Dropout rate.", cli_default=0.3)
-    tokenizer: Literal["word", *SUBWORDS] = option(
-        "bpe", "What tokens are; words that a vocabulary lacks are [UNK].", panel="Vocabulary"
-    )
-    vocabulary_size: int | None = size_option(
-        None,
-        "Number of tokens, of each side with `separate_vocabularies`, with 5 special tokens and "
-        "the 256 bytes of subwords; by default all words, or 5000 subwords, or fewer if the text "
-        "has fewer.",
-        panel="Vocabulary",
-    )
-    minimum_count: int | None = size_option(
-        None, "Rarer words are [UNK]; by default 2.", panel="Vocabulary"
-    )
-    normalization: tuple[Literal[tuple(STEPS)], ...] | None = option(
-        None, "Normalize source and target; translations are normal too.", panel="Vocabulary"
-    )
-    split_punctuation: bool = option(
-        True, "With words, each punctuation mark is one too.", panel="Vocabulary"
-    )
-    separate_vocabularies: bool = option(
-        False,
-        "Train a tokenizer for each side. A joint one also shares the embeddings.",
-        panel="Vocabulary",
-    )
     sequence_length: int = size_option(
         128, "Longest source and target of the model, in tokens.", flag=None
     )
@@ -156,22 +137,26 @@ class TranslationModelOptions(Options):
     )
     dtype: object = option(None, "Keras dtype policy.", flag=None)
 
+    @property
+    def reads_trees(self):
+        """Whether sources are parsed sentences."""
+        return self.encoder == "tree"
+
     def __post_init__(self):
         """Check each option, and that options go together."""
         super().__post_init__()
-        if self.tokenizer != "word":
-            names = ["split_punctuation"] if self.encoder == "tree" else WORD_OPTIONS
-            self.check_not_given(names, f"with the `tokenizer` {self.tokenizer!r}")
         kinds = {"convolution": "a convolutional `encoder`", "tree": "an `encoder` of trees"}
         why = f"with {kinds.get(self.encoder, 'a recurrent `encoder`')}"
         if self.encoder in kinds:
             self.check_not_given(RECURRENT_OPTIONS, why)
         if self.encoder != "convolution":
             self.check_not_given(CONVOLUTIONAL_OPTIONS, why)
+        if self.reads_trees:
+            self.check_not_given(("languages",), why)
 
 
 @options
-class TranslationTrainingOptions(SubwordOptions):
+class TranslationTrainingOptions(CorpusOptions):
     """Options of `TranslationTraining`."""
 
     epochs = 30
@@ -232,27 +217,13 @@ def make_translation_model(source, target, **kwargs):
     ```
     """
     options = TranslationModelOptions(**kwargs)
-    train = functools.partial(
-        train_tokenizer,
-        vocabulary_size=options.vocabulary_size,
-        default=5000,
-        minimum_count=options.minimum_count,
-        normalization=options.normalization or (),
+    decoder_tokenizer, encoder_tokenizer, languages = train_translation_tokenizers(
+        source, target, options
     )
-    kind = options.tokenizer
-    punctuation = options.select("split_punctuation") if kind == "word" else {}
-    encoder_tokenizer, encoder_file = None, "encoder_tokenizer.json"
-    separate = options.separate_vocabularies or options.encoder == "tree"
-    if options.encoder == "tree":
-        encoder_tokenizer = train("parse", source, config_file=encoder_file)
-    elif separate:
-        encoder_tokenizer = train(kind, source, config_file=encoder_file, **punctuation)
-    both = target if separate else Rereading(lambda: itertools.chain(source, target))
-    decoder_tokenizer = train(kind, both, **punctuation)
     backbone = RecurrentEncoderDecoderBackbone(
         (encoder_tokenizer or decoder_tokenizer).vocabulary_size(),
         decoder_tokenizer.vocabulary_size(),
-        share_embeddings=not separate,
+        share_embeddings=encoder_tokenizer is None,
         **options.select("embedding_dim", "encoder_units", "decoder_units", "encoder_layers"),
         **options.select("decoder_layers", "cell", "direction", "attention", "attention_units"),
         **options.select("scaled_attention", "attend_from", "input_feeding", "context", "bridge"),
@@ -268,11 +239,15 @@ def make_translation_model(source, target, **kwargs):
         encoder_tokenizer,
         encoder_sequence_length=options.sequence_length,
         decoder_sequence_length=options.sequence_length,
+        languages=languages,
     )
     distribution = backbone.decoder.source_distribution
     if isinstance(distribution, LexiconDistribution):
         texts = (list(itertools.islice(side, LEXICON_PAIRS)) for side in (source, target))
-        pairs = tokenize_pairs(*texts, preprocessor.encode_source, preprocessor.encode_target)
+        encode_source = preprocessor.encode_source
+        if languages:  # any: a token of each sentence, as the end is
+            encode_source = functools.partial(encode_source, language=languages[0])
+        pairs = tokenize_pairs(*texts, encode_source, preprocessor.encode_target)
         sizes = backbone.encoder_vocabulary_size, backbone.decoder_vocabulary_size
         distribution.set_lexicon(*train_ibm_model(pairs, *sizes))
     return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
@@ -288,7 +263,10 @@ class TranslationTraining(AdamWTraining):
     greedy translations, and by the loss, the mean -log p of the reference tokens, without label
     smoothing. With the objective "minimum-risk", for a model that is trained already, the training
     loss is the expected risk. For `run`, `train` and `validation` are pairs of lists of strings,
-    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`.
+    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`. Of a model with
+    several target languages they are three lists, the third of the target languages, and `train`
+    may be `keras_seqzoo.data.MultilingualFiles`; its BLEU and chrF are means over the languages,
+    and the BLEU of each is computed too.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
@@ -318,23 +296,30 @@ class TranslationTraining(AdamWTraining):
         super().__init__(model, directory, **kwargs)
         self._pairs = None
         self._redraw = make_redraw(self)
+        languages = getattr(model.preprocessor, "languages", ())
+        self._corpora = Corpora(languages, self.sampling_temperature)
+        if languages:
+            self.data_names = (*self.data_names, "target languages")
         self._explained_bleu = False
 
     def prepare(self, train, validation):
         """Check the texts, tokenize the training texts, and report which are too long."""
-        self.check_pair("validation", validation)
+        self.check_lists("validation", validation)
+        self._corpora.check(train)
         preprocessor = self.model.preprocessor
         lengths = preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
         source, target = (min(self.boundaries[-1], length) for length in lengths)
         limits = f"{source} (source) and {target} (target) tokens"
         if source == target:
             limits = f"{source} tokens"
-        encoders = preprocessor.encode_source, preprocessor.encode_target
-        encoders = [functools.partial(encode, length=UNCUT) for encode in encoders]
+        encode_target = functools.partial(preprocessor.encode_target, length=UNCUT)
         long = DroppedItems()
 
         def encode(items):
-            pairs = tokenize_pairs(*zip(*items, strict=True), *encoders)
+            sources, targets, languages, corpora = self._corpora.read(items)
+            encode_source = source_encoder(preprocessor, languages)
+            pairs = tokenize_pairs(sources, targets, encode_source, encode_target)
+            pairs = pairs._replace(corpus=corpora)
             fits = pairs.source.lengths <= source
             fits &= pairs.target.lengths - 1 <= target  # without [BOS]
             long.add(~fits)
@@ -346,9 +331,9 @@ class TranslationTraining(AdamWTraining):
                 f"`train` must have a pair of at most {limits} a side (the last of `boundaries` "
                 f"and the model's sequence lengths), got {long.total} longer pairs."
             )
-        self.tokens = self._pairs.tokens["target"] - self._pairs.rows  # without [BOS]
+        self.tokens = self._corpora.count_tokens(self._pairs)
         self.report_dropped(f"left out, longer than {limits}", "pairs", long)
-        ids = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
+        ids = source_encoder(preprocessor, *validation[2:])(tf.constant(validation[0]))
         cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # `translate` and `score` cut
         self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=cut)
 
@@ -362,11 +347,12 @@ class TranslationTraining(AdamWTraining):
             pad_token_id=self.model.preprocessor.tokenizer.pad_token_id,
             start=start,
             redraw=self._redraw,
+            temperature=self._corpora.temperature,
         )
 
     def describe(self, steps):
         """Return a line with the number of batches and shapes."""
-        shapes = count_buckets(self._pairs, self.boundaries)
+        shapes = count_buckets(self._pairs, self.boundaries, self._corpora.temperature)
         return f"{steps} batches an epoch, of {shapes} shapes: each is compiled once"
 
     def compile_model(self, steps):
@@ -380,25 +366,33 @@ class TranslationTraining(AdamWTraining):
 
     def evaluate(self, validation, stop):
         """Compute the loss, and BLEU and chrF of greedy translations."""
-        sources, references = validation
-        translations = self.model.translate(sources, Greedy(), on_batch=stop.check)
+        sources, references, *languages = validation
+        options = {"language": languages[0]} if languages else {}
+        translations = self.model.translate(sources, Greedy(), on_batch=stop.check, **options)
         translated = [best.text for best, *_ in translations]
-        scores = score_translations(translated, references, bleu_tokenizer=self.bleu_tokenizer)
-        if scores.bleu == 0 and not self._explained_bleu:
+        scores = score_by_language(
+            translated, references, options.get("language"), self.bleu_tokenizer
+        )
+        if scores["bleu"] == 0 and not self._explained_bleu:
             self._explained_bleu = True
             self.report(explain_no_bleu(self.bleu_tokenizer))
-        loss = self._validation_loss(sources, references)
+        loss = self._validation_loss(sources, references, **options)
         stop.check()
-        return {VALIDATION_LOSS: loss, "bleu": scores.bleu, "chrf": scores.chrf}
+        return {VALIDATION_LOSS: loss, **scores}
 
     def reports(self, validation):
         """Return the report of some translations of validation sources."""
-        return [TranslationReport(*validation, scored=False)]
+        sources, references, *languages = validation
+        language = languages[0] if languages else None
+        return [TranslationReport(sources, references, scored=False, language=language)]
 
-    def _validation_loss(self, sources, references):
+    def _validation_loss(self, sources, references, **language):
         """Compute the mean -log p of a target token given the source and the tokens before it."""
-        pairs = [pair for pair in zip(sources, references, strict=True) if pair[0].strip()]
-        if not pairs:
+        columns = sources, references, *language.values()
+        rows = [row for row in zip(*columns, strict=True) if row[0].strip()]
+        if not rows:
             return math.nan
-        log_probabilities, tokens = zip(*self.model.score(*zip(*pairs, strict=True)), strict=True)
+        sources, references, *own = map(list, zip(*rows, strict=True))
+        scores = self.model.score(sources, references, **dict(zip(language, own, strict=True)))
+        log_probabilities, tokens = zip(*scores, strict=True)
         return -sum(log_probabilities) / sum(tokens)

@@ -16,6 +16,7 @@ from examples import (
     functional_attention,
     hidden_units,
     language_model_ladder,
+    many_languages,
     number_series,
     own_encoder_decoder,
     sequential_classifier,
@@ -273,3 +274,8 @@ def test_texts_to_texts(tmp_path, task):
     arguments = ["--task", task, "--rows", "64", "--epochs", "1", "--save", str(folder)]
     assert 0.0 <= text_to_text.main(arguments) <= 1.0
     assert RecurrentSeq2SeqLM.from_preset(folder).preprocessor is not None
+
+
+@pytest.mark.slow
+def test_one_model_of_several_languages():
+    assert many_languages.main([]) > 0.9

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.options import count_option, refuse_given
+from keras_seqzoo.cli.options import count_option, given, refuse_given
 from keras_seqzoo.cli.presets import check_task, load_translation_model
 from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
-from keras_seqzoo.cli.train.preset import held_in_memory, train_preset
-from keras_seqzoo.data import ParallelFiles
+from keras_seqzoo.cli.train.preset import held_in_memory, make_report, train_preset
+from keras_seqzoo.data import MultilingualFiles, ParallelFiles
 from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models import RecurrentSeq2SeqLM
@@ -17,13 +17,19 @@ from keras_seqzoo.training import (
     TranslationModelOptions,
     TranslationTraining,
     TranslationTrainingOptions,
+    TranslationVocabularyOptions,
     make_translation_model,
+    transfer_translation_model,
 )
 
 EXAMPLES = """\b
 Examples:
   seqzoo train translate --source train.en --target train.fr \\
     --valid-source val.en --valid-target val.fr --out en_fr
+  seqzoo train translate --source a.en --target a.fr --target-language fr \\
+    --source b.en --target b.de --target-language de \\
+    --valid-source valid.en --valid-target valid.fr \\
+    --valid-source valid.en --valid-target valid.de --out en_fr_de
   seqzoo train translate --source news.en --target news.fr \\
     --valid-source val.en --valid-target val.fr --start en_fr --out en_fr_news
   seqzoo train translate --source train.en --target train.fr \\
@@ -33,10 +39,14 @@ Examples:
     --valid-source val.en --valid-target val.fr --out en_fr_words
   seqzoo train translate --source train.conllu --target train.fr --encoder tree \\
     --valid-source val.conllu --valid-target val.fr --out en_fr_trees
+  seqzoo train translate --source some.en --target some.it --vocabulary-size 4000 \\
+    --valid-source val.en --valid-target val.it --start en_fr --out en_it
   seqzoo translate --preset en_fr "Two dogs run through the snow."
 """
 
 TEXT_OPTIONS = ("source", "target", "valid_source", "valid_target")
+# With --start, each of them asks for new tokenizers.
+VOCABULARY_OPTIONS = {*option_names(TranslationVocabularyOptions)} - {"separate_vocabularies"}
 
 
 @train_command(TranslationModelOptions, TranslationTrainingOptions, "Translation model.")
@@ -46,12 +56,23 @@ def train_translate(
     target: TextFile,
     valid_source: TextFile,
     valid_target: TextFile,
+    target_language: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LANGUAGE",
+            help="Target language of a multilingual model, given once for each --source with its "
+            "--target, in their order, and for each --valid-source. A name such as fr.",
+            show_default=False,
+        ),
+    ] = None,
     start: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Preset of a translation model to train further, with its tokenizers; options of "
-            "a new model cannot be used with it.",
+            help="Preset of a translation model to train further, with its tokenizers. With an "
+            "option of the vocabulary, such as --vocabulary-size, tokenizers are trained, and the "
+            "pieces that the preset has keep their embeddings. Other options of a new model cannot "
+            "be used with it.",
         ),
     ] = None,
     max_length: Annotated[
@@ -75,28 +96,51 @@ def train_translate(
 
     With --encoder tree the sources are .conllu files with heads: line i of the targets translates
     sentence i.
+
+    With --target-language, the model translates into several languages: each --source with its
+    --target is a corpus, of several files if it is a pattern, and has a target language. The chrF
+    and BLEU are then means over the languages.
     """
+    new_vocabulary = False
     if start is not None:
         check_task("--start", start, RecurrentSeq2SeqLM, "a translation model")
-        refuse_given(ctx, option_names(TranslationModelOptions), "cannot be used with --start.")
-
+        others = [
+            name for name in option_names(TranslationModelOptions) if name not in VOCABULARY_OPTIONS
+        ]
+        refuse_given(ctx, others, "cannot be used with --start.")
+        new_vocabulary = bool(given(ctx, VOCABULARY_OPTIONS))
+        if new_vocabulary and training.objective == "minimum-risk":
+            raise ValueError("--objective minimum-risk cannot be used with a new vocabulary.")
     elif training.objective == "minimum-risk":
         raise ValueError("--objective minimum-risk must be given with --start, a trained model.")
     if start is None:
         _check_sources(model.encoder == "tree", [*source, *valid_source])
 
+    if not target_language:
+        refuse_given(ctx, ["sampling_temperature"], "can only be used with --target-language.")
+    languages = target_language or None
+
     def make_model(train):
-        if start is not None:
-            loaded = load_translation_model(start, dtype=model.dtype)
-            _check_sources(loaded.preprocessor.reads_trees, [*source, *valid_source])
-            return loaded
-        return _make_model(train.source, train.target, model, max_length)
+        if start is None:
+            options = dataclasses.replace(model, languages=languages)
+            return _make_model(train.source, train.target, options, max_length)
+        started = load_translation_model(start, "--start", dtype=model.dtype)
+        _check_sources(started.preprocessor.reads_trees, [*source, *valid_source])
+        if not new_vocabulary:
+            _check_languages(started, start, languages)
+            return started
+        options = model.select(*given(ctx, VOCABULARY_OPTIONS))
+        moved, kept = transfer_translation_model(
+            started, train.source, train.target, languages=languages, **options
+        )
+        _report_kept(make_report(ctx), start, moved, kept)
+        return moved
 
     train_preset(
         ctx,
         read=lambda: (
-            ParallelFiles(source, target),
-            held_in_memory(ParallelFiles(valid_source, valid_target)),
+            _files(source, target, languages),
+            _validation(_files(valid_source, valid_target, languages, "valid-")),
         ),
         digests=_digests,
         make_model=make_model,
@@ -113,8 +157,63 @@ def _check_sources(reads_trees, paths):
             raise ValueError(f"--source must be {need} --encoder tree, got {path}.")
 
 
+def _files(source, target, languages, prefix=""):
+    """Return the files of one corpus, or of one for each language."""
+    if languages is None:
+        return ParallelFiles(source, target)
+    for side, files in (("source", source), ("target", target)):
+        if len(files) != len(languages):
+            raise ValueError(
+                f"--{prefix}{side} must be given once for each --target-language "
+                f"({len(languages)}), got {len(files)}."
+            )
+    corpora = [ParallelFiles(*files) for files in zip(source, target, strict=True)]
+    return MultilingualFiles(corpora, languages)
+
+
+def _validation(files):
+    """Return the columns of validation files: sources, targets and, of several, languages."""
+    if isinstance(files, ParallelFiles):
+        return held_in_memory(files)
+    return tuple(map(list, (files.source, files.target, files.column(2))))
+
+
+def _check_languages(model, name, languages):
+    """Raise `ValueError` unless a preset translates into the languages of the texts."""
+    if languages is None and model.languages:
+        raise ValueError(
+            f"--target-language must be given for {name}, which translates into "
+            f"{', '.join(model.languages)}."
+        )
+    for language in languages or ():
+        if language not in model.languages:
+            known = ", ".join(model.languages) or "one language"
+            raise ValueError(
+                f"--target-language must be one of those of {name} ({known}) without an option of "
+                f"a new vocabulary, got {language}."
+            )
+
+
+def _report_kept(report, name, model, kept):
+    """Report how many pieces of a new vocabulary have the embeddings of a preset."""
+    own = model.preprocessor
+    sides = [("", own.tokenizer, kept.target)]
+    if own.encoder_tokenizer is not own.tokenizer:
+        sides = [
+            (" source", own.encoder_tokenizer, kept.source),
+            (" target", own.tokenizer, kept.target),
+        ]
+    for side, tokenizer, number in sides:
+        size = tokenizer.vocabulary_size()
+        report(
+            f"new{side} vocabulary: {number} of {size} pieces keep their weights of {name}, "
+            f"{size - number} are new"
+        )
+
+
 def _digests(train, valid):
-    both = (*text_digests(train, columns=2), *text_digests(zip(*valid, strict=True), columns=2))
+    train = (row[:2] for row in train)  # without languages
+    both = (*text_digests(train, columns=2), *text_digests(zip(*valid[:2], strict=True), columns=2))
     return dict(zip(TEXT_OPTIONS, both, strict=True))
 
 

@@ -218,8 +218,8 @@ class InMemory:
 
 
 def as_windows(rows):
-    """Return an `IdCache` as it is, and rows in memory as `InMemory`."""
-    return rows if isinstance(rows, IdCache) else InMemory(rows)
+    """Return rows in memory as `InMemory`, and others, such as an `IdCache`, as they are."""
+    return InMemory(rows) if isinstance(rows, tuple) else rows
 
 
 def cache_items(folder, items, kind, encode, **kwargs):

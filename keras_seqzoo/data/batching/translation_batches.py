@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
+from keras_seqzoo.data.batching.corpus_sampling import SampledCorpora
 from keras_seqzoo.data.batching.length_buckets import (
     check_boundaries,
     count_batches,
@@ -136,6 +137,7 @@ def bucketed_batches(
     pad_token_id=0,
     start=0,
     redraw=None,
+    temperature=None,
 ):
     """Create padded batches, bucketed by length, of tokenized pairs.
 
@@ -165,6 +167,9 @@ def bucketed_batches(
             segmentations of them, such as `redraw_pairs` of a preprocessor; or `None`. The seed
             is `seed` and the number of the batch. Each batch is padded to the first boundary that
             holds it; pairs that would exceed the last one stay as they are.
+        temperature: float of at least 1, T, or `None`: draw from the corpora of `pairs` in
+            proportion to their sizes to the power 1/T, as many pairs in all as there are, by the
+            seed. See `docs/translation.md`. `None` and 1 take each pair once.
 
     Returns:
         A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)` in the
@@ -174,7 +179,8 @@ def bucketed_batches(
         step ahead; `sample_weight`, float32, is 1 at labels and 0 at padding.
 
     Raises:
-        ValueError: if an argument is out of range, or all pairs are too long.
+        ValueError: if an argument is out of range, all pairs are too long, or `temperature` is
+            given for pairs without `corpus`.
 
     Example:
         ```python
@@ -190,6 +196,7 @@ def bucketed_batches(
     def find_buckets(part):
         return _bucket_indices(part, boundaries)
 
+    pairs = _sampled(pairs, temperature, boundaries)
     counts = bucket_counts(pairs, len(boundaries), find_buckets)
     _check_long(counts, boundaries)
     steps = count_batches(counts[:-1], batch_size, drop_remainder)
@@ -217,16 +224,18 @@ def bucketed_batches(
     return make_dataset(generate, _SIGNATURE, steps - start)
 
 
-def count_buckets(pairs, boundaries=BOUNDARIES):
+def count_buckets(pairs, boundaries=BOUNDARIES, temperature=None):
     """Count the boundaries that have pairs, which are the batch shapes of `bucketed_batches`.
 
     Args:
         pairs: `TokenPairs`, or an `IdCache` of them.
         boundaries: see `bucketed_batches`.
+        temperature: see `bucketed_batches`.
 
     Returns:
         An int, also the number of times that `fit` compiles a step for them.
     """
+    pairs = _sampled(pairs, temperature, boundaries)
     counts = bucket_counts(pairs, len(boundaries), lambda part: _bucket_indices(part, boundaries))
     return int(np.count_nonzero(counts[:-1]))
 
@@ -289,6 +298,15 @@ def _flat_ids(sequences, count, side):
             f"for {count} texts."
         )
     return values, lengths
+
+
+def _sampled(pairs, temperature, boundaries):
+    """Return pairs as they are, or `SampledCorpora` of them."""
+    if temperature is None or temperature == 1:
+        return pairs
+    return SampledCorpora(
+        pairs, temperature, len(boundaries), lambda part: _bucket_indices(part, boundaries)
+    )
 
 
 def _bucket_indices(pairs, boundaries):

@@ -154,7 +154,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
         check_parts(attention, attention_terms, attention_weighting, attention_losses)
-        check_source_output(source_output, attention, share_embeddings)
+        check_source_output(source_output, attention, share_embeddings, encoder)
         size = memory_size(encoder, encoder_units, direction)
         if attention == "dot" and decoder_units != size:
             raise ValueError(

@@ -178,6 +178,13 @@ def _check_vocabularies(models):
     for index, model in enumerate(models):
         if getattr(model, "preprocessor", None) is None:
             raise ValueError(f"`models` must have preprocessors, got none in number {index + 1}.")
+    languages = [getattr(model.preprocessor, "languages", ()) for model in models]
+    for index, own in enumerate(languages):
+        if own != languages[0]:
+            raise ValueError(
+                f"`models` must have the same target languages, got {list(languages[0])} and "
+                f"{list(own)} in number {index + 1}."
+            )
     for side, name in (("encoder_tokenizer", "source"), ("tokenizer", "target")):
         check_same_vocabulary(
             [getattr(model.preprocessor, side) for model in models],

@@ -7,6 +7,12 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer, list_of_texts
 from keras_seqzoo.models.common.parsed_sentences import parsed_texts
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
+from keras_seqzoo.models.seq2seq.languages import (
+    check_language,
+    check_languages,
+    language_indices,
+    language_token,
+)
 from keras_seqzoo.tokenizers import ParseTokenizer, TextTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
 from keras_seqzoo.tokenizers.packing import pad_with_mask
@@ -30,9 +36,14 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         sample_subwords: bool, whether `fit` on strings has the tokenizers draw a segmentation of
             each text anew in each epoch, by their `dropout` or `alpha`. Validation and generation
             never do.
+        languages: list of strings, the target languages of a multilingual model. The source then
+            begins with the token of its target language, such as `<2fr>` (Johnson et al. 2017,
+            Google's multilingual neural machine translation system). The source tokenizer must have
+            these tokens as `control_tokens`, so that no text can spell one.
 
     Call arguments:
-        x: a dict of `encoder_text` and `decoder_text`, string tensors `(batch,)` or lists.
+        x: a dict of `encoder_text` and `decoder_text`, string tensors `(batch,)` or lists; with
+            `languages` also of `language`, a string or one for each text.
         y: not used; labels come from `decoder_text`.
         sample_weight: not used; padding has weight 0.
 
@@ -41,8 +52,9 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         each `(batch, sequence_length)`.
 
     Raises:
-        ValueError: if both tokenizers have the same `config_file`, a length is not positive, or `x`
-            is not a dict of both texts.
+        ValueError: if both tokenizers have the same `config_file`, a length is not positive,
+            `languages` are equal or have no tokens, or `x` is not a dict of both texts, and of a
+            known language. In a graph an unknown language is a `tf.errors.InvalidArgumentError`.
 
     Example:
     >>> tokenizer = BytePairTokenizer.train(["the cat sat on the mat"], 275)
@@ -62,9 +74,11 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         encoder_sequence_length=128,
         decoder_sequence_length=128,
         sample_subwords=False,
+        languages=(),
         **kwargs,
     ):
-        check_integer("encoder_sequence_length", encoder_sequence_length, minimum=1)
+        shortest = 2 if languages else 1
+        check_integer("encoder_sequence_length", encoder_sequence_length, minimum=shortest)
         check_integer("decoder_sequence_length", decoder_sequence_length, minimum=1)
         super().__init__(
             tokenizer,
@@ -81,6 +95,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             )
         self._encoder_tokenizer = encoder_tokenizer
         self.sample_subwords = sample_subwords
+        self.languages = check_languages(languages, self.encoder_tokenizer)
 
     @property
     def encoder_tokenizer(self):
@@ -108,11 +123,36 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         """
         return parsed_texts(texts, name) if self.reads_trees else list_of_texts(texts, name)
 
-    def encode_source(self, text, length=None, training=False):
-        """Convert source strings `(batch,)` to ragged int32 ids, truncated, with `[EOS]`."""
+    def encode_source(self, text, length=None, training=False, language=None):
+        """Convert source strings `(batch,)` to ragged int32 ids, truncated, with `[EOS]`.
+
+        With `languages` the ids begin with that of `language`, a string or one for each text.
+        """
         length = length or self.encoder_sequence_length
-        ids = self.encoder_tokenizer(text, training=training)[..., : length - 1]  # ragged (B, None)
+        ids = self.encoder_tokenizer(text, training=training)  # ragged (B, None)
+        ids = ids[..., : max(0, length - 2) if self.languages else length - 1]
+        if self.languages or language is not None:
+            ids = tf.concat([self._language_ids(language, ids.nrows()), ids], axis=-1)
         return _append(ids, self.encoder_tokenizer.end_token_id)
+
+    def _language_ids(self, language, rows):
+        """Return the ids of the tokens of target languages, int32 `(rows, 1)`."""
+        if language is None or isinstance(language, (str, list, tuple)):
+            count = 1 if isinstance(language, str) else len(language or ())
+            language = check_language(language, self.languages, count)
+        language = _as_batch(language)
+        if tf.executing_eagerly():
+            names = [name.decode("utf-8", errors="replace") for name in language.numpy()]
+            check_language(names, self.languages, len(names))
+        language = tf.broadcast_to(language, (rows,))
+        index = language_indices(language, self.languages)
+        known = tf.debugging.Assert(
+            tf.reduce_all(index >= 0),
+            [f"`language` must be one of {', '.join(self.languages)}, got", language],
+        )
+        ids = [self.encoder_tokenizer.token_to_id(language_token(name)) for name in self.languages]
+        with tf.control_dependencies([] if known is None else [known]):
+            return tf.gather(tf.constant(ids), index)[:, tf.newaxis]
 
     def encode_target(self, text, length=None, training=False):
         """Convert target strings `(batch,)` to ragged int32 ids, with `[BOS]` and `[EOS]`."""
@@ -173,7 +213,9 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
                 '`x` must be a dict of sources and targets, {"encoder_text": ..., "decoder_text": '
                 f"...}}, got {got}."
             )
-        source = self.encode_source(_as_batch(x["encoder_text"]), encoder_length, training)
+        source = self.encode_source(
+            _as_batch(x["encoder_text"]), encoder_length, training, x.get("language")
+        )
         target = self.encode_target(_as_batch(x["decoder_text"]), decoder_length, training)
         source_ids, source_mask = self.pad(source, encoder_length)
         target_ids, target_mask = self.pad(target, decoder_length + 1)
@@ -196,7 +238,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         """Compute the inputs for generation: the source, and `[BOS]` with an optional prompt.
 
         Args:
-            x: source strings `(batch,)`, or a dict of `encoder_text` and `decoder_text`.
+            x: source strings `(batch,)`, or a dict of `encoder_text`, `decoder_text` and, with
+                `languages`, `language`.
             encoder_sequence_length: int, replaces the constructor's.
             decoder_sequence_length: int, replaces the constructor's.
             sequence_length: another name for `decoder_sequence_length`.
@@ -210,8 +253,9 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         prompt = tf.fill(tf.shape(source), "")
         if isinstance(x, dict) and "decoder_text" in x:
             prompt = _as_batch(x["decoder_text"])
+        language = x.get("language") if isinstance(x, dict) else None
         source_ids, source_mask = self.pad(
-            self.encode_source(source, encoder_sequence_length),
+            self.encode_source(source, encoder_sequence_length, language=language),
             encoder_sequence_length or self.encoder_sequence_length,
         )
         source_mask &= ~tf.strings.regex_full_match(source, f"[{SPACES}]*")[:, tf.newaxis]
@@ -247,6 +291,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             "encoder_sequence_length": self.encoder_sequence_length,
             "decoder_sequence_length": self.decoder_sequence_length,
             "sample_subwords": self.sample_subwords,
+            "languages": list(self.languages),
         }
 
     @classmethod

@@ -10,13 +10,18 @@ from keras_seqzoo.layers import (
 SOURCE_OUTPUTS = {"copy": "mixture", "lexicon": "mixture", "lexicon-bias": "bias"}
 
 
-def check_source_output(name, attention, share_embeddings):
+def check_source_output(name, attention, share_embeddings, encoder):
     """Raise a ValueError if a `source_output` is unknown, or does not go with other arguments."""
     if name is None:
         return
     check_choice("source_output", name, tuple(SOURCE_OUTPUTS))
     if attention is None:
         raise ValueError(f'`attention` must not be None with `source_output="{name}"`, got None.')
+    if encoder == "tree":
+        raise ValueError(
+            f'`encoder` must not be "tree" with `source_output="{name}"`: its source ids are not '
+            "those of words alone."
+        )
     if name == "copy" and not share_embeddings:
         raise ValueError(
             '`share_embeddings` must be True with `source_output="copy"`: tokens are copied within '

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import list_of_texts
@@ -15,6 +14,8 @@ from keras_seqzoo.decoding import (
 )
 from keras_seqzoo.models.common.graph_functions import graph_function
 from keras_seqzoo.models.common.scores import Score
+from keras_seqzoo.models.seq2seq.languages import check_language
+from keras_seqzoo.models.seq2seq.required_phrases import phrase_table, unmet_phrases
 from keras_seqzoo.models.seq2seq.translation import Translation
 
 # Target tokens per source token, by default: far above what translations have, and far below
@@ -38,6 +39,11 @@ class TextTranslation:
 
     sampler = None
     _graphs = None  # see `graph_function`
+
+    @property
+    def languages(self):
+        """The target languages of a multilingual model, a tuple of strings, or no language."""
+        return getattr(self.preprocessor, "languages", ())
 
     @property
     def default_strategy(self):
@@ -108,6 +114,7 @@ class TextTranslation:
         truncate=True,
         on_batch=None,
         required_phrases=None,
+        language=None,
     ):
         """Translate strings, in batches of similar length.
 
@@ -126,6 +133,8 @@ class TextTranslation:
             required_phrases: a list with, for each text, a list of strings that its translations
                 must have, from the beginning of a word ("chat" is in "chats"). `strategy` must be
                 a `LexicallyConstrainedBeamSearch`; by default it is one of width 10.
+            language: of a multilingual model the target language, one of `languages`: a string, or
+                a list with one for each text.
 
         Returns:
             A list with, for each text, a list of `Translation`, best first.
@@ -133,7 +142,8 @@ class TextTranslation:
         Raises:
             ValueError: if an argument is invalid; the model has no preprocessor, or no attention
                 for `alignments`; `max_length` is too low for a constraint; a text is too long and
-                `truncate=False`; or no translation with the required phrases was found.
+                `truncate=False`; no translation with the required phrases was found; or `language`
+                is missing, unknown, or given for a model of one language.
         """
         self._check_preprocessor("translate")
         if alignments and not self.has_alignment:
@@ -142,6 +152,7 @@ class TextTranslation:
         if tf.is_tensor(texts):
             texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
         texts = self.preprocessor.source_texts(texts)
+        language = check_language(language, self.languages, len(texts))
         if max_length is None:
             max_length = self.preprocessor.decoder_sequence_length
         if not isinstance(max_length, int) or max_length < 0:
@@ -149,12 +160,13 @@ class TextTranslation:
         for constraint in strategy.constraints:
             constraint.check(max_length)
         if required_phrases is not None:
-            required_phrases = _phrase_table(required_phrases, len(texts))
+            required_phrases = phrase_table(required_phrases, len(texts))
         filled = [index for index, text in enumerate(texts) if text.strip()]
         results = [[Translation("", 0.0, 0.0, [], [], None)] for _ in texts]
         if not filled:
             return results
-        ids = self._encode_sources([texts[index] for index in filled], truncate)
+        chosen = None if language is None else [language[index] for index in filled]
+        ids = self._encode_sources([texts[index] for index in filled], chosen, truncate)
         search = self._search_function(
             strategy, max_length, alignments, required_phrases is not None
         )
@@ -168,7 +180,7 @@ class TextTranslation:
             for row, own in zip(rows, translations, strict=True):
                 if required_phrases is not None and own[0].score == -math.inf:
                     raise ValueError(
-                        _unmet_phrases(required_phrases[filled[row]], texts[filled[row]])
+                        unmet_phrases(required_phrases[filled[row]], texts[filled[row]])
                     )
                 yield own
 
@@ -178,7 +190,7 @@ class TextTranslation:
             results[index] = translations
         return results
 
-    def score(self, sources, targets, batch_size=64):
+    def score(self, sources, targets, batch_size=64, language=None):
         """Compute the log probability of given translations.
 
             log P(target | source) = Σ_t log P(y_t | y_<t, source),    including the end token
@@ -187,18 +199,20 @@ class TextTranslation:
             sources: list of strings, none of them blank. They are cut at the preprocessor's length.
             targets: list of strings, one for each source. They are not cut.
             batch_size: int, pairs scored at a time.
+            language: see `translate`.
 
         Returns:
             A list of `Score`, the log probability and number of target tokens of each pair.
 
         Raises:
-            ValueError: without a preprocessor, if the lists differ in length or a source is blank.
+            ValueError: if the model has no preprocessor, the lists differ in length, a source is
+                blank, or `language` does not fit the model.
         """
         sources, targets = self._check_pairs("score", sources, targets)
-        followed = self._follow(sources, targets, batch_size, alignments=False)
+        followed = self._follow(sources, targets, language, batch_size, alignments=False)
         return [Score(score, len(target)) for _, target, score, _ in followed]
 
-    def align(self, sources, targets, batch_size=64):
+    def align(self, sources, targets, batch_size=64, language=None):
         """Compute the attention weights of given translations.
 
         The model reads each target as in training (teacher forcing): the weights of a token are
@@ -208,6 +222,7 @@ class TextTranslation:
             sources: list of strings, none of them blank. They are cut at the preprocessor's length.
             targets: list of strings, one for each source. They are not cut.
             batch_size: int, pairs aligned at a time.
+            language: see `translate`.
 
         Returns:
             A list of `Translation`, one for each pair, with the target as its text, log P(target |
@@ -215,13 +230,13 @@ class TextTranslation:
 
         Raises:
             ValueError: if the model has no attention or no preprocessor, the lists differ in
-                length, or a source is blank.
+                length, a source is blank, or `language` does not fit the model.
         """
         sources, targets = self._check_pairs("align", sources, targets)
         if not self.has_alignment:
             raise ValueError("`align` must be called on a model with attention, got one without.")
         tokenizers = self.preprocessor.encoder_tokenizer, self.preprocessor.tokenizer
-        followed = self._follow(sources, targets, batch_size, alignments=True)
+        followed = self._follow(sources, targets, language, batch_size, alignments=True)
         return [
             Translation(text, score, score, *_tokens(tokenizers, source, target), own, tokenizers)
             for text, (source, target, score, own) in zip(targets, followed, strict=True)
@@ -260,11 +275,12 @@ class TextTranslation:
                 raise ValueError(f"`sources` must not be blank, got {source!r} as number {number}.")
         return sources, targets
 
-    def _encode_sources(self, texts, truncate):
+    def _encode_sources(self, texts, language, truncate):
         limit = self.preprocessor.encoder_sequence_length
+        options = {} if language is None else {"language": tf.constant(language)}
         if truncate:
-            return self.preprocessor.encode_source(tf.constant(texts)).to_list()
-        ids = self.preprocessor.encode_source(tf.constant(texts), UNCUT).to_list()
+            return self.preprocessor.encode_source(tf.constant(texts), **options).to_list()
+        ids = self.preprocessor.encode_source(tf.constant(texts), UNCUT, **options).to_list()
         for text, tokens in zip(texts, ids, strict=True):
             if len(tokens) > limit:
                 raise ValueError(
@@ -278,11 +294,12 @@ class TextTranslation:
         chosen = tf.ragged.constant([ids[row] for row in rows], dtype=tf.int32)
         return self.preprocessor.pad(chosen)
 
-    def _follow(self, sources, targets, batch_size, alignments):
+    def _follow(self, sources, targets, language, batch_size, alignments):
         """List source ids, target ids with `[EOS]`, log P and weights (or `None`) of each pair."""
+        language = check_language(language, self.languages, len(sources))
         if not sources:
             return []
-        source_ids = self._encode_sources(sources, truncate=True)
+        source_ids = self._encode_sources(sources, language, truncate=True)
         target_ids = self.preprocessor.encode_target(tf.constant(targets), UNCUT).to_list()
         score = self._score_function(alignments)
 
@@ -369,32 +386,3 @@ class TextTranslation:
 def _tokens(tokenizers, *ids):
     """Return the tokens of a source and of its translation."""
     return [[*map(own.id_to_token, row)] for own, row in zip(tokenizers, ids, strict=True)]
-
-
-def _phrase_table(phrases, count):
-    """Return an array of strings `(count, phrases)`, padded with blank ones."""
-    phrases = list(phrases)
-    if len(phrases) != count:
-        raise ValueError(
-            f"`required_phrases` must be one list for each of the {count} `texts`, got "
-            f"{len(phrases)}."
-        )
-    for number, own in enumerate(phrases, 1):
-        lists = isinstance(own, (list, tuple))
-        if not lists or not all(isinstance(phrase, str) for phrase in own):
-            raise ValueError(
-                f"`required_phrases` must be lists of strings, got {own!r} as number {number}."
-            )
-    table = np.full((count, max(map(len, phrases), default=0)), "", object)
-    for row, own in zip(table, phrases, strict=True):
-        row[: len(own)] = own
-    return table
-
-
-def _unmet_phrases(phrases, text):
-    phrases = [phrase for phrase in phrases if phrase.strip()]
-    return (
-        f"`required_phrases` {phrases} cannot be met: the search found no translation of "
-        f"{text[:40]!r} with all of them. They may be too long for its limits (`max_length` and "
-        "the strategy's `max_source_ratio`), or its constraints forbid them."
-    )

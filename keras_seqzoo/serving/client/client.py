@@ -8,20 +8,24 @@ import warnings
 from keras_seqzoo.checks import check_choice, check_integer, check_number, list_of_texts
 from keras_seqzoo.data.batching.length_buckets import length_sorted_batches
 from keras_seqzoo.serving.client import results
+from keras_seqzoo.serving.client.arguments import (
+    check_address,
+    check_headers,
+    join_languages,
+    transport_class,
+)
 from keras_seqzoo.serving.client.arrays import encode_text, input_array, string_array
 from keras_seqzoo.serving.client.descriptions import read_signatures, read_versions
-from keras_seqzoo.serving.client.errors import ModelAddress, ServingError
-from keras_seqzoo.serving.client.grpc_transport import GrpcTransport
+from keras_seqzoo.serving.client.errors import ServingError
 from keras_seqzoo.serving.client.parallel import run_in_parallel
 from keras_seqzoo.serving.client.phrases import join_phrases
 from keras_seqzoo.serving.client.retries import call_with_retries, is_unavailable
 from keras_seqzoo.serving.client.tls import TLS
 
 PROTOCOLS = ("grpc", "rest")
-ADDRESS = re.compile(r"(\[[\w:.%]+\]|[^\s:/\[\]@?#]+):\d{1,5}", re.ASCII)
-PATH = re.compile(r"(/[^\s/?#]+)*")  # of REST behind a proxy
 FIRST_RETRIES = 5  # of a server that has never answered
 POLL = 0.2  # seconds between two questions whether a model is ready
+MISSING_LANGUAGE = re.compile("\\b[Mm]issing\\b.*\\blanguage\\b")
 NOT_YET = ("NOT_FOUND", "DEADLINE_EXCEEDED")
 
 
@@ -87,7 +91,7 @@ class Client:
         on_truncated=None,
     ):
         check_choice("protocol", protocol, PROTOCOLS)
-        self._address = _check_address(address, model, version, protocol)
+        self._address = check_address(address, model, version, protocol)
         if deadline is not None and check_number("deadline", deadline) <= 0:
             raise ValueError(f"`deadline` must be above 0, got {deadline!r}.")
         self._deadline = deadline
@@ -101,7 +105,7 @@ class Client:
         tls = TLS() if tls is True else tls or None
         if not isinstance(tls, TLS | None):
             raise ValueError(f"`tls` must be a TLS, True or None, got {tls!r}.")
-        self._transport = _transport(protocol)(self._address, tls, _check_headers(headers))
+        self._transport = transport_class(protocol)(self._address, tls, check_headers(headers))
 
     def __enter__(self):
         """Return the client."""
@@ -170,7 +174,7 @@ class Client:
 
     # === Families ===
 
-    def translate(self, texts, required_phrases=None, on_batch=None):
+    def translate(self, texts, required_phrases=None, on_batch=None, language=None):
         """Translate texts by `serving_default` of a translation model.
 
         Args:
@@ -178,26 +182,29 @@ class Client:
             required_phrases: a list with, for each text, a list of strings that its translation
                 must have, if the model was exported with a `LexicallyConstrainedBeamSearch`.
             on_batch: function called with the number of texts after each batch.
+            language: of a model with several target languages one of them: a string, or a list with
+                one for each text.
 
         Returns:
             A list with, for each text, a list of one `Translation`. Tokens and alignment are not
             served, and here neither is `log_probability`, which is NaN.
         """
-        return self._answers(results.TRANSLATION, texts, required_phrases, on_batch)
+        return self._answers(results.TRANSLATION, texts, required_phrases, on_batch, language)
 
-    def n_best(self, texts, required_phrases=None, on_batch=None):
+    def n_best(self, texts, required_phrases=None, on_batch=None, language=None):
         """Translate texts by `n_best` of a translation model, with several translations each.
 
         Args:
             texts: see `translate`.
             required_phrases: see `translate`.
             on_batch: see `translate`.
+            language: see `translate`.
 
         Returns:
             A list with, for each text, a list of `Translation`s without tokens and alignment, best
             first: as many as were chosen at export, or fewer if the search found fewer.
         """
-        return self._answers(results.N_BEST, texts, required_phrases, on_batch)
+        return self._answers(results.N_BEST, texts, required_phrases, on_batch, language)
 
     def classify(self, texts):
         """Classify texts by a text classifier.
@@ -258,18 +265,27 @@ class Client:
 
     # === Inside ===
 
-    def _answers(self, answer, texts, required_phrases=None, on_batch=None, name="texts"):
+    def _answers(
+        self, answer, texts, required_phrases=None, on_batch=None, language=None, name="texts"
+    ):
         """Return the results of texts, in order; an `Answer` tells how to ask and read."""
         texts = [encode_text(text, name) for text in list_of_texts(texts, name)]
         phrases = join_phrases(required_phrases, len(texts))
         if phrases is not None:
-            self._check_phrases(answer.signature)
+            cause = "the model was exported without a search for required phrases"
+            self._check_input(answer.signature, "required_phrases", cause)
+        languages = join_languages(language, len(texts))
+        if languages is not None:
+            cause = "the model has one target language, and takes no `language`"
+            self._check_input(answer.signature, "language", cause)
         found, cut = [None] * len(texts), []
 
         def ask(rows):
             inputs = {"text": string_array([texts[row] for row in rows])}
             if phrases is not None:
                 inputs["required_phrases"] = string_array([phrases[row] for row in rows])
+            if languages is not None:
+                inputs["language"] = string_array([languages[row] for row in rows])
             outputs = self._predict_with_phrases(inputs, answer.signature)
             return self._columns(answer, outputs, len(rows))
 
@@ -284,11 +300,10 @@ class Client:
         self._report_truncated(sorted(cut), len(texts))
         return found
 
-    def _check_phrases(self, signature):
-        """Raise `ServingError` if a signature takes no phrases: over REST they would be ignored."""
+    def _check_input(self, signature, name, cause):
+        """Raise `ServingError` if a signature has no such input: over REST it would be ignored."""
         found = self.metadata()
-        if signature in found and "required_phrases" not in found[signature].inputs:
-            cause = "the model was exported without a search for required phrases"
+        if signature in found and name not in found[signature].inputs:
             raise self._address.error(signature, "UNIMPLEMENTED", cause)
 
     def _predict_with_phrases(self, inputs, signature):
@@ -297,6 +312,9 @@ class Client:
             try:
                 return self._predict(inputs, signature)
             except ServingError as error:
+                if "language" not in inputs and MISSING_LANGUAGE.search(error.cause):
+                    cause = "the model has several target languages: `language` must be given"
+                    raise self._address.error(signature, error.status, cause) from error
                 if "required_phrases" not in error.cause or "required_phrases" in inputs:
                     raise
                 self._with_phrases.add(signature)
@@ -317,6 +335,9 @@ class Client:
         if sizes != {(rows,)}:
             cause = f"{rows} rows were sent, and outputs have the sizes {sorted(sizes)}"
             raise self._address.error(answer.signature, "INTERNAL", cause)
+        errors = [cause for cause in outputs.get("error", ()) if cause]
+        if errors:
+            raise self._address.error(answer.signature, "INVALID_ARGUMENT", errors[0])
         return [outputs[name] for name in names]
 
     def _report_truncated(self, cut, total):
@@ -355,36 +376,3 @@ class Client:
         answer = call_with_retries(attempt, self._deadline, retries, self._closed)
         self._answered = True
         return answer
-
-
-def _transport(protocol):
-    if protocol == "grpc":
-        return GrpcTransport
-    from keras_seqzoo.serving.client.rest_transport import RestTransport
-
-    return RestTransport
-
-
-def _check_address(address, model, version, protocol):
-    text = address if isinstance(address, str) else ""
-    found = ADDRESS.match(text)
-    path = text[found.end() :] if found else text
-    if not found or not (PATH.fullmatch(path) if protocol == "rest" else path == ""):
-        form = "HOST:PORT" if protocol == "grpc" else "HOST:PORT, or HOST:PORT/PATH"
-        raise ValueError(f"`address` must be {form}, without a scheme, got {address!r}.")
-    if not isinstance(model, str) or not model:
-        raise ValueError(f"`model` must be the name of a model, got {model!r}.")
-    if version is not None and (not isinstance(version, str) or not version):
-        version = check_integer("version", version, minimum=0)
-    return ModelAddress(address, model, version)
-
-
-def _check_headers(headers):
-    headers = {} if headers is None else dict(headers)
-    for name, value in headers.items():
-        parts = name, value
-        if not all(
-            isinstance(part, str) and part.isascii() and part.isprintable() for part in parts
-        ):
-            raise ValueError(f"`headers` must be printable ASCII, got {name!r}: {value!r}.")
-    return headers

@@ -20,6 +20,7 @@ def at_once(monkeypatch):
 def servers():
     toys = {
         "translate": toy.SIGNATURES,
+        "multilingual": toy.MULTILINGUAL,
         "classify": toy.CLASSIFIER,
         "tag": toy.TAGGER,
         "generate": toy.LANGUAGE_MODEL,
@@ -49,6 +50,15 @@ def test_translate(ask):
     assert ranked == (0, "1\t1\tA DOG\t-1.0000\n1\t2\tA Dog\t-2.0000\n2\t1\t\t0.0000\n", "")
     consensus = ask("translate", "--n-best", 2, "--minimum-bayes-risk", "chrf", "a dog", "")
     assert (consensus.status, len(consensus.output.split("\n"))) == (0, 3)
+
+
+def test_translate_into_a_language(ask):
+    found = ask("translate", "--to", "de", "a dog", "cat", server="multilingual")
+    assert found == (0, "a dog de\ncat de\n", "")
+    wrong = ask("translate", "--to", "en", "a dog", server="multilingual")
+    assert wrong.status == 2 and wrong.errors.endswith("INVALID_ARGUMENT: no en\n")
+    refused = ask("translate", "--to", "de", "a dog")
+    assert refused.status == 2 and "has one target language" in refused.errors
 
 
 def test_classify(ask):

@@ -214,7 +214,7 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
         assert vocabularies[0] == vocabularies[1]
     assert options["boundaries"] == (8, 9) and options["patience"] == 3
     assert options["objective"] == "minimum-risk" and options["risk_samples"] == 3
-    for option in (("--cell", "gru"), ("--vocabulary-size", 300), ("--untied",)):
+    for option in (("--cell", "gru"), ("--separate-vocabularies",), ("--untied",)):
         result = seqzoo(*start, DEFAULT_PRESET, *option)
         assert result.status == 2 and f"{option[0]} cannot be used with --start" in result.errors
     for name, message in (("none", "got 'none'"), (files["source"].parent, "got")):

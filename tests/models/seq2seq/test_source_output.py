@@ -155,6 +155,7 @@ def test_the_lexicon_is_that_of_the_training_texts():
         ({"source_output": "pointer"}, "`source_output` must be one of"),
         ({"source_output": "copy"}, '`share_embeddings` must be True with `source_output="copy"'),
         ({"source_output": "lexicon", "attention": None}, "`attention` must not be None with"),
+        ({"source_output": "lexicon", "encoder": "tree"}, '`encoder` must not be "tree" with'),
     ],
 )
 def test_bad_options(options, message):

@@ -22,6 +22,7 @@ def servers():
     """One server for each family, by the name of its toy."""
     toys = {
         "translator": toy.SIGNATURES,
+        "multilingual": toy.MULTILINGUAL,
         "classifier": toy.CLASSIFIER,
         "tagger": toy.TAGGER,
         "language_model": toy.LANGUAGE_MODEL,

@@ -33,7 +33,7 @@ from keras_seqzoo.serving.client.rest_transport import STATUSES
 CODES = {name: code for code, name in STATUSES.items()}
 
 
-INPUTS = ("text", "required_phrases")
+INPUTS = ("text", "required_phrases", "language")
 
 
 class Fault(NamedTuple):

@@ -55,6 +55,19 @@ def n_best(inputs):
     }
 
 
+def translate_into(inputs):
+    """The language after the text, and an error for those that are unknown."""
+    found = translate(inputs)
+    languages = [name.decode() for name in inputs["language"].tolist()]
+    texts = [f"{text} {name}" for text, name in zip(texts_of(inputs), languages, strict=True)]
+    errors = ["" if name in ("fr", "de") else f"no {name}" for name in languages]
+    return {
+        **found,
+        "translation": strings(texts, len(texts)),
+        "error": strings(errors, len(texts)),
+    }
+
+
 def classify(inputs):
     texts = texts_of(inputs)
     good = np.array([0.75 if "good" in text else 0.25 for text in texts], np.float32)
@@ -162,6 +175,18 @@ SIGNATURES = {
         similar,
     ),
     "echo": ({"shown": TEXT}, echo),
+}
+MULTILINGUAL = {
+    "serving_default": (
+        {
+            "language": TEXT,
+            "translation": TEXT,
+            "score": ("float32", [None]),
+            "error": TEXT,
+            **TRUNCATED,
+        },
+        translate_into,
+    )
 }
 CLASSIFIER = {
     "serving_default": (
