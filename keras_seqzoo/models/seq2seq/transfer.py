@@ -37,8 +37,8 @@ def transfer_weights(start, model):
         `KeptPieces`.
 
     Raises:
-        ValueError: if a model has no preprocessor, a tree encoder or a lexicon, or the architectures
-            differ.
+        ValueError: if a model has no preprocessor, or has a tree encoder or a lexicon, or the
+            architectures differ.
 
     Example:
     ```python
