@@ -15,6 +15,7 @@ from keras_seqzoo.data import TaggedFiles, TextFiles
 # Arguments of the package that a command reads from a file: how a message calls them, and the
 # options that may name the file.
 FILES = {
+    "alignments": ("{}", ("alignments",)),
     "expected": ("{}", ("test",)),
     "labels": ("the labels of {}", ("test", "train")),
     "sentences": ("{}", ("train",)),

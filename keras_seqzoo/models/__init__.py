@@ -40,13 +40,14 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import (
 )
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
-from keras_seqzoo.models.seq2seq.minimum_risk import MinimumRisk
-from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
-from keras_seqzoo.models.seq2seq.rescoring import rescore
-from keras_seqzoo.models.seq2seq.scheduled_sampling import (
+from keras_seqzoo.models.seq2seq.objectives.minimum_risk import MinimumRisk
+from keras_seqzoo.models.seq2seq.objectives.scheduled_sampling import (
     InverseSigmoidDecay,
     ScheduledSampling,
 )
+from keras_seqzoo.models.seq2seq.objectives.supervised_attention import SupervisedAttention
+from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.seq2seq.rescoring import rescore
 from keras_seqzoo.models.seq2seq.symmetrization import symmetrize
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.translation import Translation, replace_unknown_words
@@ -96,6 +97,7 @@ __all__ = [
     "ScheduledSampling",
     "ShallowFusion",
     "SkippingLanguageModel",
+    "SupervisedAttention",
     "TeacherForcing",
     "TopicLanguageModel",
     "TopicModel",

@@ -2,8 +2,13 @@
 
 from typing import Literal
 
-from keras_seqzoo.models import InverseSigmoidDecay, MinimumRisk, ScheduledSampling
-from keras_seqzoo.models.seq2seq.minimum_risk import MEASURES
+from keras_seqzoo.models import (
+    InverseSigmoidDecay,
+    MinimumRisk,
+    ScheduledSampling,
+    SupervisedAttention,
+)
+from keras_seqzoo.models.seq2seq.objectives.minimum_risk import MEASURES
 from keras_seqzoo.training.optimization import AdamWOptions
 from keras_seqzoo.training.options import option, options, size_option
 
@@ -12,6 +17,7 @@ OWN_OPTIONS = {
     "likelihood": (),
     "scheduled-sampling": ("sampling_decay",),
     "minimum-risk": ("risk_samples", "risk_alpha", "risk_temperature", "risk_measure"),
+    "supervised-attention": ("alignment_weight",),
 }
 
 
@@ -22,8 +28,9 @@ class ObjectiveOptions(AdamWOptions):
     objective: Literal[tuple(OWN_OPTIONS)] = option(
         "likelihood",
         "What training optimises: the likelihood of the references; the same, while the decoder "
-        "reads more and more tokens that it drew itself; or the expected risk of translations that "
-        "it draws, for a trained model and with a low `learning_rate`, such as 0.0001.",
+        "reads more and more tokens that it drew itself; the expected risk of translations that it "
+        "draws, for a trained model and with a low `learning_rate`, such as 0.0001; or the "
+        "likelihood with attention that follows given word alignments.",
         recorded=True,
         panel="Training",
     )
@@ -62,6 +69,13 @@ class ObjectiveOptions(AdamWOptions):
         recorded=True,
         panel="Training",
     )
+    alignment_weight: float = option(
+        1.0,
+        "With supervised-attention: weight of the cross-entropy of the alignments.",
+        minimum=0,
+        recorded=True,
+        panel="Training",
+    )
 
     def __post_init__(self):
         """Check each option, and that none belongs to another objective."""
@@ -79,4 +93,6 @@ def make_objective(run):
     if run.objective == "minimum-risk":
         risk = run.risk_samples, run.risk_alpha, run.risk_temperature, run.risk_measure
         return MinimumRisk(*risk, seed)
+    if run.objective == "supervised-attention":
+        return SupervisedAttention(run.alignment_weight)
     return None

@@ -7,7 +7,7 @@ from typing import Literal
 
 import tensorflow as tf
 
-from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets, tokenize_pairs
+from keras_seqzoo.data import TokenPairs, bucketed_batches, count_buckets
 from keras_seqzoo.data.batching.length_buckets import check_boundaries
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.decoding import Greedy
@@ -24,8 +24,10 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLMPreprocessor,
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
+from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
 from keras_seqzoo.tokenizers.normalization import STEPS
+from keras_seqzoo.training.alignments import check_alignments, tokenize_items
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.objectives import make_objective
@@ -175,6 +177,9 @@ class TranslationTrainingOptions(SubwordOptions):
         """Check each option."""
         check_boundaries(self.boundaries)
         super().__post_init__()
+        if self.objective == "supervised-attention":  # links are those of one segmentation
+            names = "subword_dropout", "subword_alpha"
+            self.check_not_given(names, "with the objective supervised-attention")
         check_bleu_tokenizer(self.bleu_tokenizer)
 
 
@@ -246,7 +251,9 @@ class TranslationTraining(AdamWTraining):
     greedy translations, and by the loss, the mean -log p of the reference tokens, without label
     smoothing. With the objective "minimum-risk", for a model that is trained already, the training
     loss is the expected risk. For `run`, `train` and `validation` are pairs of lists of strings,
-    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`.
+    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`. With the objective
+    "supervised-attention" `train` has word alignments too, as a third list, see `align_pairs` of
+    the preprocessor, or as the `alignments` of `ParallelFiles`.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
@@ -281,6 +288,7 @@ class TranslationTraining(AdamWTraining):
     def prepare(self, train, validation):
         """Check the texts, tokenize the training texts, and report which are too long."""
         self.check_pair("validation", validation)
+        check_alignments(self.objective, train)
         preprocessor = self.model.preprocessor
         lengths = preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
         source, target = (min(self.boundaries[-1], length) for length in lengths)
@@ -292,7 +300,7 @@ class TranslationTraining(AdamWTraining):
         long = DroppedItems()
 
         def encode(items):
-            pairs = tokenize_pairs(*zip(*items, strict=True), *encoders)
+            pairs = tokenize_items(items, preprocessor, encoders)
             fits = pairs.source.lengths <= source
             fits &= pairs.target.lengths - 1 <= target  # without [BOS]
             long.add(~fits)
@@ -309,6 +317,11 @@ class TranslationTraining(AdamWTraining):
         ids = preprocessor.encode_source(tf.constant(validation[0]), UNCUT)
         cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # `translate` and `score` cut
         self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=cut)
+
+    def gradient_batch(self):
+        """Return the batch of whose gradients TensorBoard shows the norms."""
+        inputs, *rest = super().gradient_batch()
+        return without_alignment(inputs), *rest
 
     def batches(self, epoch, start=0):
         """Return the bucketed batches of an epoch."""

@@ -7,9 +7,15 @@ import typer
 
 from keras_seqzoo.cli.options import count_option, refuse_given
 from keras_seqzoo.cli.presets import check_task, load_translation_model
-from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
+from keras_seqzoo.cli.train.options import (
+    SEVERAL_FILES,
+    TextFile,
+    option_names,
+    train_command,
+)
 from keras_seqzoo.cli.train.preset import held_in_memory, train_preset
 from keras_seqzoo.data import ParallelFiles
+from keras_seqzoo.data.pharaoh import format_links
 from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import (
@@ -28,6 +34,9 @@ Examples:
   seqzoo train translate --source train.en --target train.fr \\
     --valid-source val.en --valid-target val.fr --start en_fr --objective minimum-risk \\
     --learning-rate 0.0001 --epochs 2 --out en_fr_risk
+  seqzoo train translate --source train.en --target train.fr \\
+    --valid-source val.en --valid-target val.fr --objective supervised-attention \\
+    --alignments train.align --out en_fr_aligned
   seqzoo train translate --source train.en --target train.fr --tokenizer word \\
     --valid-source val.en --valid-target val.fr --out en_fr_words
   seqzoo translate --preset en_fr "Two dogs run through the snow."
@@ -49,6 +58,15 @@ def train_translate(
             metavar="NAME",
             help="Preset of a translation model to train further, with its tokenizers; options of "
             "a new model cannot be used with it.",
+        ),
+    ] = None,
+    alignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="With supervised-attention: word alignments of the training pairs, one a line, "
+            f"as seqzoo align writes them (0-0 2-1). {SEVERAL_FILES}",
+            rich_help_panel="Training",
         ),
     ] = None,
     max_length: Annotated[
@@ -76,6 +94,14 @@ def train_translate(
 
     elif training.objective == "minimum-risk":
         raise ValueError("--objective minimum-risk must be given with --start, a trained model.")
+    supervised = training.objective == "supervised-attention"
+    if supervised and not alignments:
+        raise ValueError("--objective supervised-attention must be given with --alignments.")
+    if alignments and not supervised:
+        raise ValueError(
+            "--alignments must be given with --objective supervised-attention, got "
+            f"{training.objective}."
+        )
 
     def make_model(train):
         if start is not None:
@@ -85,7 +111,7 @@ def train_translate(
     train_preset(
         ctx,
         read=lambda: (
-            ParallelFiles(source, target),
+            ParallelFiles(source, target, alignments or None),
             held_in_memory(ParallelFiles(valid_source, valid_target)),
         ),
         digests=_digests,
@@ -96,8 +122,19 @@ def train_translate(
 
 
 def _digests(train, valid):
-    both = (*text_digests(train, columns=2), *text_digests(zip(*valid, strict=True), columns=2))
-    return dict(zip(TEXT_OPTIONS, both, strict=True))
+    aligned = train.alignments is not None
+    rows = ((*texts, format_links(links)) for *texts, links in train) if aligned else train
+    names = (*TEXT_OPTIONS[:2], "alignments")[: 2 + aligned]
+    return dict(
+        zip(
+            (*names, *TEXT_OPTIONS[2:]),
+            (
+                *text_digests(rows, columns=len(names)),
+                *text_digests(zip(*valid, strict=True), columns=2),
+            ),
+            strict=True,
+        )
+    )
 
 
 def _make_model(source, target, options, max_length):
