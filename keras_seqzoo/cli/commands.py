@@ -15,9 +15,9 @@ from keras_seqzoo.data import TaggedFiles, TextFiles
 # Arguments of the package that a command reads from a file: how a message calls them, and the
 # options that may name the file.
 FILES = {
-    "alignments": ("{}", ("alignments",)),
     "expected": ("{}", ("test",)),
     "labels": ("the labels of {}", ("test", "train")),
+    "links": ("{}", ("alignments",)),
     "sentences": ("{}", ("train",)),
     "tags": ("the tags of {}", ("train",)),
     "texts": ("{}", ("train", "source")),

@@ -103,7 +103,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         ids = _append(ids, self.tokenizer.end_token_id)[..., :length]
         return _prepend(ids, self.tokenizer.start_token_id)
 
-    def align_pairs(self, pairs, alignments):
+    def align_pairs(self, pairs, links):
         """Add to tokenized pairs the links of their tokens, for `SupervisedAttention`.
 
         Each token of a source word is linked with each token of the target word. Words are those
@@ -112,14 +112,14 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
         Args:
             pairs: `keras_seqzoo.data.TokenPairs`, of whole texts.
-            alignments: list with, for each pair, a list of links: pairs `(source, target)` of
+            links: list with, for each pair, a list of its links: pairs `(source, target)` of
                 positions of words from 0, as `keras_seqzoo.data.read_alignments` returns them.
 
         Returns:
             `TokenPairs` with `links`.
 
         Raises:
-            ValueError: if the number of alignments is not that of the pairs, or a pair has no
+            ValueError: if the length of `links` is not that of the pairs, or a pair has no
                 word at a position of a link; the message names the pair.
 
         Example:
@@ -132,12 +132,12 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         >>> aligned.links.sequence(0).reshape(-1, 2).tolist()  # target, source
         [[0, 0], [1, 1], [1, 2]]
         """
-        if len(alignments) != len(pairs.source.lengths):
+        if len(links) != len(pairs.source.lengths):
             raise ValueError(
-                "`alignments` must have an item for each of the pairs, "
-                f"{len(pairs.source.lengths)}, got {len(alignments)}."
+                "`links` must have an item for each of the pairs, "
+                f"{len(pairs.source.lengths)}, got {len(links)}."
             )
-        links = subword_links(pairs, alignments, self.encoder_tokenizer, self.tokenizer)
+        links = subword_links(pairs, links, self.encoder_tokenizer, self.tokenizer)
         return pairs._replace(links=links)
 
     def redraw_pairs(self, pairs, seed, rate):

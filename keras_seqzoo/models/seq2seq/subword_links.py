@@ -6,12 +6,12 @@ from keras_seqzoo.checks import ItemError
 from keras_seqzoo.data import RaggedIds
 
 
-def subword_links(pairs, alignments, source_tokenizer, target_tokenizer):
+def subword_links(pairs, links, source_tokenizer, target_tokenizer):
     """Convert word alignments to links between tokens: each of a word with each of the other.
 
     Args:
         pairs: `TokenPairs`.
-        alignments: list with, for each pair, its links: pairs `(source, target)` of ints, the
+        links: list with, for each pair, its links: pairs `(source, target)` of ints, the
             positions of words, as `read_alignments` returns them.
         source_tokenizer: the tokenizer of the source.
         target_tokenizer: the tokenizer of the target.
@@ -23,10 +23,10 @@ def subword_links(pairs, alignments, source_tokenizer, target_tokenizer):
         ItemError: a `ValueError` that names the first pair with a link of a word it does not have.
     """
     values, lengths = [], []
-    for index, links in enumerate(alignments):
+    for index, own in enumerate(links):
         source = _words(source_tokenizer, pairs.source.sequence(index))
         target = _words(target_tokenizer, pairs.target.sequence(index)[1:])  # without [BOS]
-        for link in links:
+        for link in own:
             for side, place, words in zip(
                 ("source", "target"), link, (source, target), strict=True
             ):
@@ -35,10 +35,10 @@ def subword_links(pairs, alignments, source_tokenizer, target_tokenizer):
                         f"a link must be of one of the {len(words)} {side} words, from 0, got "
                     )
                     problem += f"{link[0]}-{link[1]}."
-                    raise ItemError("alignments", "pair", index + 1, problem)
+                    raise ItemError("links", "pair", index + 1, problem)
         tokens = [
             (later, earlier)
-            for source_word, target_word in links
+            for source_word, target_word in own
             for later in target[target_word]
             for earlier in source[source_word]
         ]

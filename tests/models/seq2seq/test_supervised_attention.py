@@ -18,7 +18,7 @@ VALID = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0]], "float32")
 ORDERS = {
     "luong": {},
     "input feeding": {"input_feeding": True},
-    "bahdanau": {"attend": "before", "attention": "bahdanau", "attend_from": "bottom"},
+    "bahdanau": {"attend": "before", "attention": "bahdanau"},
     "between": {"attend": "between", "readout": "concat", "attention_units": None},
     "coverage": {"attention_terms": ["coverage"], "attention": "bahdanau"},
     "monotonic": {"attention_weighting": "monotonic"},
@@ -41,6 +41,7 @@ def make_model(objective=None, subject=None, **options):
     subject = SHARED() if subject is None else subject
     random = np.random.default_rng(0)
     subject.set_weights([0.7 * random.normal(size=w.shape) for w in subject.get_weights()])
+    options = {"run_eagerly": True, **options}  # so small that compiling takes longer
     subject.compile(keras.optimizers.SGD(0.1), objective=objective, **options)
     return subject
 
@@ -133,7 +134,8 @@ def test_padding_changes_nothing():
 def test_xla_trains_as_eager_does():
     results = []
     for jit_compile in (False, True):
-        subject = make_model(SupervisedAttention(), jit_compile=jit_compile)
+        options = {"run_eagerly": False, "jit_compile": jit_compile}
+        subject = make_model(SupervisedAttention(), **options)
         subject.fit(tf.data.Dataset.from_tensors(batch()), epochs=2, verbose=0)
         results.append(subject.get_weights())
     for found, expected in zip(*results, strict=True):
@@ -190,10 +192,10 @@ def test_every_token_of_a_word_is_linked_with_every_token_of_the_other():
 @pytest.mark.parametrize("link", [(2, 0), (0, 1), (-1, 0)])
 def test_links_out_of_range_are_refused(link):
     pairs = pairs_of(SHARED(), ["a bee", "no rain"], ["no", "no"])
-    message = f"`alignments`, pair 2: a link must be of one of the .* words.*{link[0]}-{link[1]}"
+    message = f"`links`, pair 2: a link must be of one of the .* words.*{link[0]}-{link[1]}"
     with pytest.raises(ItemError, match=message):
         SHARED().preprocessor.align_pairs(pairs, [[], [link]])
-    with pytest.raises(ValueError, match="`alignments` must have an item for each .* 2, got 1"):
+    with pytest.raises(ValueError, match="`links` must have an item for each .* 2, got 1"):
         SHARED().preprocessor.align_pairs(pairs, [[]])
 
 
@@ -214,11 +216,12 @@ def test_attention_follows_given_links_better_than_without():
     right = {}
     for weight in (0.0, 1.0):
         keras.utils.set_random_seed(1)
-        subject = tiny_model(tokenizer="word", vocabulary_size=None, minimum_count=1)
+        sizes = {"embedding_dim": 16, "encoder_units": 16, "decoder_units": 32}
+        subject = tiny_model(tokenizer="word", vocabulary_size=None, minimum_count=1, **sizes)
         pairs = subject.preprocessor.align_pairs(pairs_of(subject, source, target), links)
         batches = bucketed_batches(pairs, 20, [8], reshuffle_each_epoch=True)
-        subject.compile(keras.optimizers.Adam(0.02), objective=SupervisedAttention(weight))
-        subject.fit(batches, epochs=4, verbose=0)
+        subject.compile(keras.optimizers.Adam(0.01), objective=SupervisedAttention(weight))
+        subject.fit(batches, epochs=8, verbose=0)
         data, _, _ = next(iter(bucketed_batches(pairs, 200, [8], shuffle=False)))
         _, weights, _ = read_attending(subject, data, training=False)
         linked = data["alignment"].numpy().sum(-1) > 0
@@ -250,10 +253,10 @@ def test_compile_refuses_models_whose_attention_cannot_learn(options, message):
 def test_compile_and_fit_refuse_what_does_not_go_together():
     with pytest.raises(ValueError, match="`metrics` must be empty with SupervisedAttention"):
         make_model(SupervisedAttention(), weighted_metrics=["accuracy"])
-    subject = make_model(SupervisedAttention(), run_eagerly=True)
+    subject = make_model(SupervisedAttention())
     with pytest.raises(ValueError, match="`x` must have `alignment` with the objective"):
         subject.train_on_batch(inputs(SOURCE, TARGET), LABELS, VALID)
-    subject = make_model(SupervisedAttention(), run_eagerly=True, loss="mse")
+    subject = make_model(SupervisedAttention(), loss="mse")
     with pytest.raises(ValueError, match="`loss` must be a SequenceCrossentropy"):
         subject.train_on_batch(*batch())
 
