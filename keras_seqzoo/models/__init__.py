@@ -32,6 +32,7 @@ from keras_seqzoo.models.language_model.topics import TopicModel
 from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
+from keras_seqzoo.models.seq2seq.bidirectional import BidirectionalTranslation
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import (
     Decoder,
@@ -59,6 +60,7 @@ from keras_seqzoo.models.tagger.task import RecurrentTagger
 from keras_seqzoo.models.word_vectors import Word2Vec, WordVectors
 
 __all__ = [
+    "BidirectionalTranslation",
     "CacheLanguageModel",
     "ConvolutionalBackbone",
     "ConvolutionalEncoder",
