@@ -42,6 +42,8 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import (
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
 from keras_seqzoo.models.seq2seq.objectives.minimum_risk import MinimumRisk
+from keras_seqzoo.models.seq2seq.objectives.reinforce import Reinforce
+from keras_seqzoo.models.seq2seq.objectives.reinforced_attention import ReinforcedAttention
 from keras_seqzoo.models.seq2seq.objectives.scheduled_sampling import (
     InverseSigmoidDecay,
     ScheduledSampling,
@@ -95,6 +97,8 @@ __all__ = [
     "RecurrentTaggerPreprocessor",
     "RecurrentTextClassifier",
     "RecurrentTextClassifierPreprocessor",
+    "Reinforce",
+    "ReinforcedAttention",
     "RunningText",
     "ScheduledSampling",
     "ShallowFusion",

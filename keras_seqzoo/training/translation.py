@@ -349,6 +349,12 @@ class TranslationTraining(AdamWTraining):
             objective=make_objective(self),
         )
 
+    def parts(self):
+        """Return the state to save next to the model, with that of the objective if it has one."""
+        objective = self.model.objective
+        has_state = objective is not None and objective.get_state()
+        return {**super().parts(), **({"objective": objective} if has_state else {})}
+
     def evaluate(self, validation, stop):
         """Compute the loss, and BLEU and chrF of greedy translations."""
         sources, references = validation

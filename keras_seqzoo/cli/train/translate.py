@@ -24,6 +24,7 @@ from keras_seqzoo.training import (
     TranslationTrainingOptions,
     make_translation_model,
 )
+from keras_seqzoo.training.objectives import FROM_START
 
 EXAMPLES = """\b
 Examples:
@@ -92,8 +93,10 @@ def train_translate(
         check_task("--start", start, RecurrentSeq2SeqLM, "a translation model")
         refuse_given(ctx, option_names(TranslationModelOptions), "cannot be used with --start.")
 
-    elif training.objective == "minimum-risk":
-        raise ValueError("--objective minimum-risk must be given with --start, a trained model.")
+    elif training.objective in FROM_START:
+        raise ValueError(
+            f"--objective {training.objective} must be given with --start, a trained model."
+        )
     supervised = training.objective == "supervised-attention"
     if supervised and not alignments:
         raise ValueError("--objective supervised-attention must be given with --alignments.")

@@ -142,6 +142,8 @@ class RecurrentSeq2SeqLM(
             loss = SequenceCrossentropy(label_smoothing=0.1)
         sampler = default_search() if sampler == "auto" else sampler
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
+        if objective is not None:
+            objective.build()
         self.objective = objective
 
     def get_compile_config(self):
