@@ -3,6 +3,7 @@ import pytest
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from tests.cli.processes import run_python
 from tests.cli.training_files import arguments, write_files
+from tests.tiers import slow
 from tests.training.interrupts import assert_equal
 
 INTERRUPTED = """
@@ -59,10 +60,12 @@ def refused(seqzoo, files, out, **changes):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0-0\n" * 23, "must have the same number of lines, got 24 in "),
+        slow("0-0\n" * 23, "must have the same number of lines, got 24 in "),
         ("0-0\n" * 4 + "0-3\n" * 20, ", line 5: a link must be of one of the 3 target words, fro"),
-        ("0-0\n" * 4 + "3-0\n" * 20, ", line 5: a link must be of one of the 3 source words, fro"),
-        ("0-0\n\n0:0\n" * 8, ", line 3: a link must be the positions of two words"),
+        slow(
+            "0-0\n" * 4 + "3-0\n" * 20, ", line 5: a link must be of one of the 3 source words, fro"
+        ),
+        slow("0-0\n\n0:0\n" * 8, ", line 3: a link must be the positions of two words"),
     ],
 )
 def test_wrong_alignments_are_refused(seqzoo, files, tmp_path, text, message):
@@ -79,7 +82,9 @@ def test_wrong_alignments_are_refused(seqzoo, files, tmp_path, text, message):
         ({"objective": "likelihood"}, "--alignments must be given with --objective supervised-at"),
         ({"alignments": None}, "--objective supervised-attention must be given with --alignment"),
         ({"subword_dropout": 0.1}, "--subword-dropout must not be given with the objective super"),
-        ({"attention": "none"}, "must not be SupervisedAttention for a model without attention"),
+        slow(
+            {"attention": "none"}, "must not be SupervisedAttention for a model without attention"
+        ),
         ({"alignment_weight": -1}, "--alignment-weight must be at least 0, got -1"),
     ],
 )

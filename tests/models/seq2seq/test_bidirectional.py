@@ -104,6 +104,7 @@ def test_the_loss_is_that_of_both_directions_less_the_bonus():
     assert found == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_step_lowers_the_loss_of_its_batch_and_trains_both():
     subject = make_model()
     before = [part.get_weights() for part in (subject.forward, subject.backward)]
@@ -117,6 +118,7 @@ def test_a_step_lowers_the_loss_of_its_batch_and_trains_both():
         assert all((a != b).any() for a, b in zip(part.get_weights(), old, strict=True))
 
 
+@pytest.mark.slow
 def test_padding_changes_nothing():
     results = []
     for width in (24, 28):
@@ -185,6 +187,7 @@ def test_the_pair_and_each_model_can_be_saved(tmp_path):
 
 
 # === Arguments ===
+@pytest.mark.slow
 def test_arguments_are_checked():
     forward, backward = SHARED().forward, SHARED().backward
     with pytest.raises(TypeError, match="`forward` must be a RecurrentSeq2SeqLM, got None"):

@@ -116,6 +116,7 @@ def test_the_gradient_of_the_attention_is_that_of_the_equation(order):
     assert slope == pytest.approx((differences[0] - differences[1]) / 2e-3, rel=0.02, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_padding_changes_nothing():
     losses = []
     for padding in (0, 2):
@@ -142,6 +143,7 @@ def test_xla_trains_as_eager_does():
         assert_close(found, expected, 1e-4)
 
 
+@pytest.mark.slow
 def test_validation_is_by_the_likelihood():
     losses = [
         make_model(objective).evaluate(tf.data.Dataset.from_tensors(batch()), verbose=0)
@@ -241,7 +243,9 @@ def test_the_weight_is_checked(weight):
     ("options", "message"),
     [
         ({"attention": None}, "must not be SupervisedAttention for a model without attention"),
-        ({"attention_weighting": "hard"}, "SupervisedAttention for a model with hard attention"),
+        slow(
+            {"attention_weighting": "hard"}, "SupervisedAttention for a model with hard attention"
+        ),
     ],
 )
 def test_compile_refuses_models_whose_attention_cannot_learn(options, message):
