@@ -17,6 +17,7 @@ from keras_seqzoo.data import TaggedFiles, TextFiles
 FILES = {
     "expected": ("{}", ("test",)),
     "labels": ("the labels of {}", ("test", "train")),
+    "links": ("{}", ("alignments",)),
     "sentences": ("{}", ("train",)),
     "tags": ("the tags of {}", ("train",)),
     "texts": ("{}", ("train", "source")),

@@ -4,7 +4,7 @@ import os
 import re
 
 from keras_seqzoo.data.output_files import write_text
-from keras_seqzoo.data.text_files import read_lines
+from keras_seqzoo.data.text_files import iterate_lines
 
 LINK = re.compile(r"([0-9]+)-([0-9]+)", re.ASCII)
 
@@ -34,13 +34,16 @@ def read_alignments(path):
         >>> read_alignments(path)
         [[(0, 0), (2, 1)], []]
     """
-    alignments = []
-    for number, line in enumerate(read_lines(path), 1):
+    return list(iterate_alignments(path))
+
+
+def iterate_alignments(path):
+    """Yield the links of each line of a file, one line at a time; see `read_alignments`."""
+    for number, line in enumerate(iterate_lines(path), 1):
         try:
-            alignments.append(parse_links(line))
+            yield parse_links(line)
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)}, line {number}: {error}") from None
-    return alignments
 
 
 def write_alignments(path, alignments):

@@ -135,19 +135,20 @@ def read_parallel(source, target):
     return source_lines, target_lines
 
 
-def check_as_many_lines(counts, paths):
-    """Check that the source and the target have equally many lines.
+def check_as_many_lines(counts, paths, names=("source", "target")):
+    """Check that the source and the target, or two other arguments, have equally many lines.
 
     Args:
         counts: the two numbers of lines.
         paths: two strings, where the lines are.
+        names: two strings, the names of the arguments.
 
     Raises:
         ValueError: if the numbers differ.
     """
     if counts[0] != counts[1]:
         raise ValueError(
-            f"`source` and `target` must have the same number of lines, got {counts[0]} in "
+            f"`{names[0]}` and `{names[1]}` must have the same number of lines, got {counts[0]} in "
             f"{paths[0]} and {counts[1]} in {paths[1]}."
         )
 

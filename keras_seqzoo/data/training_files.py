@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from keras_seqzoo.data.labelled_texts import iterate_labelled_texts
 from keras_seqzoo.data.parsed_files import iterate_parses
+from keras_seqzoo.data.pharaoh import iterate_alignments
 from keras_seqzoo.data.tagged_sentences import is_conllu, iterate_tagged_sentences, sentence_line
 from keras_seqzoo.data.text_files import (
     check_as_many_lines,
@@ -129,36 +130,61 @@ class TextFiles(TrainingFiles):
         return iterate_paragraphs(path) if self.paragraphs else iterate_lines(path)
 
 
+class AlignmentFiles(TrainingFiles):
+    """Word alignments, one a line, as lists of pairs of ints; see `read_alignments`.
+
+    Args:
+        paths: see `TrainingFiles`.
+    """
+
+    def read(self, path):
+        """Yield the alignments of a file."""
+        return iterate_alignments(path)
+
+
 class ParallelFiles(TrainingFiles):
     """Pairs of sentences: line i of the source files, and line i of the target files.
 
     Args:
         source: see `TextFiles`.
         target: the same for the translations. The files need not be divided at the same lines.
+        alignments: the same for files of word alignments, see `read_alignments`, or `None`. The
+            items are then triples.
 
     Raises:
         ValueError: while reading, if the numbers of lines differ.
     """
 
-    def __init__(self, source, target):
+    def __init__(self, source, target, alignments=None):
         self.source, self.target = TextFiles(source), TextFiles(target)
-        self.paths = [*self.source.paths, *self.target.paths]
+        self.alignments = None if alignments is None else AlignmentFiles(alignments)
+        self.paths = [path for side in self._sides.values() for path in side.paths]
+
+    @property
+    def _sides(self):
+        names = ("source", "target", "alignments")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def __iter__(self):
-        """Yield pairs of a source and a target sentence."""
-        sides = iter(self.source), iter(self.target)
+        """Yield pairs of a source and a target sentence, and their links if there are some."""
+        sides = [iter(side) for side in self._sides.values()]
         count = 0
         while True:
-            pair = [next(side, None) for side in sides]
-            if None in pair:
+            item = [next(side, None) for side in sides]
+            if None in item:
                 break
-            yield tuple(pair)
+            yield tuple(item)
             count += 1
-        counts = [
-            count + (text is not None) + sum(1 for _ in side)
-            for text, side in zip(pair, sides, strict=True)
-        ]
-        check_as_many_lines(counts, [", ".join(side.paths) for side in (self.source, self.target)])
+        (first, expected, path), *others = (
+            (
+                name,
+                count + (value is not None) + sum(1 for _ in rest),
+                ", ".join(self._sides[name].paths),
+            )
+            for name, value, rest in zip(self._sides, item, sides, strict=True)
+        )
+        for name, lines, other in others:
+            check_as_many_lines((expected, lines), (path, other), (first, name))
 
 
 class LabelledFiles(TrainingFiles):

@@ -37,6 +37,7 @@ from keras_seqzoo.models.language_model.topics import TopicModel
 from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
+from keras_seqzoo.models.seq2seq.bidirectional import BidirectionalTranslation
 from keras_seqzoo.models.seq2seq.convolutional_encoder import StackedConvolutionalEncoder
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import (
@@ -47,14 +48,17 @@ from keras_seqzoo.models.seq2seq.encoder_decoder import (
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.ibm_model import TokenLexicon, train_ibm_model
 from keras_seqzoo.models.seq2seq.lexicon import Lexicon
-from keras_seqzoo.models.seq2seq.minimum_risk import MinimumRisk
-from keras_seqzoo.models.seq2seq.parse_encoder import ParseEncoder
-from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
-from keras_seqzoo.models.seq2seq.rescoring import rescore
-from keras_seqzoo.models.seq2seq.scheduled_sampling import (
+from keras_seqzoo.models.seq2seq.objectives.minimum_risk import MinimumRisk
+from keras_seqzoo.models.seq2seq.objectives.reinforce import Reinforce
+from keras_seqzoo.models.seq2seq.objectives.reinforced_attention import ReinforcedAttention
+from keras_seqzoo.models.seq2seq.objectives.scheduled_sampling import (
     InverseSigmoidDecay,
     ScheduledSampling,
 )
+from keras_seqzoo.models.seq2seq.objectives.supervised_attention import SupervisedAttention
+from keras_seqzoo.models.seq2seq.parse_encoder import ParseEncoder
+from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.models.seq2seq.rescoring import rescore
 from keras_seqzoo.models.seq2seq.symmetrization import symmetrize
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.transfer import KeptPieces, transfer_weights
@@ -67,6 +71,7 @@ from keras_seqzoo.models.tagger.task import RecurrentTagger
 from keras_seqzoo.models.word_vectors import FastText, GloVe, SubwordVectors, Word2Vec, WordVectors
 
 __all__ = [
+    "BidirectionalTranslation",
     "CacheLanguageModel",
     "ConvolutionalBackbone",
     "ConvolutionalEncoder",
@@ -105,12 +110,15 @@ __all__ = [
     "RecurrentTaggerPreprocessor",
     "RecurrentTextClassifier",
     "RecurrentTextClassifierPreprocessor",
+    "Reinforce",
+    "ReinforcedAttention",
     "RunningText",
     "ScheduledSampling",
     "ShallowFusion",
     "SkippingLanguageModel",
     "StackedConvolutionalEncoder",
     "SubwordVectors",
+    "SupervisedAttention",
     "TeacherForcing",
     "TokenLexicon",
     "TopicLanguageModel",

@@ -2,8 +2,16 @@
 
 from typing import Literal
 
-from keras_seqzoo.models import InverseSigmoidDecay, MinimumRisk, ScheduledSampling
-from keras_seqzoo.models.seq2seq.minimum_risk import MEASURES
+from keras_seqzoo.models import (
+    InverseSigmoidDecay,
+    MinimumRisk,
+    Reinforce,
+    ReinforcedAttention,
+    ScheduledSampling,
+    SupervisedAttention,
+)
+from keras_seqzoo.models.seq2seq.objectives.reinforce import BASELINES
+from keras_seqzoo.models.seq2seq.objectives.sampled_translations import MEASURES
 from keras_seqzoo.training.optimization import AdamWOptions
 from keras_seqzoo.training.options import option, options, size_option
 
@@ -12,7 +20,12 @@ OWN_OPTIONS = {
     "likelihood": (),
     "scheduled-sampling": ("sampling_decay",),
     "minimum-risk": ("risk_samples", "risk_alpha", "risk_temperature", "risk_measure"),
+    "reinforce": ("reinforce_samples", "reinforce_baseline", "reinforce_measure"),
+    "supervised-attention": ("alignment_weight",),
+    "reinforced-attention": ("attention_entropy",),
 }
+# Those that go on from a model that was trained on the likelihood.
+FROM_START = ("minimum-risk", "reinforce")
 
 
 @options
@@ -22,8 +35,10 @@ class ObjectiveOptions(AdamWOptions):
     objective: Literal[tuple(OWN_OPTIONS)] = option(
         "likelihood",
         "What training optimises: the likelihood of the references; the same, while the decoder "
-        "reads more and more tokens that it drew itself; or the expected risk of translations that "
-        "it draws, for a trained model and with a low `learning_rate`, such as 0.0001.",
+        "reads more and more tokens that it drew itself; the expected risk of translations that it "
+        "draws, for a trained model and with a low `learning_rate`, such as 0.0001; the "
+        "same by policy gradient; the likelihood with attention that follows given word "
+        "alignments; or that of a model with hard attention that learns by policy gradient.",
         recorded=True,
         panel="Training",
     )
@@ -62,6 +77,39 @@ class ObjectiveOptions(AdamWOptions):
         recorded=True,
         panel="Training",
     )
+    reinforce_samples: int = size_option(
+        5,
+        "With reinforce: translations drawn for each source.",
+        recorded=True,
+        panel="Training",
+    )
+    reinforce_baseline: Literal[BASELINES] = option(
+        "greedy",
+        "With reinforce: what a reward is compared with, that of the greedy translation, the "
+        "moving average, or the other samples of the source.",
+        recorded=True,
+        panel="Training",
+    )
+    reinforce_measure: Literal[MEASURES] = option(
+        "bleu",
+        "With reinforce: the reward, this measure of a sentence, BLEU of tokens or chrF.",
+        recorded=True,
+        panel="Training",
+    )
+    attention_entropy: float = option(
+        0.01,
+        "With reinforced-attention: weight of the entropy of the attention.",
+        minimum=0,
+        recorded=True,
+        panel="Training",
+    )
+    alignment_weight: float = option(
+        1.0,
+        "With supervised-attention: weight of the cross-entropy of the alignments.",
+        minimum=0,
+        recorded=True,
+        panel="Training",
+    )
 
     def __post_init__(self):
         """Check each option, and that none belongs to another objective."""
@@ -72,11 +120,29 @@ class ObjectiveOptions(AdamWOptions):
 
 
 def make_objective(run):
-    """Create the objective of a run that has `ObjectiveOptions`; `None` for the likelihood."""
+    """Create the objective of a run that has `ObjectiveOptions`; `None` for the likelihood.
+
+    Raises:
+        ValueError: if the model has hard attention that another objective does not train.
+    """
+    attention = run.model.decoder.attention
+    estimator = getattr(getattr(attention, "weighting", None), "estimator", None)
+    if estimator == "reinforce" and run.objective != "reinforced-attention":
+        raise ValueError(
+            "`objective` must be reinforced-attention for a model with the attention weighting "
+            f"hard-reinforce, got {run.objective}."
+        )
     seed = run.seed % 2**31
     if run.objective == "scheduled-sampling":
         return ScheduledSampling(InverseSigmoidDecay(run.sampling_decay), seed)
     if run.objective == "minimum-risk":
         risk = run.risk_samples, run.risk_alpha, run.risk_temperature, run.risk_measure
         return MinimumRisk(*risk, seed)
+    if run.objective == "reinforce":
+        own = run.reinforce_samples, run.reinforce_baseline, run.reinforce_measure
+        return Reinforce(*own, seed=seed)
+    if run.objective == "supervised-attention":
+        return SupervisedAttention(run.alignment_weight)
+    if run.objective == "reinforced-attention":
+        return ReinforcedAttention(entropy=run.attention_entropy)
     return None

@@ -25,8 +25,10 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
 from keras_seqzoo.models.seq2seq.convolutional_encoder import ACTIVATIONS
+from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
 from keras_seqzoo.models.seq2seq.source_output import SOURCE_OUTPUTS
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT
+from keras_seqzoo.training.alignments import check_alignments
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.languages import (
     Corpora,
@@ -192,6 +194,9 @@ class TranslationTrainingOptions(CorpusOptions):
         """Check each option."""
         check_boundaries(self.boundaries)
         super().__post_init__()
+        if self.objective == "supervised-attention":  # links are those of one segmentation
+            names = "subword_dropout", "subword_alpha"
+            self.check_not_given(names, "with the objective supervised-attention")
         check_bleu_tokenizer(self.bleu_tokenizer)
 
 
@@ -266,7 +271,9 @@ class TranslationTraining(AdamWTraining):
     source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`. Of a model with
     several target languages they are three lists, the third of the target languages, and `train`
     may be `keras_seqzoo.data.MultilingualFiles`; its BLEU and chrF are means over the languages,
-    and the BLEU of each is computed too.
+    and the BLEU of each is computed too. With the objective "supervised-attention", for a model
+    of one target language, `train` has word alignments too, as a third list, see `align_pairs` of
+    the preprocessor, or as the `alignments` of `ParallelFiles`.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
@@ -306,6 +313,7 @@ class TranslationTraining(AdamWTraining):
         """Check the texts, tokenize the training texts, and report which are too long."""
         self.check_lists("validation", validation)
         self._corpora.check(train)
+        supervised = check_alignments(self.objective, train, self._corpora.languages)
         preprocessor = self.model.preprocessor
         lengths = preprocessor.encoder_sequence_length, preprocessor.decoder_sequence_length
         source, target = (min(self.boundaries[-1], length) for length in lengths)
@@ -320,6 +328,8 @@ class TranslationTraining(AdamWTraining):
             encode_source = source_encoder(preprocessor, languages)
             pairs = tokenize_pairs(sources, targets, encode_source, encode_target)
             pairs = pairs._replace(corpus=corpora)
+            if supervised:
+                pairs = preprocessor.align_pairs(pairs, [links for *_, links in items])
             fits = pairs.source.lengths <= source
             fits &= pairs.target.lengths - 1 <= target  # without [BOS]
             long.add(~fits)
@@ -336,6 +346,11 @@ class TranslationTraining(AdamWTraining):
         ids = source_encoder(preprocessor, *validation[2:])(tf.constant(validation[0]))
         cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # `translate` and `score` cut
         self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=cut)
+
+    def gradient_batch(self):
+        """Return the batch of whose gradients TensorBoard shows the norms."""
+        inputs, *rest = super().gradient_batch()
+        return without_alignment(inputs), *rest
 
     def batches(self, epoch, start=0):
         """Return the bucketed batches of an epoch."""
@@ -363,6 +378,12 @@ class TranslationTraining(AdamWTraining):
             weighted_metrics=[],
             objective=make_objective(self),
         )
+
+    def parts(self):
+        """Return the state to save next to the model, with that of the objective if it has one."""
+        objective = self.model.objective
+        has_state = objective is not None and objective.get_state()
+        return {**super().parts(), **({"objective": objective} if has_state else {})}
 
     def evaluate(self, validation, stop):
         """Compute the loss, and BLEU and chrF of greedy translations."""

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from examples import (
+    both_directions,
     captions,
     count_ones,
     functional_attention,
@@ -279,3 +280,12 @@ def test_texts_to_texts(tmp_path, task):
 @pytest.mark.slow
 def test_one_model_of_several_languages():
     assert many_languages.main([]) > 0.9
+
+
+@pytest.mark.slow
+def test_two_directions_learn_to_agree(folder):
+    saved = folder / "both"
+    agreement = both_directions.main(["--rows", "400", "--epochs", "6", "--save", str(saved)])
+    assert agreement[1.0] > agreement[0.0] + 0.1
+    for name in ("forward", "backward"):
+        assert RecurrentSeq2SeqLM.from_preset(str(saved / name)).generate("a red dog")

@@ -7,9 +7,15 @@ import typer
 
 from keras_seqzoo.cli.options import count_option, given, refuse_given
 from keras_seqzoo.cli.presets import check_task, load_translation_model
-from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
+from keras_seqzoo.cli.train.options import (
+    SEVERAL_FILES,
+    TextFile,
+    option_names,
+    train_command,
+)
 from keras_seqzoo.cli.train.preset import held_in_memory, make_report, train_preset
 from keras_seqzoo.data import MultilingualFiles, ParallelFiles
+from keras_seqzoo.data.pharaoh import format_links
 from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models import RecurrentSeq2SeqLM
@@ -21,6 +27,7 @@ from keras_seqzoo.training import (
     make_translation_model,
     transfer_translation_model,
 )
+from keras_seqzoo.training.objectives import FROM_START
 
 EXAMPLES = """\b
 Examples:
@@ -35,6 +42,9 @@ Examples:
   seqzoo train translate --source train.en --target train.fr \\
     --valid-source val.en --valid-target val.fr --start en_fr --objective minimum-risk \\
     --learning-rate 0.0001 --epochs 2 --out en_fr_risk
+  seqzoo train translate --source train.en --target train.fr \\
+    --valid-source val.en --valid-target val.fr --objective supervised-attention \\
+    --alignments train.align --out en_fr_aligned
   seqzoo train translate --source train.en --target train.fr --tokenizer word \\
     --valid-source val.en --valid-target val.fr --out en_fr_words
   seqzoo train translate --source train.conllu --target train.fr --encoder tree \\
@@ -75,6 +85,15 @@ def train_translate(
             "be used with it.",
         ),
     ] = None,
+    alignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="With supervised-attention: word alignments of the training pairs, one a line, "
+            f"as seqzoo align writes them (0-0 2-1). {SEVERAL_FILES}",
+            rich_help_panel="Training",
+        ),
+    ] = None,
     max_length: Annotated[
         int,
         count_option(
@@ -109,13 +128,17 @@ def train_translate(
         ]
         refuse_given(ctx, others, "cannot be used with --start.")
         new_vocabulary = bool(given(ctx, VOCABULARY_OPTIONS))
-        if new_vocabulary and training.objective == "minimum-risk":
-            raise ValueError("--objective minimum-risk cannot be used with a new vocabulary.")
-    elif training.objective == "minimum-risk":
-        raise ValueError("--objective minimum-risk must be given with --start, a trained model.")
+        if new_vocabulary and training.objective in FROM_START:
+            raise ValueError(
+                f"--objective {training.objective} cannot be used with a new vocabulary."
+            )
+    elif training.objective in FROM_START:
+        raise ValueError(
+            f"--objective {training.objective} must be given with --start, a trained model."
+        )
+    _check_alignments(training.objective, alignments, target_language)
     if start is None:
         _check_sources(model.encoder == "tree", [*source, *valid_source])
-
     if not target_language:
         refuse_given(ctx, ["sampling_temperature"], "can only be used with --target-language.")
     languages = target_language or None
@@ -139,7 +162,7 @@ def train_translate(
     train_preset(
         ctx,
         read=lambda: (
-            _files(source, target, languages),
+            _files(source, target, languages, alignments=alignments or None),
             _validation(_files(valid_source, valid_target, languages, "valid-")),
         ),
         digests=_digests,
@@ -147,6 +170,19 @@ def train_translate(
         training_class=TranslationTraining,
         training=dataclasses.replace(training, boundaries=_boundaries(max_length)),
     )
+
+
+def _check_alignments(objective, alignments, languages):
+    """Raise `ValueError` unless alignments are given with the objective that reads them."""
+    supervised = objective == "supervised-attention"
+    if supervised and not alignments:
+        raise ValueError("--objective supervised-attention must be given with --alignments.")
+    if alignments and not supervised:
+        raise ValueError(
+            f"--alignments must be given with --objective supervised-attention, got {objective}."
+        )
+    if alignments and languages:
+        raise ValueError("--alignments cannot be used with --target-language.")
 
 
 def _check_sources(reads_trees, paths):
@@ -157,10 +193,10 @@ def _check_sources(reads_trees, paths):
             raise ValueError(f"--source must be {need} --encoder tree, got {path}.")
 
 
-def _files(source, target, languages, prefix=""):
+def _files(source, target, languages, prefix="", alignments=None):
     """Return the files of one corpus, or of one for each language."""
     if languages is None:
-        return ParallelFiles(source, target)
+        return ParallelFiles(source, target, alignments)
     for side, files in (("source", source), ("target", target)):
         if len(files) != len(languages):
             raise ValueError(
@@ -212,9 +248,15 @@ def _report_kept(report, name, model, kept):
 
 
 def _digests(train, valid):
-    train = (row[:2] for row in train)  # without languages
-    both = (*text_digests(train, columns=2), *text_digests(zip(*valid[:2], strict=True), columns=2))
-    return dict(zip(TEXT_OPTIONS, both, strict=True))
+    names, rows = [*TEXT_OPTIONS[:2]], (row[:2] for row in train)  # without languages
+    if isinstance(train, ParallelFiles) and train.alignments is not None:
+        names.append("alignments")
+        rows = ((*texts, format_links(links)) for *texts, links in train)
+    both = (
+        *text_digests(rows, columns=len(names)),
+        *text_digests(zip(*valid[:2], strict=True), columns=2),
+    )
+    return dict(zip((*names, *TEXT_OPTIONS[2:]), both, strict=True))
 
 
 def _make_model(source, target, options, max_length):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.batching.corpus_sampling import SampledCorpora
+from keras_seqzoo.data.batching.id_cache import IdCache
 from keras_seqzoo.data.batching.length_buckets import (
     check_boundaries,
     count_batches,
@@ -15,6 +16,7 @@ from keras_seqzoo.data.batching.length_buckets import (
     make_dataset,
 )
 from keras_seqzoo.data.batching.ragged_ids import RaggedIds
+from keras_seqzoo.data.batching.token_links import alignment_weights
 from keras_seqzoo.data.batching.window_batches import bucket_counts, window_batches
 
 BOUNDARIES = (8, 12, 16, 20, 24, 32, 48, 64)
@@ -28,21 +30,27 @@ class TokenPairs(NamedTuple):
         source: `RaggedIds` of the source sentences.
         target: `RaggedIds` of the target sentences, including `[BOS]` and `[EOS]`.
         corpus: `(pairs,)` int32, the number of the corpus of each pair, or `None`.
+        links: `RaggedIds` of the links between the tokens of each pair, or `None`: the position of
+            a target token, without `[BOS]`, that of a source token, and so on. See `align_pairs`
+            of `keras_seqzoo.models.RecurrentSeq2SeqLMPreprocessor`.
     """
 
     source: RaggedIds
     target: RaggedIds
     corpus: np.ndarray | None = None
+    links: RaggedIds | None = None
 
     def take(self, rows):
         """Return the pairs at which bools `(pairs,)` are true."""
         corpus = None if self.corpus is None else self.corpus[rows]
-        return TokenPairs(self.source.take(rows), self.target.take(rows), corpus)
+        links = None if self.links is None else self.links.take(rows)
+        return TokenPairs(self.source.take(rows), self.target.take(rows), corpus, links)
 
     def gather(self, rows):
         """Return the pairs with the indices `(count,)`, in this order."""
         corpus = None if self.corpus is None else self.corpus[rows]
-        return TokenPairs(self.source.gather(rows), self.target.gather(rows), corpus)
+        links = None if self.links is None else self.links.gather(rows)
+        return TokenPairs(self.source.gather(rows), self.target.gather(rows), corpus, links)
 
 
 def translation_batches(source, target, encode_source, encode_target, **options):
@@ -166,7 +174,8 @@ def bucketed_batches(
         redraw: function from the `TokenPairs` of a batch and a seed, a list of ints, to other
             segmentations of them, such as `redraw_pairs` of a preprocessor; or `None`. The seed
             is `seed` and the number of the batch. Each batch is padded to the first boundary that
-            holds it; pairs that would exceed the last one stay as they are.
+            holds it; pairs that would exceed the last one stay as they are. Pairs with links
+            cannot be segmented anew.
         temperature: float of at least 1, T, or `None`: draw from the corpora of `pairs` in
             proportion to their sizes to the power 1/T, as many pairs in all as there are, by the
             seed. See `docs/translation.md`. `None` and 1 take each pair once.
@@ -176,11 +185,13 @@ def bucketed_batches(
         format of KerasHub's `Seq2SeqLM`. `inputs` is a dictionary of `encoder_token_ids`
         `(batch, boundary)` int32, `encoder_padding_mask` bool, `decoder_token_ids` int32 and
         `decoder_padding_mask` bool, all of this shape; `labels`, int32, are the decoder's ids one
-        step ahead; `sample_weight`, float32, is 1 at labels and 0 at padding.
+        step ahead; `sample_weight`, float32, is 1 at labels and 0 at padding. If the pairs have
+        links, `inputs` has the key `alignment` too, float32 `(batch, boundary, boundary)`: the
+        distribution of each label over the source tokens, zero without a link.
 
     Raises:
-        ValueError: if an argument is out of range, all pairs are too long, or `temperature` is
-            given for pairs without `corpus`.
+        ValueError: if an argument is out of range, all pairs are too long, `redraw` is given for
+            pairs with links, or `temperature` for pairs without `corpus`.
 
     Example:
         ```python
@@ -192,6 +203,9 @@ def bucketed_batches(
     check_integer("batch_size", batch_size, minimum=1)
     check_boundaries(boundaries)
     _check_seed(seed)
+    linked = "links" in pairs.tokens if isinstance(pairs, IdCache) else pairs.links is not None
+    if linked and redraw is not None:
+        raise ValueError(f"`redraw` must be None for `pairs` with links, got {redraw!r}.")
 
     def find_buckets(part):
         return _bucket_indices(part, boundaries)
@@ -221,7 +235,10 @@ def bucketed_batches(
                 rows, bucket = np.arange(len(rows)), _bucket_indices(window, boundaries).max()
             yield _padded_batch(window, rows, boundaries[bucket], batch_size, pad_token_id)
 
-    return make_dataset(generate, _SIGNATURE, steps - start)
+    inputs, *rest = _SIGNATURE
+    if linked:
+        inputs = {**inputs, "alignment": tf.TensorSpec((None, None, None), tf.float32)}
+    return make_dataset(generate, (inputs, *rest), steps - start)
 
 
 def count_buckets(pairs, boundaries=BOUNDARIES, temperature=None):
@@ -350,6 +367,8 @@ def _padded_batch(pairs, rows, width, batch_size, pad_token_id):
         "decoder_token_ids": np.where(mask, ids[:, :-1], np.int32(pad_token_id)),
         "decoder_padding_mask": mask,
     }
+    if pairs.links is not None:
+        inputs["alignment"] = alignment_weights(pairs.links, rows, width, batch_size)
     return inputs, labels, mask.astype(np.float32)
 
 

@@ -199,34 +199,9 @@ class NextTokenTraining(ReloadableModel):
 
     def _loss_of_features(self, inputs, labels, sample_weight, training):
         hidden = self.features(inputs, training=training)
-        if labels.shape.rank == hidden.shape.rank:
-            labels = tf.squeeze(labels, -1)
-            sample_weight = None if sample_weight is None else tf.squeeze(sample_weight, -1)
-        mask = getattr(hidden, "_keras_mask", None)
-        if mask is not None:
-            mask = tf.cast(mask, tf.float32)
-            sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
-        if isinstance(self.output_layer, LargeSoftmax):
-            return _loss_of_large_softmax(
-                self.output_layer, hidden, labels, sample_weight, training
-            )
-        features, kernel, bias, transpose_kernel = _linear(self.output_layer, hidden)
-        loss = linear_crossentropy(
-            features,
-            kernel,
-            labels,
-            bias=bias,
-            sample_weight=sample_weight,
-            label_smoothing=self.loss.label_smoothing,
-            transpose_kernel=transpose_kernel,
-            gradient=training,
+        return next_token_loss(
+            self.output_layer, hidden, labels, sample_weight, self.loss.label_smoothing, training
         )
-        loss = tf.cast(loss, tf.float32)
-        if replica_count() > 1:
-            weight = tf.ones_like(labels, tf.float32) if sample_weight is None else sample_weight
-            weight = tf.reduce_sum(_to_float(weight))
-            loss = part_of_mean(loss * weight, weight)
-        return loss
 
     def _added_losses(self):
         return sum(_to_float(x) for x in self.losses) / replica_count()
@@ -237,6 +212,48 @@ class NextTokenTraining(ReloadableModel):
         # The parts of the replicas sum up to the loss, weighted by the rows of them all.
         rows = sum_over_replicas(tf.cast(tf.shape(first)[0], tf.float32)) / replica_count()
         tracker.update_state(loss * replica_count(), sample_weight=rows)
+
+
+def next_token_loss(output_layer, hidden, labels, sample_weight, label_smoothing, training):
+    """Compute the mean cross-entropy of labels without the logits of all of them.
+
+    Args:
+        output_layer: the last layer of a model, see `NextTokenTraining`.
+        hidden: its inputs, a float tensor `(..., features)`.
+        labels: int tensor `(...)` or `(..., 1)`.
+        sample_weight: tensor of the shape of the labels, or `None`.
+        label_smoothing: float, see `SequenceCrossentropy`.
+        training: bool, whether gradients are needed.
+
+    Returns:
+        A float32 scalar; of several replicas, this one's part of the mean.
+    """
+    if labels.shape.rank == hidden.shape.rank:
+        labels = tf.squeeze(labels, -1)
+        sample_weight = None if sample_weight is None else tf.squeeze(sample_weight, -1)
+    mask = getattr(hidden, "_keras_mask", None)
+    if mask is not None:
+        mask = tf.cast(mask, tf.float32)
+        sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
+    if isinstance(output_layer, LargeSoftmax):
+        return _loss_of_large_softmax(output_layer, hidden, labels, sample_weight, training)
+    features, kernel, bias, transpose_kernel = _linear(output_layer, hidden)
+    loss = linear_crossentropy(
+        features,
+        kernel,
+        labels,
+        bias=bias,
+        sample_weight=sample_weight,
+        label_smoothing=label_smoothing,
+        transpose_kernel=transpose_kernel,
+        gradient=training,
+    )
+    loss = tf.cast(loss, tf.float32)
+    if replica_count() > 1:
+        weight = tf.ones_like(labels, tf.float32) if sample_weight is None else sample_weight
+        weight = tf.reduce_sum(_to_float(weight))
+        loss = part_of_mean(loss * weight, weight)
+    return loss
 
 
 def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):

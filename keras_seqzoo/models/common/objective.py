@@ -65,6 +65,18 @@ class Objective(abc.ABC):
             The logs of a train step.
         """
 
+    def build(self):
+        """Create the variables, if the objective has some; `compile` calls it."""
+        return
+
+    def get_state(self):
+        """Return what a run that is resumed needs, a dict of arrays; empty without variables."""
+        return {}
+
+    def set_state(self, state, model):
+        """Go on from a state of `get_state`."""
+        return
+
     def step_seed(self, model):
         """Return the seed of the current step, int32 `(2,)`; each replica has its own."""
         seed = tf.stack([self.seed, tf.cast(model.optimizer.iterations, tf.int32)])

@@ -30,6 +30,7 @@ WEIGHTINGS = {
     "local-p": functools.partial(LocalWeighting, "predictive"),
     "monotonic": MonotonicWeighting,
     "hard": HardWeighting,
+    "hard-reinforce": functools.partial(HardWeighting, estimator="reinforce"),
 }
 LOSSES = {"coverage": CoverageLoss, "fertility": FertilityLoss}
 

@@ -197,25 +197,40 @@ class RecurrentDecoder(Decoder):
 
     def call(self, token_ids, state, training=False, mask=None):
         """Run over whole target sequences with teacher forcing."""
-        sequence = self.input_dropout(self._embed(token_ids), training=training)  # (B, T, E)
         if self.attention is not None:
-            features, weights, recurrent = self.core(
-                sequence,
-                state["memory"],
-                memory_mask=state["mask"],
-                mask=mask,
-                keys=state["keys"],
-                initial_state=_recurrent_state(state),
-                training=training,
-            )
-            features = self._with_source(features, weights, state)
-            return features, {**state, **recurrent, "weights": padded(weights, axis=1)[:, -1]}
+            features, weights, state = self.attend(token_ids, state, training, mask)
+            return features, {**state, "weights": padded(weights, axis=1)[:, -1]}
+        sequence = self.input_dropout(self._embed(token_ids), training=training)  # (B, T, E)
         if self.context == "every_step":
             context = tf.repeat(state["context"][:, tf.newaxis], tf.shape(sequence)[1], axis=1)
             sequence = tf.concat([sequence, context], axis=-1)
         features, *layers = self.core(sequence, initial_state=state["layers"], training=training)
         features = self.output_dropout(features, training=training)
         return features, {**state, "layers": layers}
+
+    def attend(self, token_ids, state, training=False, mask=None):
+        """Run over whole target sequences, and return all attention weights.
+
+        Args:
+            token_ids: see `call`.
+            state: see `call`.
+            training: see `call`.
+            mask: see `call`.
+
+        Returns:
+            A tuple `(features, weights, state)`: the weights are a float32 tensor `(batch,
+            target_length, source_length)`, and the state keeps the `weights` it had.
+        """
+        features, weights, recurrent = self.core(
+            self.input_dropout(self._embed(token_ids), training=training),  # (B, T, E)
+            state["memory"],
+            memory_mask=state["mask"],
+            mask=mask,
+            keys=state["keys"],
+            initial_state=_recurrent_state(state),
+            training=training,
+        )
+        return self._with_source(features, weights, state), weights, {**state, **recurrent}
 
     def step(self, token_ids, state):
         """Run one step, without dropout."""

@@ -13,6 +13,7 @@ from keras_seqzoo.models.seq2seq.languages import (
     language_indices,
     language_token,
 )
+from keras_seqzoo.models.seq2seq.subword_links import subword_links
 from keras_seqzoo.tokenizers import ParseTokenizer, TextTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
 from keras_seqzoo.tokenizers.packing import pad_with_mask
@@ -160,6 +161,43 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         ids = self.tokenizer(text, training=training)
         ids = _append(ids, self.tokenizer.end_token_id)[..., :length]
         return _prepend(ids, self.tokenizer.start_token_id)
+
+    def align_pairs(self, pairs, links):
+        """Add to tokenized pairs the links of their tokens, for `SupervisedAttention`.
+
+        Each token of a source word is linked with each token of the target word. Words are those
+        of `word_alignment` and `seqzoo align`: what spaces separate, or the words of a
+        `WordTokenizer`.
+
+        Args:
+            pairs: `keras_seqzoo.data.TokenPairs`, of whole texts.
+            links: list with, for each pair, a list of its links: pairs `(source, target)` of
+                positions of words from 0, as `keras_seqzoo.data.read_alignments` returns them.
+
+        Returns:
+            `TokenPairs` with `links`.
+
+        Raises:
+            ValueError: if the length of `links` is not that of the pairs, or a pair has no
+                word at a position of a link; the message names the pair.
+
+        Example:
+        >>> from keras_seqzoo.data import tokenize_pairs
+        >>> tokenizer = WordPieceTokenizer(["a", "do", "##g", "un", "chien"])
+        >>> preprocessor = RecurrentSeq2SeqLMPreprocessor(tokenizer)
+        >>> encoders = preprocessor.encode_source, preprocessor.encode_target
+        >>> pairs = tokenize_pairs(["a dog"], ["un chien"], *encoders)
+        >>> aligned = preprocessor.align_pairs(pairs, [[(0, 0), (1, 1)]])
+        >>> aligned.links.sequence(0).reshape(-1, 2).tolist()  # target, source
+        [[0, 0], [1, 1], [1, 2]]
+        """
+        if len(links) != len(pairs.source.lengths):
+            raise ValueError(
+                "`links` must have an item for each of the pairs, "
+                f"{len(pairs.source.lengths)}, got {len(links)}."
+            )
+        links = subword_links(pairs, links, self.encoder_tokenizer, self.tokenizer)
+        return pairs._replace(links=links)
 
     def redraw_pairs(self, pairs, seed, rate):
         """Draw segmentations of tokenized pairs by a seed, for `redraw` of `bucketed_batches`.

@@ -29,6 +29,18 @@ def check_source_output(name, attention, share_embeddings, encoder):
         )
 
 
+def refuse_source_output(model, what):
+    """Raise a ValueError if a task has a `source_output`, whose softmax is not linear.
+
+    Args:
+        model: the task.
+        what: string, the beginning of the message.
+    """
+    name = model.backbone.source_output
+    if name is not None:
+        raise ValueError(f'{what} a model with the `source_output` "{name}".')
+
+
 def make_source_distribution(name, source_size, target_size, dtype):
     """Create a `SourceDistribution`, or return `None` for `name=None`.
 

@@ -10,6 +10,10 @@ from keras_seqzoo.models.common.generative_task import GenerativeTask
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
+from keras_seqzoo.models.seq2seq.objectives.supervised_attention import (
+    SupervisedAttention,
+    without_alignment,
+)
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.source_output import with_source
 from keras_seqzoo.models.seq2seq.text_translation import TextTranslation, default_search
@@ -142,8 +146,9 @@ class RecurrentSeq2SeqLM(
                 `SequenceCrossentropy` computes no logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `BeamSearch(width=5, max_source_ratio=3.0)`.
-            objective: how `fit` trains: a `ScheduledSampling` or a `MinimumRisk`, or `None` for the
-                likelihood of the references.
+            objective: how `fit` trains: a `ScheduledSampling`, a `MinimumRisk`, a `Reinforce`, a
+                `SupervisedAttention` or a `ReinforcedAttention`, or `None` for the likelihood of
+                the references.
             **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
 
         Raises:
@@ -152,8 +157,8 @@ class RecurrentSeq2SeqLM(
         """
         if not isinstance(objective, Objective | None):
             raise TypeError(
-                "`objective` must be a ScheduledSampling, a MinimumRisk or None, "
-                f"got {objective!r}."
+                "`objective` must be a ScheduledSampling, a MinimumRisk or another objective, or "
+                f"None, got {objective!r}."
             )
         kwargs["weighted_metrics"] = list(weighted_metrics)
         if objective is not None:
@@ -171,6 +176,8 @@ class RecurrentSeq2SeqLM(
             loss = SequenceCrossentropy(label_smoothing=0.1)
         sampler = default_search() if sampler == "auto" else sampler
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
+        if objective is not None:
+            objective.build()
         self.objective = objective
 
     def get_compile_config(self):
@@ -214,9 +221,15 @@ class RecurrentSeq2SeqLM(
 
     def train_step(self, data):
         """Train on a batch, by the objective; see `keras.Model.train_step`."""
+        if not isinstance(self.objective, SupervisedAttention):
+            data = _likelihood_data(data)
         if self.objective is None:
             return super().train_step(data)
         return self.objective.train_step(self, data, super().train_step)
+
+    def test_step(self, data):
+        """Evaluate a batch, by the likelihood; see `keras.Model.test_step`."""
+        return super().test_step(_likelihood_data(data))
 
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors; `generate` runs it.
@@ -250,3 +263,11 @@ class RecurrentSeq2SeqLM(
     def get_config(self):
         """Return every constructor argument."""
         return {**super().get_config(), "tie_softmax": self.tie_softmax}
+
+
+def _likelihood_data(data):
+    """Return a batch without what objectives alone read."""
+    inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+    if isinstance(inputs, dict):
+        inputs = without_alignment(inputs)
+    return keras.utils.pack_x_y_sample_weight(inputs, labels, sample_weight)

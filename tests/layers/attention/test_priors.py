@@ -67,6 +67,7 @@ WEIGHTINGS = {
     "monotonic": MonotonicWeighting,
     "monotonic hard": functools.partial(MonotonicWeighting, "hard", bias=0.5),
     "hard": HardWeighting,
+    "hard reinforce": functools.partial(HardWeighting, estimator="reinforce"),
 }
 
 
@@ -146,7 +147,7 @@ def weigh(name, weighting, scores, query, t, last):
         inside = np.abs(steps - center) <= 2
         weights = np.where(inside, np.exp(scores), 0) / np.exp(scores)[inside].sum()
         return weights * np.exp(-((steps - center) ** 2) / 2)  # σ = D / 2 = 1
-    if name == "hard":
+    if name in ("hard", "hard reinforce"):
         return np.eye(length)[scores.argmax()]
     p = sigmoid(scores + weighting.bias.numpy())
     weights = np.zeros(length)

@@ -7,7 +7,7 @@ import sacrebleu
 import tensorflow as tf
 
 from keras_seqzoo.models import MinimumRisk, RecurrentSeq2SeqLM
-from keras_seqzoo.models.seq2seq.minimum_risk import Candidates, expected_risk
+from keras_seqzoo.models.seq2seq.objectives.minimum_risk import Candidates, expected_risk
 from tests.layer_checks import assert_close
 from tests.models.small import SENTENCES, backbone, inputs, model, tokenizer
 from tests.seeds import made_once

@@ -3,8 +3,9 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_number
+from keras_seqzoo.checks import check_choice, check_number
 from keras_seqzoo.layers.attention.weighting import Weighting, masked_softmax
+from keras_seqzoo.tensors import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -16,18 +17,24 @@ class HardWeighting(Weighting):
     decoding:  s* = argmax_s score_s
     ```
 
-    Stochastic hard attention (Xu et al. 2015, "Show, attend and tell", section 4.1). The gradient
-    is not their REINFORCE, but the straight-through one of Jang et al. (2017, "Categorical
-    reparameterization with Gumbel-softmax", section 2.2): that of softmax((score + g) / τ), with
-    temperature τ. It is biased, and has a smaller variance. All steps are computed at once.
+    Stochastic hard attention (Xu et al. 2015, "Show, attend and tell", section 4.1). `estimator` is
+    the gradient of the scores:
+
+    - "straight-through": that of softmax((score + g) / τ), with temperature τ (Jang et al. 2017,
+      "Categorical reparameterization with Gumbel-softmax", section 2.2). It is biased, and has a
+      small variance. All steps are computed at once.
+    - "reinforce": none by itself. The state of the attention has log π(s*), π = softmax(score), and
+      the entropy of π, both summed over the steps of training; `ReinforcedAttention` of
+      `keras_seqzoo.models` makes the gradient of Xu et al. of them. The attention runs in a loop.
 
     Args:
-        temperature: number above 0, τ.
+        temperature: number above 0, τ; 1 with "reinforce".
         seed: int or `None`, the seed of the samples.
+        estimator: `"straight-through"` or `"reinforce"`.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Raises:
-        ValueError: if `temperature` is not above 0.
+        ValueError: if an argument is out of range.
 
     Example:
     >>> attention = LuongAttention("dot", weighting=HardWeighting())
@@ -36,27 +43,56 @@ class HardWeighting(Weighting):
     array([[1., 0.]], dtype=float32)
     """
 
-    def __init__(self, temperature=1.0, seed=None, **kwargs):
+    def __init__(self, temperature=1.0, seed=None, estimator="straight-through", **kwargs):
         super().__init__(**kwargs)
         if check_number("temperature", temperature) <= 0:
             raise ValueError(f"`temperature` must be above 0, got {temperature!r}.")
+        check_choice("estimator", estimator, ("straight-through", "reinforce"))
+        if estimator == "reinforce" and temperature != 1:
+            raise ValueError(
+                f'`temperature` must be 1 with `estimator="reinforce"`, got {temperature!r}.'
+            )
         self.temperature = temperature
+        self.estimator = estimator
+        self.is_sequential = estimator == "reinforce"
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed)
 
+    def get_initial_state(self, memory, mask):
+        """Return zero log probabilities and entropies with "reinforce"."""
+        if not self.is_sequential:
+            return ()
+        zeros = tf.zeros(tf.shape(memory)[:1], loop_dtype(memory.dtype))
+        return {"log_probability": zeros, "entropy": zeros}
+
     def weigh(self, scores, inputs, state):
         """Compute the weights; see the class."""
-        if inputs.training:
-            drawn = keras.random.uniform(
-                tf.shape(scores), minval=1e-6, maxval=1.0, seed=self.seed_generator
-            )
-            scores -= tf.cast(tf.math.log(-tf.math.log(drawn)), scores.dtype)
-        soft = masked_softmax(scores / self.temperature, inputs.mask)
+        noisy = scores + self.noise(scores) if inputs.training else scores
+        soft = masked_softmax(noisy / self.temperature, inputs.mask)
         best = tf.argmax(soft, axis=-1, output_type=tf.int32)[..., tf.newaxis]
         hard = tf.cast(tf.range(tf.shape(scores)[-1]) == best, soft.dtype)
-        hard = tf.where(inputs.valid()[:, tf.newaxis], hard, tf.zeros((), soft.dtype))
-        return soft + tf.stop_gradient(hard - soft), state
+        valid = inputs.valid()[:, tf.newaxis]  # (B, 1, S)
+        hard = tf.where(valid, hard, tf.zeros((), soft.dtype))
+        if not self.is_sequential:
+            return soft + tf.stop_gradient(hard - soft), state
+        if not inputs.training:
+            return hard, state
+        logs = tf.where(valid, scores, scores.dtype.min)
+        logs = tf.where(valid, tf.nn.log_softmax(logs), tf.zeros((), scores.dtype))  # log π
+        likely = masked_softmax(scores, inputs.mask)
+        return hard, {
+            "log_probability": state["log_probability"] + tf.reduce_sum(hard * logs, axis=-1),
+            "entropy": state["entropy"] - tf.reduce_sum(likely * logs, axis=-1),
+        }
+
+    def noise(self, scores):
+        """Return Gumbel noise of the shape and dtype of scores."""
+        drawn = keras.random.uniform(
+            tf.shape(scores), minval=1e-6, maxval=1.0, seed=self.seed_generator
+        )
+        return -tf.cast(tf.math.log(-tf.math.log(drawn)), scores.dtype)
 
     def get_config(self):
         """Return the constructor arguments."""
-        return {**super().get_config(), "temperature": self.temperature, "seed": self.seed}
+        names = ("temperature", "seed", "estimator")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

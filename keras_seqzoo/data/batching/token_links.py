@@ -1,0 +1,25 @@
+"""Links between the tokens of a sentence and of its translation, as batches have them."""
+
+import numpy as np
+
+
+def alignment_weights(links, rows, width, batch_size):
+    """Return the alignment of each target token as a distribution over the source tokens.
+
+    Args:
+        links: `RaggedIds`, for each pair its links one after the other, each the position of a
+            target token, without `[BOS]`, and that of a source token.
+        rows: `(count,)` ints, the indices of the pairs.
+        width: int, the padded length of both sides.
+        batch_size: int, the number of rows of the batch, at least `count`.
+
+    Returns:
+        `(batch_size, width, width)` float32: A, target tokens before source tokens. The row of a
+        target token sums to 1, or is zero if it has no link.
+    """
+    weights = np.zeros((batch_size, width, width), np.float32)
+    for place, row in enumerate(rows):
+        target, source = links.sequence(row).reshape(-1, 2).T
+        weights[place, target, source] = 1.0
+    totals = weights.sum(axis=-1, keepdims=True)  # (batch, width, 1)
+    return np.divide(weights, totals, out=weights, where=totals > 0)

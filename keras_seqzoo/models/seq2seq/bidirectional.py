@@ -1,0 +1,264 @@
+"""Two translation models of opposite directions that are trained together."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_number, check_rate
+from keras_seqzoo.models.common.next_token_training import next_token_loss
+from keras_seqzoo.models.seq2seq.objectives.attended import read_attending
+from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
+from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
+from keras_seqzoo.replicas import part_of_mean, replica_count, sum_over_replicas
+from keras_seqzoo.tensors import dimension
+
+DIRECTIONS = ("forward", "backward")
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class BidirectionalTranslation(keras.Model):
+    """Translation models of both directions, trained together so that their alignments agree.
+
+    ```
+    loss = loss(y | x) + loss(x | y) - symmetry · mean over pairs of tr(A B) / min(m, n)
+    tr(A B) = Σ_t Σ_s A_{t,s} B_{s,t}
+    ```
+
+    for a source x of m tokens and a target y of n tokens, the attention A `(n, m)` of the forward
+    model and B `(m, n)` of the backward model: the bilingual symmetry of Cohn et al. (2016,
+    "Incorporating structural alignment biases into an attentional neural translation model",
+    section 3.4). The trace is largest, min(m, n), where both are the same one-to-one alignment;
+    the paper does not divide by it, and the bonus of a long pair is larger there. [EOS] and padding
+    are in neither m nor n, nor in the sums: an end that attends to the other end aligns no words.
+    The losses are the mean cross-entropies of the labels, as those of `RecurrentSeq2SeqLM`.
+
+    `fit` trains both at once. Afterwards each is a model of its own: `forward.translate(...)`,
+    `backward.save_to_preset(...)`. The pair itself cannot be called.
+
+    Args:
+        forward: a `RecurrentSeq2SeqLM` with attention and a preprocessor.
+        backward: the same for the opposite direction: its source has the vocabulary of the target
+            of `forward`, and its target that of its source. The two share no weights.
+        symmetry: a number of at least 0, the weight of the trace.
+
+    Raises:
+        TypeError: if a model is not a `RecurrentSeq2SeqLM`.
+        ValueError: if a model has no attention or no preprocessor, the vocabularies do not fit, or
+            `symmetry` is out of range.
+
+    Example:
+    ```python
+    forward = make_translation_model(english, french)  # one tokenizer for both languages
+    backbone = RecurrentEncoderDecoderBackbone.from_config(forward.backbone.get_config())
+    backward = RecurrentSeq2SeqLM(backbone, forward.preprocessor)
+    both = BidirectionalTranslation(forward, backward, symmetry=1.0)
+    both.compile()
+    both.fit({"encoder_text": english, "decoder_text": french}, batch_size=64, epochs=20)
+    backward.translate(["Deux chiens courent."])
+    ```
+    """
+
+    def __init__(self, forward, backward, symmetry=1.0, **kwargs):
+        super().__init__(**kwargs)
+        for name, model in zip(DIRECTIONS, (forward, backward), strict=True):
+            if not isinstance(model, RecurrentSeq2SeqLM):
+                raise TypeError(f"`{name}` must be a RecurrentSeq2SeqLM, got {model!r}.")
+            if model.decoder.attention is None:
+                raise ValueError(f"`{name}` must be a model with attention, got one without.")
+            if model.preprocessor is None:
+                raise ValueError(f"`{name}` must have a preprocessor, got None.")
+        if forward is backward:
+            raise ValueError("`backward` must be another model than `forward`, got the same.")
+        sides = forward.preprocessor, backward.preprocessor
+        for one, other, side in (
+            (sides[0].encoder_tokenizer, sides[1].tokenizer, "source"),
+            (sides[0].tokenizer, sides[1].encoder_tokenizer, "target"),
+        ):
+            known = one.has_vocabulary and other.has_vocabulary  # not while a file is loaded
+            if known and one.get_vocabulary() != other.get_vocabulary():
+                raise ValueError(
+                    f"`backward` must have the vocabulary of the {side} of `forward` on its other "
+                    "side, got another one."
+                )
+        self.forward = forward
+        self.backward = backward
+        self.symmetry = check_number("symmetry", symmetry, minimum=0.0)
+        self.label_smoothing = 0.0
+        names = ("loss", "forward_loss", "backward_loss", "agreement")
+        self._means = [keras.metrics.Mean(name) for name in names]
+        self.built = True  # the two models are
+
+    def compile(self, optimizer="auto", label_smoothing=0.1, **kwargs):
+        """Configure training.
+
+        Args:
+            optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
+            label_smoothing: float in [0, 1), of both losses.
+            **kwargs: `jit_compile`, `run_eagerly` and `steps_per_execution`, see
+                `keras.Model.compile`.
+        """
+        self.label_smoothing = check_rate("label_smoothing", label_smoothing)
+        if optimizer == "auto":
+            optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
+        super().compile(optimizer=optimizer, **kwargs)
+
+    @property
+    def metrics(self):
+        """The loss, the losses of both directions, and the agreement: tr(A B) / min(m, n)."""
+        return self._means
+
+    def fit(self, x=None, y=None, batch_size=None, **kwargs):
+        """Train both models; see `keras.Model.fit`.
+
+        Args:
+            x: a dict of `encoder_text` and `decoder_text`, lists of strings, or batches of ids,
+                such as those of `keras_seqzoo.data.translation_batches`, of the forward direction.
+            y: must be `None`: labels come from the texts.
+            batch_size: int, for strings; by default 32.
+            **kwargs: see `keras.Model.fit`. `validation_data` may be as `x`.
+        """
+        shuffle = kwargs.pop("shuffle", True)
+        x = self._batches(x, batch_size, shuffle)
+        if kwargs.get("validation_data") is not None:
+            kwargs["validation_data"] = self._batches(kwargs["validation_data"], batch_size, False)
+        return super().fit(x, y, shuffle=shuffle, **kwargs)
+
+    def evaluate(self, x=None, y=None, batch_size=None, **kwargs):
+        """Compute the losses and the agreement, without dropout; `x` is as for `fit`."""
+        return super().evaluate(self._batches(x, batch_size, False), y, **kwargs)
+
+    def _batches(self, x, batch_size, shuffle):
+        """Return batches of ids of strings, or other data as it is."""
+        if not isinstance(x, dict) or "encoder_text" not in x:
+            return x
+        texts = tf.data.Dataset.from_tensor_slices({name: list(side) for name, side in x.items()})
+        if shuffle:
+            texts = texts.shuffle(len(texts))
+        return texts.batch(batch_size or 32).map(self.forward.preprocessor)
+
+    def train_step(self, data):
+        """Train both models on a batch; see `keras.Model.train_step`."""
+        with tf.GradientTape() as tape:
+            self._clear_losses()
+            loss = self._total(data, training=True)
+            scaled = self.optimizer.scale_loss(loss)
+        weights = self.trainable_weights
+        gradients = tape.gradient(scaled, weights)
+        self.optimizer.apply_gradients(zip(gradients, weights, strict=True))
+        return self.get_metrics_result()
+
+    def test_step(self, data):
+        """Evaluate a batch; see `keras.Model.test_step`."""
+        self._total(data, training=False)
+        return self.get_metrics_result()
+
+    def _total(self, data, training):
+        """Return the loss, of several replicas this one's part, and track what it is made of."""
+        inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        inputs = without_alignment(inputs)
+        parts = self.losses_of(inputs, labels, sample_weight, training)
+        loss = parts[0] + parts[1] - self.symmetry * parts[2]
+        loss += sum(tf.cast(own, tf.float32) for own in self.losses) / replica_count()
+        rows = sum_over_replicas(tf.cast(tf.shape(labels)[0], tf.float32)) / replica_count()
+        for mean, value in zip(self._means, (loss, *parts), strict=True):
+            mean.update_state(value * replica_count(), sample_weight=rows)
+        return loss
+
+    def losses_of(self, inputs, labels, sample_weight, training=False):
+        """Compute the terms of the loss.
+
+        Args:
+            inputs: the inputs of the forward direction.
+            labels: int tensor `(B, T)`, the target with its end token.
+            sample_weight: tensor `(B, T)`, not zero at its tokens.
+            training: bool, whether dropout is active.
+
+        Returns:
+            A tuple of float32 scalars: the losses of both directions and the mean of the trace by
+            min(m, n); of several replicas, this one's parts.
+        """
+        labels, valid = tf.cast(labels, tf.int32), tf.cast(sample_weight, tf.float32) != 0
+        source, mask = inputs["encoder_token_ids"], tf.cast(inputs["encoder_padding_mask"], tf.bool)
+        tokenizer = self.backward.preprocessor.tokenizer
+        special = tokenizer.start_token_id, tokenizer.pad_token_id
+        directions = (
+            (self.forward, inputs, labels, valid),
+            (self.backward, *reversed_batch(inputs, labels, valid, *special)),
+        )
+        losses, attentions = [], []
+        for model, read, expected, present in directions:
+            features, weights, _ = read_attending(model, read, training=training)
+            present = tf.cast(present, tf.float32)
+            losses.append(
+                next_token_loss(
+                    model.output_layer, features, expected, present, self.label_smoothing, training
+                )
+            )
+            attentions.append(tf.cast(weights, tf.float32))
+        end = self.forward.preprocessor.tokenizer.end_token_id
+        target_words = valid & (labels != end)
+        source_words = mask & (source != tokenizer.end_token_id)
+        agreement, pairs = symmetry_bonus(*attentions, target_words, source_words)
+        total = tf.reduce_sum(agreement), tf.reduce_sum(pairs)
+        return *losses, part_of_mean(*total)
+
+    def get_config(self):
+        """Return the constructor arguments."""
+        serialize = keras.saving.serialize_keras_object
+        models = {name: serialize(getattr(self, name)) for name in DIRECTIONS}
+        shared = self.backward.preprocessor is self.forward.preprocessor
+        return {**models, "symmetry": self.symmetry, "name": self.name, "shared": shared}
+
+    @classmethod
+    def from_config(cls, config):
+        """Create the model from its configuration."""
+        config, deserialize = dict(config), keras.saving.deserialize_keras_object
+        models = {name: deserialize(config.pop(name)) for name in DIRECTIONS}
+        if config.pop("shared"):  # a file has the assets of an object once
+            models["backward"].preprocessor = models["forward"].preprocessor
+        return cls(**models, **config)
+
+
+def reversed_batch(inputs, labels, valid, start_token, pad_token):
+    """Return the batch of the opposite direction, which has the same sentences.
+
+    Args:
+        inputs: the inputs of a `RecurrentSeq2SeqLM`, padded on the right.
+        labels: int32 tensor `(B, T)`, the target with its end token.
+        valid: bool tensor `(B, T)`, true at its tokens.
+        start_token: int.
+        pad_token: int.
+
+    Returns:
+        A tuple of the inputs, whose source are the labels, the labels `(B, S)`, which are the
+        source, and the valid ones among them, bool `(B, S)`.
+    """
+    source = tf.cast(inputs["encoder_token_ids"], tf.int32)
+    mask = tf.cast(inputs["encoder_padding_mask"], tf.bool)
+    start = tf.fill([dimension(source, 0), 1], start_token)
+    read = tf.concat([start, source[:, :-1]], axis=1)  # (B, S)
+    reverse = {
+        "encoder_token_ids": tf.where(valid, labels, pad_token),
+        "encoder_padding_mask": valid,
+        "decoder_token_ids": tf.where(mask, read, pad_token),
+        "decoder_padding_mask": mask,
+    }
+    return reverse, source, mask
+
+
+def symmetry_bonus(forward, backward, target_words, source_words):
+    """Compute tr(A B) / min(m, n) of pairs; see `BidirectionalTranslation`.
+
+    Args:
+        forward: A, float32 tensor `(B, T, S)`.
+        backward: B, float32 tensor `(B, S, T)`.
+        target_words: bool tensor `(B, T)`, true at the n tokens that count.
+        source_words: bool tensor `(B, S)`, true at the m tokens that count.
+
+    Returns:
+        A tuple of float32 tensors `(B,)`: the bonus, and 1 for pairs that have tokens on both
+        sides, else 0, as is the bonus.
+    """
+    target, source = tf.cast(target_words, tf.float32), tf.cast(source_words, tf.float32)
+    trace = tf.einsum("bts,bst,bt,bs->b", forward, backward, target, source)
+    least = tf.minimum(tf.reduce_sum(target, axis=-1), tf.reduce_sum(source, axis=-1))
+    return tf.math.divide_no_nan(trace, least), tf.cast(least > 0, tf.float32)
