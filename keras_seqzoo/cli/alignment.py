@@ -27,7 +27,7 @@ from keras_seqzoo.cli.progress import progress_line
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.data.pharaoh import format_links
 from keras_seqzoo.models import Lexicon, word_alignment
-from keras_seqzoo.models.seq2seq import symmetrization
+from keras_seqzoo.models.seq2seq.alignment import symmetrization
 
 ALIGN_EXAMPLES = """\b
 Examples:

@@ -34,20 +34,23 @@ from keras_seqzoo.models.language_model.running_text import RunningText
 from keras_seqzoo.models.language_model.skipping import SkippingLanguageModel
 from keras_seqzoo.models.language_model.topic_mixture import TopicLanguageModel
 from keras_seqzoo.models.language_model.topics import TopicModel
+from keras_seqzoo.models.seq2seq.alignment.ibm_model import TokenLexicon, train_ibm_model
+from keras_seqzoo.models.seq2seq.alignment.lexicon import Lexicon
+from keras_seqzoo.models.seq2seq.alignment.symmetrization import symmetrize
+from keras_seqzoo.models.seq2seq.alignment.word_alignment import WordAlignment, word_alignment
 from keras_seqzoo.models.seq2seq.backbone import (
     RecurrentEncoderDecoderBackbone,
 )
 from keras_seqzoo.models.seq2seq.bidirectional import BidirectionalTranslation
-from keras_seqzoo.models.seq2seq.convolutional_encoder import StackedConvolutionalEncoder
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import (
     Decoder,
     EncoderDecoder,
     TeacherForcing,
 )
+from keras_seqzoo.models.seq2seq.encoders.convolutional import StackedConvolutionalEncoder
+from keras_seqzoo.models.seq2seq.encoders.parse import ParseEncoder
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
-from keras_seqzoo.models.seq2seq.ibm_model import TokenLexicon, train_ibm_model
-from keras_seqzoo.models.seq2seq.lexicon import Lexicon
 from keras_seqzoo.models.seq2seq.objectives.minimum_risk import MinimumRisk
 from keras_seqzoo.models.seq2seq.objectives.reinforce import Reinforce
 from keras_seqzoo.models.seq2seq.objectives.reinforced_attention import ReinforcedAttention
@@ -56,15 +59,12 @@ from keras_seqzoo.models.seq2seq.objectives.scheduled_sampling import (
     ScheduledSampling,
 )
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import SupervisedAttention
-from keras_seqzoo.models.seq2seq.parse_encoder import ParseEncoder
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.rescoring import rescore
-from keras_seqzoo.models.seq2seq.symmetrization import symmetrize
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.transfer import KeptPieces, transfer_weights
 from keras_seqzoo.models.seq2seq.translation import Translation, replace_unknown_words
 from keras_seqzoo.models.seq2seq.weight_tuning import TunedWeights, tune_rescoring
-from keras_seqzoo.models.seq2seq.word_alignment import WordAlignment, word_alignment
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor
 from keras_seqzoo.models.tagger.task import RecurrentTagger

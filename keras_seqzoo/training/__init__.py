@@ -28,11 +28,13 @@ from keras_seqzoo.training.tagger import (
     TaggerTrainingOptions,
     make_tagger,
 )
-from keras_seqzoo.training.translation import (
+from keras_seqzoo.training.translation.model import (
     TranslationModelOptions,
+    make_translation_model,
+)
+from keras_seqzoo.training.translation.training import (
     TranslationTraining,
     TranslationTrainingOptions,
-    make_translation_model,
 )
 from keras_seqzoo.training.vocabularies import (
     TranslationVocabularyOptions,

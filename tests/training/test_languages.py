@@ -10,7 +10,7 @@ import pytest
 from keras_seqzoo.data import MultilingualFiles, ParallelFiles
 from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.training import TranslationTraining, make_translation_model
-from keras_seqzoo.training.languages import score_by_language
+from keras_seqzoo.training.translation.languages import score_by_language
 from tests.made_up import parallel_text
 from tests.training.interrupts import Interrupt, assert_equal
 from tests.training.test_translation import OPTIONS

@@ -18,7 +18,7 @@ from keras_seqzoo.models.seq2seq.attention import (
 )
 from keras_seqzoo.models.seq2seq.decoder import RecurrentDecoder
 from keras_seqzoo.models.seq2seq.encoder_decoder import TeacherForcing
-from keras_seqzoo.models.seq2seq.encoders import check_encoder, make_encoder, memory_size
+from keras_seqzoo.models.seq2seq.encoders.choice import check_encoder, make_encoder, memory_size
 from keras_seqzoo.models.seq2seq.source_output import (
     check_source_output,
     make_source_distribution,

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, list_of_texts
 from keras_seqzoo.models.common.parsed_sentences import parsed_texts
+from keras_seqzoo.models.seq2seq.alignment.subword_links import subword_links
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.languages import (
     check_language,
@@ -13,7 +14,6 @@ from keras_seqzoo.models.seq2seq.languages import (
     language_indices,
     language_token,
 )
-from keras_seqzoo.models.seq2seq.subword_links import subword_links
 from keras_seqzoo.tokenizers import ParseTokenizer, TextTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
 from keras_seqzoo.tokenizers.packing import pad_with_mask

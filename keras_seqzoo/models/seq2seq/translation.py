@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_seqzoo.models.seq2seq.word_alignment import attention_to_words
+from keras_seqzoo.models.seq2seq.alignment.word_alignment import attention_to_words
 
 
 class Translation(NamedTuple):

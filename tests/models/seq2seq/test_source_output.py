@@ -164,5 +164,5 @@ def test_bad_options(options, message):
 
 
 def test_minimum_risk_is_refused():
-    with pytest.raises(ValueError, match="MinimumRisk for a model with the `source_output` \"copy\""):
+    with pytest.raises(ValueError, match='MinimumRisk for a model with the `source_output` "copy"'):
         make("copy").compile(objective=MinimumRisk())

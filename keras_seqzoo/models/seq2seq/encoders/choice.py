@@ -4,8 +4,8 @@ from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers import Bidirectional
 from keras_seqzoo.models.common.backbone import CELLS
 from keras_seqzoo.models.common.encoder import RecurrentEncoder
-from keras_seqzoo.models.seq2seq.convolutional_encoder import StackedConvolutionalEncoder
-from keras_seqzoo.models.seq2seq.parse_encoder import ParseEncoder
+from keras_seqzoo.models.seq2seq.encoders.convolutional import StackedConvolutionalEncoder
+from keras_seqzoo.models.seq2seq.encoders.parse import ParseEncoder
 
 CONVOLUTION, TREE = "convolution", "tree"
 ENCODERS = (*CELLS, CONVOLUTION, TREE)

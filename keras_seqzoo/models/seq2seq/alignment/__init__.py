@@ -1,0 +1,1 @@
+"""Words aligned by attention, lexicons, and what alignments of others become."""

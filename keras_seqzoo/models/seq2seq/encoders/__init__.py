@@ -1,0 +1,1 @@
+"""Encoders of translation models, by name and by class."""

@@ -1,0 +1,1 @@
+"""Training of translation models: options, new models, corpora and runs."""
