@@ -53,7 +53,8 @@ def train(options):
     """Trains a model and gives its vectors."""
     keras.utils.set_random_seed(options.seed)
     model, text = make(options, load())
-    size = {} if options.batch_words is None else {"words": options.batch_words}
+    unit = "pairs" if options.kind == "glove" else "words"
+    size = {} if options.batch_size is None else {unit: options.batch_size}
     batches = model.batches(text, seed=options.seed, **size)
     rate = model.learning_rate if options.learning_rate is None else options.learning_rate
     model.compile(RowAdagrad(linear_decay(rate, options.epochs * batches.cardinality().numpy())))
@@ -89,7 +90,7 @@ def main():
     parser.add_argument("--window", type=int, default=5)
     parser.add_argument("--learning-rate", type=float, help="by default the model's own")
     parser.add_argument("--x-max", type=float, default=100.0, help="of GloVe")
-    parser.add_argument("--batch-words", type=int, help="of the others, by default 16,384")
+    parser.add_argument("--batch-size", type=int, help="words, of GloVe pairs; by default 16,384")
     parser.add_argument("--buckets", type=int, default=200_000, help="of fastText")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--gensim", action="store_true", help="train gensim's model")

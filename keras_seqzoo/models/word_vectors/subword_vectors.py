@@ -11,8 +11,8 @@ class SubwordVectors(WordVectors):
 
     The vector of an unknown word is the sum of the vectors of its n-grams. `words` and `matrix` are
     the known words, which search (`most_similar`, `analogy`) finds; unknown ones can be searched
-    for. `word in vectors` is whether it has a vector: it is known or has an n-gram. `save` writes
-    the vectors of the known words alone; `save_to_preset` all.
+    for. `word in vectors` is whether it has a vector: it is known or has an n-gram. `save`, and
+    `keras_seqzoo.serving.export`, write the vectors of the known words alone; `save_to_preset` all.
 
     Args:
         words: list of different strings, usually the most frequent first.
