@@ -19,11 +19,11 @@ from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.training import make_translation_model
 from keras_seqzoo.zoo import save_preset
 
-SOURCE = "one two three four five six seven eight nine".split()
+SOURCE = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 WORDS = {
-    "fr": "un deux trois quatre cinq six sept huit neuf".split(),
-    "de": "eins zwei drei vier fünf sechs sieben acht neun".split(),
-    "es": "uno dos tres cuatro cinco seis siete ocho nueve".split(),
+    "fr": ["un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf"],
+    "de": ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"],
+    "es": ["uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve"],
 }
 
 
