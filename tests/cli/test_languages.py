@@ -42,6 +42,7 @@ def commands(files, preset):
     return {name: (name, "--preset", preset, *more) for name, more in arguments.items()}
 
 
+@pytest.mark.slow
 def test_texts_are_translated_into_the_language(seqzoo, both, files):
     model = shared_model()
     for language in model.languages:

@@ -131,6 +131,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_was_not(tmp_path):
     json.dumps(figures)
 
 
+@pytest.mark.slow
 def test_the_loss_is_that_of_all_languages(model, tmp_path):
     training = make_training(model, tmp_path)
     found = training.evaluate(VALIDATION, types.SimpleNamespace(check=lambda *_: None))

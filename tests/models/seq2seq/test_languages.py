@@ -184,6 +184,7 @@ def test_strings_and_ids_are_the_same_to_training():
     assert model.fit(texts, batch_size=2, verbose=0).history["loss"] == pytest.approx([loss])
 
 
+@pytest.mark.slow
 def test_a_preset_keeps_the_languages(tmp_path):
     model = shared_model()
     save_preset(model, tmp_path / "preset", dtype="float32")
