@@ -46,8 +46,10 @@ def gradients_of(compute):
     with tf.GradientTape() as tape:
         value = compute()
     weights = tiny().trainable_weights
-    found = tape.gradient(value, weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-    return value, [tf.convert_to_tensor(x).numpy() for x in found]
+    found = zip(tape.gradient(value, weights), weights, strict=True)
+    return value, [
+        np.zeros(w.shape) if x is None else tf.convert_to_tensor(x).numpy() for x, w in found
+    ]
 
 
 def joint(positions, monkeypatch):
