@@ -120,6 +120,7 @@ class BidirectionalTranslation(keras.Model):
         x = self._batches(x, batch_size, shuffle)
         if kwargs.get("validation_data") is not None:
             kwargs["validation_data"] = self._batches(kwargs["validation_data"], batch_size, False)
+        shuffle = shuffle and not isinstance(x, tf.data.Dataset)  # which has its order
         return super().fit(x, y, shuffle=shuffle, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, **kwargs):

@@ -241,8 +241,10 @@ def test_training_in_a_decoder(factory, jit_compile):
 
     def gradients(queries, memory, mask, steps):
         with tf.GradientTape() as tape:
-            outputs = layer(queries, memory, memory_mask=mask, mask=steps, training=True)[0]
+            outputs, _, state = layer(queries, memory, memory_mask=mask, mask=steps, training=True)
             loss = tf.reduce_sum(outputs**2) + sum(layer.losses)
+            if getattr(layer.attention.weighting, "estimator", None) == "reinforce":
+                loss += tf.reduce_sum(state["attention"]["weighting"]["log_probability"])
         return tape.gradient(loss, layer.trainable_variables)
 
     signature = [tf.TensorSpec([None, None, 6])] * 2 + [tf.TensorSpec([None, None], tf.bool)] * 2
