@@ -46,6 +46,11 @@ VARIANTS = {
     "local-p": "--attention-weighting local-p",
     "monotonic": "--attention-weighting monotonic",
     "hard": "--attention-weighting hard",
+    "hard-reinforce": "--attention-weighting hard-reinforce --objective reinforced-attention",
+    "copy": "--source-output copy",
+    "lexicon": "--source-output lexicon",
+    "lexicon-bias": "--source-output lexicon-bias",
+    "convolutional-encoder": "--encoder convolution --encoder-layers 4",
 }
 
 
