@@ -26,7 +26,10 @@ PACKAGES = [
     {"cli"},
 ]
 INNER = {
-    "layers": [{"recurrence"}, {"attention", "trees", "crf", "large_softmax"}],
+    "layers": [
+        {"recurrence"},
+        {"attention", "trees", "crf", "large_softmax", "source_distribution"},
+    ],
     "models": [
         {"common"},
         {"seq2seq", "language_model", "classifier", "tagger", "word_vectors"},

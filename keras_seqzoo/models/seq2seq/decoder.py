@@ -161,8 +161,9 @@ class RecurrentDecoder(Decoder):
     @property
     def shared_state(self):
         """See `Decoder`; empty for an attention layer that overrides `call`."""
-        call = getattr(type(self.attention), "call", None)
-        return ("memory", "keys", "mask", "source_ids") if call is Attention.call else ()
+        if getattr(type(self.attention), "call", None) is not Attention.call:
+            return ()
+        return ("memory", "keys", "mask", *(["source_ids"] if self.reads_source else []))
 
     @property
     def reads_source(self):
