@@ -52,6 +52,12 @@ class CheckpointFolder:
         """Whether the folder has an index."""
         return self._index.is_file() or self._index_before.is_file()
 
+    @property
+    def is_complete(self):
+        """Whether the files of the newest checkpoint are there."""
+        files = self.checkpoints[0]["files"].values() if self.checkpoints else ()
+        return bool(files) and all((self.folder / file["name"]).is_file() for file in files)
+
     def read_index(self):
         """Read the index, or the one before if it is damaged.
 
@@ -279,7 +285,8 @@ def _checked(entry):
 
 def _short(value):
     text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    end = text[-1] if text[-1] in "'\")]}" else ""
+    return text if len(text) <= 40 else f"{text[:36]}...{end}"
 
 
 def _position(entry):

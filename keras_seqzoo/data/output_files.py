@@ -175,11 +175,22 @@ def replacing(path):
     real = path.resolve()
     with (
         writing_into(path.parent),
-        tempfile.TemporaryDirectory(prefix=".writing-", dir=real.parent) as folder,
+        _temporary_folder(real.parent) as folder,
     ):
         draft = Path(folder, path.name)  # the ending may determine the format
         yield draft
         os.replace(draft, real)
+
+
+@contextlib.contextmanager
+def _temporary_folder(parent):
+    """Yield a new folder, and remove it if the parent folder can still be written to."""
+    # `tempfile.TemporaryDirectory` recurses without end if it cannot.
+    folder = tempfile.mkdtemp(prefix=".writing-", dir=parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -205,7 +216,7 @@ def new_folder(path, argument="path"):
     real = path.resolve()
     with (
         writing_into(path.parent),
-        tempfile.TemporaryDirectory(prefix=".writing-", dir=real.parent) as folder,
+        _temporary_folder(real.parent) as folder,
     ):
         draft = Path(folder, path.name)
         draft.mkdir()

@@ -70,6 +70,11 @@ class RunState:
         return bool(self._checkpoints.checkpoints)
 
     @property
+    def can_resume(self):
+        """Whether the files of the newest checkpoint are there."""
+        return self.trained and self._checkpoints.is_complete
+
+    @property
     def best_epoch(self):
         """The metrics of the epoch whose weights are the preset, a dict, or `None`."""
         return next((epoch for epoch in reversed(self.history) if epoch["improved"]), None)

@@ -77,3 +77,18 @@ def test_unwritable_paths(tmp_path):
         check_output_path(tmp_path / "no" / "x")
     with pytest.raises(OSError, match="got the device"):
         check_output_path(os.devnull)
+
+
+def test_a_folder_that_is_gone_or_full_of_what_cannot_be_removed(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "runs" / "file"):
+        pass
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(PermissionError), replacing(tmp_path / "runs" / "file") as draft:
+        draft.write_text("x", encoding="utf-8")
+
+        def refuse(*arguments, **options):
+            raise PermissionError(13, "Permission denied")
+
+        # As in a folder that was made read-only meanwhile.
+        for name in ("replace", "unlink", "rmdir"):
+            monkeypatch.setattr(os, name, refuse)

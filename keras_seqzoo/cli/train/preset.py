@@ -20,6 +20,7 @@ from keras_seqzoo.training import make_strategy
 from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.state import FOLDER
 from keras_seqzoo.training.workers import Workers
+from keras_seqzoo.zoo.names import CONFIG_FILE
 
 # Parameters that are no options of a run. Further ones may change when it is resumed.
 FREE_PARAMETERS = (
@@ -169,7 +170,7 @@ def _run_to_end(run, train, validation, bar, records):
         report("stopped within a step; the same command resumes from the last saved step")
         raise typer.Abort from None
     except OSError:
-        if run.state.trained:
+        if run.state.can_resume:
             report("the last checkpoint is kept; the same command resumes from it")
         raise
     if not finished:
@@ -197,6 +198,11 @@ def _report_end(state, measure):
         raise ValueError(
             f"the run in {state.directory} has diverged: no epoch had a validation {measure}. "
             "Start another run with a lower --learning-rate."
+        )
+    if not Path(state.directory, CONFIG_FILE).is_file():
+        raise ValueError(
+            f"--out must be a folder whose preset is still there, got {state.directory}, in which "
+            f"a run of {state.epoch} epochs is finished and the preset is gone."
         )
     report(
         f"the run in {state.directory} is finished: {state.epoch} epochs, best validation "

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import shutil
+import threading
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +72,7 @@ class IdCache:
 
     def __init__(self, folder, kind, window=WINDOW):
         self.folder = Path(folder)
+        self._files, self._lock = {}, threading.Lock()
         self.kind = kind
         self.window = window
         try:
@@ -162,7 +165,10 @@ class IdCache:
         return self._slice(f"{column}.values", "int32", first, last)
 
     def remove(self):
-        """Remove the files."""
+        """Close and remove the files."""
+        with self._lock:
+            while self._files:
+                self._files.popitem()[1].close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _groups(self, seed):
@@ -181,9 +187,15 @@ class IdCache:
             size += self._ids[block]
         return groups
 
-    def _slice(self, file, dtype, start, end):
-        offset = int(start) * np.dtype(dtype).itemsize
-        return np.fromfile(self.folder / file, dtype, int(end - start), offset=offset)
+    def _slice(self, name, dtype, start, end):
+        with self._lock:
+            # Files stay open: those of a folder that is removed can still be read.
+            if name not in self._files:
+                self._files[name] = (self.folder / name).open("rb")
+                weakref.finalize(self, self._files[name].close)
+            file = self._files[name]
+            file.seek(int(start) * np.dtype(dtype).itemsize)
+            return np.fromfile(file, dtype, int(end - start))
 
     def _check_files(self):
         """Raise an `OSError` if a file has not the size that the index says."""

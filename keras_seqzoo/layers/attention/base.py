@@ -117,7 +117,7 @@ class Attention(QuantizedParts, keras.layers.Layer):
 
         Args:
             memory: float tensor `(batch, steps, memory depth)`.
-            mask: bool tensor `(batch, steps)` or `None`.
+            mask: tensor `(batch, steps)`, true or not 0 at valid steps, or `None`.
 
         Returns:
             A nest of tensors whose first dimension is `batch`; `()` for a layer without state. If
@@ -125,6 +125,7 @@ class Attention(QuantizedParts, keras.layers.Layer):
         """
         if not self.has_state:
             return ()
+        mask = None if mask is None else valid_steps(mask, memory, "memory")
         memory, state = tf.cast(memory, self.compute_dtype), {}
         if self._uses_position:
             state["position"] = tf.zeros([dimension(memory, 0)], tf.int32)

@@ -3,8 +3,11 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.attention.base import Attention
 from keras_seqzoo.layers.attention.decoder_loop import run_decoder_loop
+from keras_seqzoo.layers.attention.loss import AttentionLoss
 from keras_seqzoo.layers.attention.order import check_order, stateful_layers
+from keras_seqzoo.layers.attention.part import check_parts
 from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.shared_loop import zero_padding
@@ -127,12 +130,9 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         # No autocast: each state has its own dtype, float32 for the LSTM's memory.
         super().__init__(autocast=False, **kwargs)
         self.attention_losses = list(attention_losses)
-        for part in (*layers, attention, *self.attention_losses):
-            if part.compute_dtype != self.compute_dtype:
-                raise ValueError(
-                    "`dtype` must be the dtype of `layers` and `attention`, got "
-                    f"{self.compute_dtype}, and '{part.name}' has {part.compute_dtype}."
-                )
+        check_parts("layers", layers, Recurrent, self.compute_dtype)
+        check_parts("attention", [attention], Attention, self.compute_dtype)
+        check_parts("attention_losses", attention_losses, AttentionLoss, self.compute_dtype)
         self.layers = layers
         self.attention = attention
         self.units = units

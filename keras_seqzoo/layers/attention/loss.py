@@ -45,7 +45,7 @@ class AttentionLoss(keras.layers.Layer):
         mask = tf.cast(mask, dtype)
         weights = tf.where(mask[..., tf.newaxis] > 0, tf.cast(weights, dtype), 0.0)
         total = tf.reduce_sum(self.sums(weights, tf.cast(memory, dtype), memory_mask, mask))
-        return tf.cast(self.scale * total / tf.maximum(tf.reduce_sum(mask), 1.0), tf.float32)
+        return self.scale * total / tf.maximum(tf.reduce_sum(mask), 1.0)
 
     def compute_mask(self, weights, previous_mask=None):
         """Return `None`: a scalar has no mask."""

@@ -33,7 +33,8 @@ class Objective(abc.ABC):
 
     Args:
         seed: int from 0 to 2^31 - 1. What is drawn depends on it and on the optimizer's step alone,
-            so that a run that is resumed draws what an unbroken one does.
+            so that a run that is resumed draws what an unbroken one does. With gradient
+            accumulation all batches of a step draw from the same seed.
     """
 
     is_compilable = True  # whether XLA can compile `train_step`

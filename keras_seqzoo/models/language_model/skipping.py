@@ -22,8 +22,9 @@ class SkippingLanguageModel(LanguageModel):
     With n-grams of order 2 and d = 2 this is the skip bigram P(w_t | w_{t-2}), which has seen more
     of what can follow than a trigram has. Alone it is worse than the n-grams without gaps; in an
     `InterpolatedLanguageModel` with them it adds what they miss (Rosenfeld 1996, A maximum entropy
-    approach to adaptive statistical language modelling, section 3.3, "distance-2 bigrams"; Goodman
-    2001, A bit of progress in language modeling, section 4). A sentence is read as d sequences, one
+    approach to adaptive statistical language modelling, "distance-2 bigrams"; Goodman 2001, A bit
+    of progress in language modeling, section 4). Longer n-grams skip between all their words, where
+    the skipping trigrams of these works skip once. A sentence is read as d sequences, one
     for each remainder of t by d, each from its beginning. Those with an end keep it.
 
     Args:

@@ -160,14 +160,20 @@ class RecurrentSeq2SeqLM(
                 "`objective` must be a ScheduledSampling, a MinimumRisk or another objective, or "
                 f"None, got {objective!r}."
             )
-        kwargs["weighted_metrics"] = list(weighted_metrics)
+        losses = self.decoder.attention_losses
+        if losses and tf.distribute.get_strategy().num_replicas_in_sync > 1:
+            # Keras keeps one list of added losses for all replicas, which they empty in turn.
+            raise ValueError(
+                f"`attention_losses` must be empty on several devices, got {len(losses)}."
+            )
+        weighted_metrics = kwargs["weighted_metrics"] = list(weighted_metrics or ())
         if objective is not None:
             objective.check(self, [*weighted_metrics, *(kwargs.get("metrics") or ())])
         if objective is not None and not objective.is_compilable:
-            if kwargs.get("jit_compile", "auto") not in ("auto", False):
+            if kwargs.get("jit_compile") is True:
                 raise ValueError(
                     f"`jit_compile` must be False with the objective {type(objective).__name__} "
-                    "and this measure, which XLA cannot compile, got True."
+                    f"and the measure {objective.measure!r}, which XLA cannot compile, got True."
                 )
             kwargs["jit_compile"] = False
         if optimizer == "auto":

@@ -95,7 +95,7 @@ def tune_rescoring(
         if bleu > best_bleu + 1e-9:
             best, best_bleu = weights, bleu
     return TunedWeights(
-        (best / best.max()).tolist(),
+        best.tolist(),
         100 * best_bleu,
         100 * _bleu_of(texts, equal),
         100 * _bleu(sum(text.statistics[text.oracle] for text in texts)),
@@ -125,20 +125,25 @@ class _Candidates:
 
 def _climb(texts, weights):
     """Improve one weight after the other until none improves; return weights and BLEU."""
-    weights, bleu = weights.copy(), _bleu_of(texts, weights)
+    weights = weights / weights.max()
+    bleu = _bleu_of(texts, weights)
     for _ in range(PASSES):
         before = bleu
         for model in range(len(weights)):
-            value, found = _search_line(texts, weights, model)
+            changed = weights.copy()
+            changed[model] = _search_line(texts, weights, model)
+            changed /= changed.max()
+            # Not the value of the line: close to a border, rounding may decide otherwise.
+            found = _bleu_of(texts, changed)
             if found > bleu + 1e-9:
-                weights[model], bleu = value, found
+                weights, bleu = changed, found
         if bleu <= before:
             break
     return weights, bleu
 
 
 def _search_line(texts, weights, model):
-    """Return the value of one weight, above 0, with the best BLEU, and that BLEU."""
+    """Return the value of one weight, above 0, with the best BLEU."""
     others = weights.copy()
     others[model] = 0.0
     total, changes = 0, []
@@ -150,10 +155,11 @@ def _search_line(texts, weights, model):
     changes.sort(key=lambda change: change[0])
     borders = np.array([0.0, *(border for border, _ in changes)])
     bleu = _bleu(np.cumsum([total, *(change for _, change in changes)], axis=0))
-    bleu[:-1][np.diff(borders) <= 0] = -1.0  # no value lies between equal borders
+    # Between borders that differ by rounding alone no value is safe.
+    bleu[:-1][np.diff(borders) <= 1e-9 * borders[1:]] = -1.0
     place = int(np.argmax(bleu))
     end = borders[place + 1] if place + 1 < len(borders) else borders[place] + 1.0
-    return (borders[place] + end) / 2, float(bleu[place])
+    return (borders[place] + end) / 2
 
 
 def _upper_envelope(heights, slopes):

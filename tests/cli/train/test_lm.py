@@ -54,6 +54,9 @@ def test_train(seqzoo, files, tmp_path):
     assert RecurrentLanguageModel.from_preset(str(out)).backbone.units == 4
     quiet = seqzoo("train", "lm", "--config", out / "run.yaml", "--quiet")
     assert (quiet.status, quiet.output, quiet.errors.splitlines()) == (0, "", [last])
+    (out / "config.json").unlink()
+    gone = seqzoo("train", "lm", *files, *TINY, "--out", out)
+    assert gone.status == 2 and "2 epochs is finished and the preset is gone" in gone.errors
 
 
 def test_a_preset_says_how_it_was_made(seqzoo, files, tmp_path):

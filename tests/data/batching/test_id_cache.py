@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 
@@ -199,3 +201,14 @@ def test_chunks_and_parts_are_joined():
     for one, other in zip(concatenate(split(rows)), rows, strict=True):
         np.testing.assert_array_equal(one.values, other.values)
         np.testing.assert_array_equal(one.offsets, other.offsets)
+
+
+def test_files_that_were_read_can_be_read_when_the_folder_is_gone(tmp_path):
+    cache = IdCache.write(tmp_path / "cache", split(make_pairs()), window=200)
+    expected = flat(batches_of(cache))
+    shutil.rmtree(tmp_path / "cache")
+    found = flat(batches_of(cache))
+    assert len(found) == len(expected) and all(map(np.array_equal, found, expected))
+    cache.remove()
+    with pytest.raises(FileNotFoundError):
+        next(iter(cache.windows()))

@@ -322,7 +322,7 @@ def numpy_loss(name, loss, weights):
         else:
             kernel, bias = loss.kernel.numpy(), loss.bias.numpy()
             mean = np.exp(memory @ kernel[:, 0] + bias[0])
-            deviation = np.maximum(np.exp(memory @ kernel[:, 1] + bias[1]), 0.1)
+            deviation = 0.1 + np.exp(memory @ kernel[:, 1] + bias[1])
             distance = (own.sum(axis=0) - mean) / deviation
             total += (distance**2 / 2 + np.log(deviation * np.sqrt(2 * np.pi))).sum()
     return total / STEPS.sum()
@@ -377,6 +377,16 @@ def test_fit_adds_the_losses(jit_compile):
         (lambda: MonotonicWeighting(noise=-1), "`noise`"),
         (lambda: HardWeighting(temperature=0), "`temperature`"),
         (lambda: CoverageLoss(scale=-1), "`scale`"),
+        (
+            lambda: AttentionDecoder([GRU(6)], keras.layers.Dense(3), 4),
+            "`attention` must be of the class Attention, got <Dense",
+        ),
+        (
+            lambda: AttentionDecoder(
+                [GRU(6)], LuongAttention("dot"), 4, attention_losses=[keras.layers.Dense(3)]
+            ),
+            "`attention_losses` must be of the class AttentionLoss, got <Dense",
+        ),
     ],
 )
 def test_errors_name_the_argument(make, message):

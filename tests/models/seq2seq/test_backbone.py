@@ -1,3 +1,5 @@
+import types
+
 import keras
 import keras_hub
 import numpy as np
@@ -280,3 +282,11 @@ def test_preset(shared, tmp_path):
 def test_errors_name_the_argument(options, message):
     with pytest.raises(ValueError, match=message):
         backbone(**options)
+
+
+def test_losses_of_the_attention_are_refused_on_several_devices(monkeypatch):
+    subject = task(attention_losses=["coverage"])
+    several = types.SimpleNamespace(num_replicas_in_sync=2)
+    monkeypatch.setattr(tf.distribute, "get_strategy", lambda: several)
+    with pytest.raises(ValueError, match="`attention_losses` must be empty on several devices"):
+        subject.compile()

@@ -340,3 +340,26 @@ def test_the_objective_is_saved_with_compile():
     subject.compile_from_config(config)
     assert subject.objective is not objective
     assert subject.objective.get_config() == objective.get_config()
+
+
+def test_padding_of_candidates_changes_no_loss_of_the_attention():
+    keras.utils.set_random_seed(0)
+    sizes = {"encoder_vocabulary_size": SIZE, "decoder_vocabulary_size": SIZE}
+    losses = {"attention_losses": ["coverage", "fertility"]}
+    subject = RecurrentSeq2SeqLM(backbone(**sizes, **losses, attention_units=5))
+    tokens = np.array(
+        [[[4, 5, END], [5, 4, END], [5, 4, END]], [[4, 4, END], [5, END, 0]] * 1 + [[4, END, 0]]]
+    )
+    lengths = np.array([[3, 3, 3], [3, 2, 2]])
+    included = np.array([[True, True, False], [True, True, True]])
+    found = []
+    for more in (0, 4):
+        padded = np.pad(tokens, [(0, 0), (0, 0), (0, more)])
+        parts = [tf.constant(x) for x in (padded.astype("int32"), lengths.astype("int32"))]
+        risks = tf.constant(np.linspace(0, 1, 6).reshape(2, 3), tf.float32)
+        candidates = Candidates(*parts, risks, tf.constant(included))
+        subject._clear_losses()
+        risk = MinimumRisk().loss(subject, DATA, candidates)
+        found.append([float(risk), *map(float, subject.losses)])
+    assert len(found[0]) == 3
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-5)

@@ -67,8 +67,39 @@ def test_the_best_value_along_a_line_is_found_exactly():
 
     # The second candidate wins for 0.5 < x < 2, and has the most matches.
     text = Text([[2.0, 0.0], [1.5, 1.0], [-0.5, 2.0]], [1, 8, 3])
-    value, bleu = _search_line([text], np.array([1.0, 0.1]), 1)
-    assert value == pytest.approx(1.25) and bleu == pytest.approx(8 / 9)
+    assert _search_line([text], np.array([1.0, 0.1]), 1) == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ties_do_not_promise_a_bleu_that_the_weights_do_not_reach(seed):
+    random = random_generator(seed)
+    words = ["a", "b", "c", "d", "e", "f"]
+    references = [" ".join(random.choice(words, 9)) for _ in range(12)]
+    candidates = []
+    for reference in references:  # with one to four other words, and so common n-grams
+        own = []
+        for _ in range(5):
+            text = reference.split()
+            for place in random.integers(0, 9, random.integers(1, 5)):
+                text[place] = "x"
+            own.append(" ".join(text))
+        candidates.append(own)
+    tables = [dict() for _ in range(3)]
+    for own in itertools.chain(*candidates):
+        for table in tables:
+            table[own] = -float(random.integers(1, 6))
+
+    class Model:
+        def __init__(self, table):
+            self.table = table
+
+        def score(self, sources, targets):
+            return [(self.table[text], 1) for text in targets]
+
+    task = [str(n) for n in range(12)], candidates, references, [Model(table) for table in tables]
+    tuned = tune_rescoring(*task, starts=3)
+    assert tuned.bleu == pytest.approx(bleu_of(task, tuned.weights), abs=1e-6)
+    assert tuned.bleu >= tuned.equal_bleu
 
 
 def test_the_highest_lines():

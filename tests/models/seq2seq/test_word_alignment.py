@@ -12,6 +12,7 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
     Translation,
+    WordAlignment,
     replace_unknown_words,
     word_alignment,
 )
@@ -191,3 +192,9 @@ def test_a_preset_of_words(word_model, tmp_path):
     [[before]] = word_model.translate(["the Crane flies"], alignments=True)
     assert best.text == before.text
     assert word_alignment(best).pharaoh() == word_alignment(before).pharaoh()
+
+
+def test_a_word_without_attention_has_no_link():
+    weights = np.array([[0.0, 0.6], [0.0, 0.0], [0.3, 0.1]], np.float32)
+    aligned = WordAlignment(["a", "b"], ["x", "y", "z"], weights)
+    assert aligned.links() == [(1, 0), (0, 2)] and aligned.pharaoh() == "1-0 0-2"

@@ -16,10 +16,10 @@ class FertilityLoss(AttentionLoss):
     f_s = Σ_t a_{t,s},        loss = -Σ_s log N(f_s; μ_s, σ_s²)
     ```
 
-    with μ_s = exp(uᵀ memory_s + b) and log σ_s = wᵀ memory_s + d, learned with the model (the
-    global fertility of Cohn et al. 2016, "Incorporating structural alignment biases into an
+    with μ_s = exp(uᵀ memory_s + b) and σ_s = 0.1 + exp(wᵀ memory_s + d), learned with the model
+    (the global fertility of Cohn et al. 2016, "Incorporating structural alignment biases into an
     attentional neural translation model", section 3.3, whose mean and variance are networks of the
-    memory too). σ is at least 0.1: else the density has no limit.
+    memory too). Without the 0.1 the density has no limit.
 
     Args:
         scale: number of at least 0, the factor of the loss.
@@ -28,8 +28,8 @@ class FertilityLoss(AttentionLoss):
     Example:
     >>> weights, valid = tf.constant([[[0.8, 0.2], [0.2, 0.8]]]), tf.ones((1, 2), tf.bool)
     >>> loss = FertilityLoss()(weights, tf.zeros((1, 2, 3)), valid, valid)
-    >>> round(float(loss), 3)  # f = μ = σ = 1: log √(2π)
-    0.919
+    >>> round(float(loss), 3)  # f = μ = 1, σ = 1.1: log(1.1 √(2π))
+    1.014
     """
 
     smallest_deviation = 0.1
@@ -44,7 +44,7 @@ class FertilityLoss(AttentionLoss):
         kernel, bias = (tf.cast(x, memory.dtype) for x in (self.kernel, self.bias))
         memory = tf.where(memory_mask[..., tf.newaxis], memory, tf.zeros((), memory.dtype))
         mean, deviation = tf.unstack(tf.einsum("bsm,mk->bsk", memory, kernel) + bias, axis=-1)
-        deviation = tf.maximum(deviation, math.log(self.smallest_deviation))
-        distance = (tf.reduce_sum(weights, axis=1) - tf.exp(mean)) * tf.exp(-deviation)
-        losses = 0.5 * tf.square(distance) + deviation + 0.5 * math.log(2 * math.pi)
+        deviation = self.smallest_deviation + tf.exp(deviation)
+        distance = (tf.reduce_sum(weights, axis=1) - tf.exp(mean)) / deviation
+        losses = 0.5 * tf.square(distance) + tf.math.log(deviation) + 0.5 * math.log(2 * math.pi)
         return tf.reduce_sum(tf.where(memory_mask, losses, 0.0), axis=1)

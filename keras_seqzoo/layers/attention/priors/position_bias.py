@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.attention.score_term import ScoreTerm
+from keras_seqzoo.tensors import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -40,4 +41,4 @@ class PositionBias(ScoreTerm):
         length = inputs.memory_lengths()[:, tf.newaxis, tf.newaxis]
         both = tf.zeros_like(target) + tf.zeros_like(source)  # (B, Q, S)
         stacked = tf.stack([target + both, source + both, length + both], axis=-1)
-        return tf.math.log1p(tf.cast(stacked, tf.float32))
+        return tf.math.log1p(tf.cast(stacked, loop_dtype(inputs.memory.dtype)))

@@ -39,11 +39,12 @@ def tune_interpolation(ids, held_out, order, vocabulary_size, begin, excluded=()
         `FixedInterpolation`.
 
     Raises:
-        ValueError: if `held_out` has no tokens to predict, or excluded ones.
+        ValueError: if `held_out`, or `ids` without it, has no tokens to predict, or excluded ones.
     """
     events = np.asarray(ids if held_out is None else held_out, np.int32)
     if (events == begin).all() or np.isin(events, list(excluded)).any():
-        raise ValueError("`held_out` must have tokens to predict, and no excluded ones.")
+        name = "ids" if held_out is None else "held_out"
+        raise ValueError(f"`{name}` must have tokens to predict, and no excluded ones.")
     tables = count_ngrams(ids, order, vocabulary_size, begin)
     left_out = 1 if held_out is None else 0
     likelihoods, known = _order_likelihoods(tables, events, vocabulary_size, begin, left_out)

@@ -26,12 +26,13 @@ class WordAlignment(NamedTuple):
 
         Returns:
             A list of pairs `(source word, target word)` of indices from 0, in the order of the
-            target; empty if the source has no words.
+            target. A word that attends to no source word, but to the end token alone, has none.
         """
         if not self.source_words:
             return []
         best = self.weights.argmax(axis=1)
-        return [(int(source), target) for target, source in enumerate(best)]
+        attending = self.weights.max(axis=1) > 0
+        return [(int(source), target) for target, source in enumerate(best) if attending[target]]
 
     def pharaoh(self):
         """Return the links in the format of word aligners, `0-0 2-1 1-2`, source first."""

@@ -148,7 +148,8 @@ class MinimumRisk(SampledTranslations):
             A float32 scalar; of several replicas, this one's part.
         """
         count = dimension(candidates.tokens, 1)
-        hidden = features_of(model, inputs, candidates.tokens)  # (B * K, L, D)
+        present = tf.where(candidates.included, candidates.lengths, 0)
+        hidden = features_of(model, inputs, candidates.tokens, present)  # (B * K, L, D)
         labels, lengths = join(candidates.tokens), join(candidates.lengths)
         valid = tf.sequence_mask(lengths, dimension(labels, 1), tf.float32)
         flat = tf.reshape(tf.stop_gradient(hidden), [-1, hidden.shape[-1]])

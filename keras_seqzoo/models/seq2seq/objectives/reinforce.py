@@ -143,7 +143,7 @@ class Reinforce(SampledTranslations):
         count = tf.reduce_sum(rows) * tf.cast(dimension(tokens, 1), tf.float32)
         value = part_of_mean(tf.reduce_sum(rows * (1.0 - rewards)), count)
         derivatives = part_of_mean(rows * (baseline - rewards), count)
-        features = features_of(model, inputs, tokens)
+        features = features_of(model, inputs, tokens, lengths)
         return with_gradient(value, derivatives, model, features, tokens, lengths)
 
     def get_state(self):

@@ -130,10 +130,16 @@ class SeededSampling(Sampling):
         return uniform(shape, fold_in(self.step_seed, time))
 
 
-def features_of(model, inputs, tokens):
-    """Return the decoder's features `(B * K, L, D)` of translations `(B, K, L)`, with dropout.
+def features_of(model, inputs, tokens, lengths):
+    """Return the decoder's features `(B * K, L, D)` of translations, with dropout.
 
     The encoder reads each source once.
+
+    Args:
+        model: an `EncoderDecoder`.
+        inputs: its inputs, of which the source and the start tokens are read.
+        tokens: int32 tensor `(B, K, L)`.
+        lengths: int32 tensor `(B, K)`, 0 for translations that losses of the attention leave out.
     """
     count = dimension(tokens, 1)
     mask = inputs["encoder_padding_mask"]
@@ -141,7 +147,10 @@ def features_of(model, inputs, tokens):
     state = tf.nest.map_structure(lambda x: repeat_rows(x, count), state)
     start = repeat_rows(tf.cast(inputs["decoder_token_ids"][:, :1], tf.int32), count)
     read = tf.concat([start, join(tokens)[:, :-1]], axis=1)
-    return model.decoder(read, state, training=True)[0]
+    options = {}
+    if model.decoder.reads_target_mask:
+        options["mask"] = tf.sequence_mask(join(lengths), dimension(read, 1))
+    return model.decoder(read, state, training=True, **options)[0]
 
 
 def with_gradient(value, derivatives, model, features, tokens, lengths):
