@@ -86,6 +86,7 @@ def test_generate(seqzoo, arpa):
     assert result.status == 0 and len(result.output.splitlines()) == 2
 
 
+@pytest.mark.slow
 def test_no_unknown_words_are_written(seqzoo, tmp_path):
     path = tmp_path / "model.arpa"
     rare = WordTokenizer.train(["a a b b"] + [f"new{number} x" for number in range(30)], 4 + 3)

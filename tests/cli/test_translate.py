@@ -315,6 +315,7 @@ def test_minimum_bayes_risk_alone_prints_texts(seqzoo, model):
     assert seqzoo("translate", *options, "a dog").output == as_output([samples[index].text])
 
 
+@pytest.mark.slow
 def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
     presets = ("--preset", DEFAULT_PRESET, "--preset", "gru_plain")
     both = Ensemble([model, RecurrentSeq2SeqLM.from_preset(str(zoo / "gru_plain"))])

@@ -32,6 +32,7 @@ def train(model, folder, texts=TEXTS * 6, labels=LABELS * 6, **options):
     return training
 
 
+@pytest.mark.slow
 def test_the_best_epoch_becomes_the_preset(tmp_path):
     keras.utils.set_random_seed(0)
     model = make_text_classifier(

@@ -29,6 +29,7 @@ def make(length=9, **options):
     return ConvolutionalTextClassifier(backbone, preprocessor=preprocessor, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, slow({"pooling": "mean"}), slow({"pooling": "k-max", "k": 2})]
 )

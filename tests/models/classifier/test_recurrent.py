@@ -100,6 +100,7 @@ def test_many_labels():
     np.testing.assert_allclose(model.predict_probabilities([""])[0], [0.3, 0.9], rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", [*map(slow, POOLINGS), ["last", "max", "mean"]], ids=str)
 def test_presets(pooling, tmp_path):
     model = make(pooling=pooling, hidden_units=5, dropout=0.1, k=2)

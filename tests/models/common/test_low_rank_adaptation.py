@@ -41,6 +41,7 @@ def outputs(backbone, inputs):
     return [np.array(part) for part in keras.tree.flatten(backbone(inputs))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "inputs", "names"), mostly_slow(BACKBONES, "tagger"))
 def test_backbones(make, inputs, names, tmp_path):
     keras.utils.set_random_seed(0)

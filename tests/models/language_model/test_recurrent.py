@@ -169,6 +169,7 @@ def test_generate_with_a_strategy_is_that_of_all_language_models():
     assert text == "the dog sat"
 
 
+@pytest.mark.slow
 def test_a_strategy_and_a_sampler_give_the_same_under_xla():
     model = trained()
     found = []

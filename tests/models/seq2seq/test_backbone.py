@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from tests.layer_checks import assert_close, config_equal
 from tests.models.small import SOURCE, TARGET, backbone, inputs
-from tests.tiers import mostly_slow
+from tests.tiers import mostly_slow, slow
 
 # Each value of each option comes at least once, and what could meet badly comes together.
 COMBINATIONS = {
@@ -224,7 +224,7 @@ def test_configuration(name):
     assert_close(twin(inputs()), model(inputs()))
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [slow(False), True])
 def test_preset(shared, tmp_path):
     model = backbone(share_embeddings=shared, input_feeding=True, decoder_layers=2)
     assert sum("embedding" in w.path for w in model.weights) == 2 - shared

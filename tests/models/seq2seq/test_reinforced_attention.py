@@ -64,6 +64,7 @@ def joint(positions, monkeypatch):
     return scores, drawn["log_probability"][0], drawn["entropy"][0]
 
 
+@pytest.mark.slow
 def test_the_expectation_of_the_gradient_is_that_of_the_bound(monkeypatch):
     objective = ReinforcedAttention(scale=1.0, entropy=0.0)
     tiny().compile(keras.optimizers.SGD(0.1), "auto", objective=objective, run_eagerly=True)

@@ -109,6 +109,7 @@ def test_a_step_is_one_of_the_likelihood_on_what_is_read():
         assert_close(found, expected, 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [slow(True), False])
 def test_the_schedule_follows_the_steps(jit_compile):
     schedule = keras.optimizers.schedules.PolynomialDecay(1.0, 2, 0.0)
