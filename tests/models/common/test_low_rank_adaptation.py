@@ -8,7 +8,6 @@ import tensorflow as tf
 from keras_seqzoo.models import ConvolutionalBackbone, RecurrentBackbone, RecurrentTaggerBackbone
 from tests.models import small
 from tests.models.language_model import test_recurrent as language_model
-from tests.tiers import mostly_slow
 
 TEXT = language_model.TEXT
 IDS = np.array([[2, 5, 6, 7], [2, 8, 5, 6]], "int32")
@@ -42,7 +41,7 @@ def outputs(backbone, inputs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("make", "inputs", "names"), mostly_slow(BACKBONES, "tagger"))
+@pytest.mark.parametrize(("make", "inputs", "names"), BACKBONES.values(), ids=BACKBONES)
 def test_backbones(make, inputs, names, tmp_path):
     keras.utils.set_random_seed(0)
     backbone = make()

@@ -8,7 +8,6 @@ from keras_seqzoo.models import InverseSigmoidDecay, ScheduledSampling
 from tests.layer_checks import assert_close
 from tests.models.small import SOURCE, inputs, model
 from tests.seeds import made_once
-from tests.tiers import slow
 
 TARGET = np.array([[2, 12, 13, 14, 15, 16], [2, 15, 16, 17, 3, 0], [2, 18, 19, 20, 21, 3]], "int32")
 LABELS = np.roll(TARGET, -1, axis=1)
@@ -110,7 +109,7 @@ def test_a_step_is_one_of_the_likelihood_on_what_is_read():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jit_compile", [slow(True), False])
+@pytest.mark.parametrize("jit_compile", [True, False])
 def test_the_schedule_follows_the_steps(jit_compile):
     schedule = keras.optimizers.schedules.PolynomialDecay(1.0, 2, 0.0)
     losses = {}
