@@ -126,8 +126,8 @@ BAD = {
     "item": ("widths: [3, x]", ", line 1: widths must be an int, got 'x'."),
     "range": ("epochs: 0", ": epochs must be at least 1, got 0."),
     "rate": ("dropout: 1.5", ": dropout must be a number of at least 0 and below 1, got 1.5."),
-    "choice": ("encoder: transformer", ": encoder must be one of lstm, gru, elman, convolution, tree, "
-               "got 'transformer'."),
+    "choice": ("encoder: transformer", ": encoder must be one of lstm, gru, elman, convolution, "
+               "tree, got 'transformer'."),
     "not YAML": ("seed: 3\nepochs: 3: 4", ", line 2 must be YAML: mapping values are not allowed"),
     "tag": ("seed: !!python/object:os.system 3", ", line 1 must be YAML: could not determine"),
     "list": ("- seed", " must be lines of option: value, got [seed]."),
