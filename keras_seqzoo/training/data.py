@@ -28,7 +28,7 @@ class CachedData:
 
     data_names = ()  # what the lists of the data are called
 
-    def cache_rows(self, train, kind, encode):
+    def cache_rows(self, train, kind, encode, more_names=()):
         """Tokenize the training data into files next to the state of the run.
 
         A resumed run takes the files of its earlier process. The end of the run removes them.
@@ -38,23 +38,25 @@ class CachedData:
                 `TrainingFiles`.
             kind: class, see `keras_seqzoo.data.IdCache`.
             encode: function from a list of strings or tuples to rows of this kind.
+            more_names: what further lists, which the validation data does not have, are called.
 
         Returns:
             An `IdCache`.
         """
         items = train
         if len(self.data_names) > 1 and not isinstance(train, TrainingFiles):
-            self.check_lists("train", train)
+            self.check_lists("train", train, more_names)
             items = Rereading(lambda: zip(*train, strict=True))
         if next(iter(items), None) is None:
             names = " and ".join(self.data_names)
             raise ValueError(f"`train` must have at least one item of {names}, got none.")
         return cache_items(self.state.cache, items, kind, encode)
 
-    def check_lists(self, argument, lists):
+    def check_lists(self, argument, lists, more_names=()):
         """Raise a `ValueError` unless there are all lists, of the same length, at least 1."""
-        names, lengths = " and ".join(self.data_names), [*map(len, lists)]
-        if len(lists) != len(self.data_names):
+        names, lengths = (*self.data_names, *more_names), [*map(len, lists)]
+        right, names = len(lists) == len(names), " and ".join(names)
+        if not right:
             raise ValueError(f"`{argument}` must be lists of {names}, got {len(lists)} lists.")
         if not lengths[0] or len(set(lengths)) > 1:
             raise ValueError(

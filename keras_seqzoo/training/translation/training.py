@@ -153,7 +153,8 @@ class TranslationTraining(AdamWTraining):
             long.add(~fits)
             return pairs.take(fits)
 
-        self._pairs = self.cache_rows(train, TokenPairs, encode)
+        more = ("alignments",) if supervised else ()
+        self._pairs = self.cache_rows(train, TokenPairs, encode, more)
         if not self._pairs.rows:
             raise ValueError(
                 f"`train` must have a pair of at most {limits} a side (the last of `boundaries` "
