@@ -223,16 +223,23 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
     assert len(made) == 1 and not (tmp_path / "new").exists()
 
 
-def test_a_full_disk_at_the_end_of_an_epoch(seqzoo, files, tmp_path, monkeypatch):
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_full_disk_at_the_end_of_an_epoch(seqzoo, files, tmp_path, monkeypatch, gone):
     def run(training, *arguments, **options):
-        training.state._checkpoints.checkpoints.append({})
+        checkpoints = training.state._checkpoints
+        checkpoints.folder.mkdir(parents=True, exist_ok=True)
+        (checkpoints.folder / "weights").write_text("w", encoding="utf-8")
+        checkpoints.checkpoints.append({"files": {"weights": {"name": "weights"}}})
+        if gone:
+            (checkpoints.folder / "weights").unlink()
         raise OSError(errno.ENOSPC, "no space left in some/folder")
 
     monkeypatch.setattr(TranslationTraining, "run", run)
     result = seqzoo(*arguments(files, tmp_path / "new"))
     assert (result.status, result.output) == (2, "")
-    kept, error = result.errors.splitlines()
-    assert kept == "the last checkpoint is kept; the same command resumes from it"
+    *kept, error = result.errors.splitlines()
+    resumed = ["the last checkpoint is kept; the same command resumes from it"]
+    assert kept == ([] if gone else resumed)
     assert error.startswith("seqzoo: error: ") and error.endswith("no space left in some/folder")
 
 
