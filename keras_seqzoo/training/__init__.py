@@ -36,7 +36,7 @@ from keras_seqzoo.training.translation.training import (
     TranslationTraining,
     TranslationTrainingOptions,
 )
-from keras_seqzoo.training.vocabularies import (
+from keras_seqzoo.training.translation.vocabularies import (
     TranslationVocabularyOptions,
     transfer_translation_model,
 )

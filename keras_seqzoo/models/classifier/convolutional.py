@@ -5,15 +5,14 @@ import keras
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.parallel_convolution import ParallelConvolution
 from keras_seqzoo.layers.sequence_pooling import SequencePooling
-from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
 from keras_seqzoo.models.common.backbone import SequenceBackbone, token_inputs
-from keras_seqzoo.models.common.encoder import Encoder
+from keras_seqzoo.models.common.encoder import EmbeddingEncoder
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class ConvolutionalEncoder(Encoder):
+class ConvolutionalEncoder(EmbeddingEncoder):
     """Convolutional encoder: an embedding, then convolutions of several widths.
 
         x_t = E[f_t],        memory = ParallelConvolution(x_1 .. x_n),        state = mean(memory).
@@ -62,25 +61,14 @@ class ConvolutionalEncoder(Encoder):
         memory = self.convolution(embedded, mask=mask)
         return memory, [[self.mean(memory, mask=mask)]]
 
-    def get_build_config(self):
-        """Return `None`: the first call builds the parts, also of a loaded model."""
-        return None
-
     def get_config(self):
         """Return every constructor argument."""
         convolution = self.convolution.get_config()
         return {
             **super().get_config(),
-            "embedding": serialize_shared(self.embedding),
             "dropout": self.dropout,
             **{name: convolution[name] for name in ("filters", "widths", "activation")},
         }
-
-    @classmethod
-    def from_config(cls, config):
-        """Create the encoder from its configuration."""
-        embedding = keras.saving.deserialize_keras_object(config["embedding"])
-        return cls(**{**config, "embedding": embedding})
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

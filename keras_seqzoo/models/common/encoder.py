@@ -31,8 +31,30 @@ class Encoder(QuantizedParts, keras.layers.Layer):
         return None
 
 
+class EmbeddingEncoder(Encoder):
+    """Base class of encoders that embed tokens: how their parts are built, saved and loaded.
+
+    Attributes:
+        embedding: a `keras.layers.Embedding`, which other parts of a model may share.
+    """
+
+    def get_build_config(self):
+        """Return `None`: the first call builds the parts, also of a loaded model."""
+        return None
+
+    def get_config(self):
+        """Return the embedding and the arguments of a layer."""
+        return {**super().get_config(), "embedding": serialize_shared(self.embedding)}
+
+    @classmethod
+    def from_config(cls, config):
+        """Create the encoder from its configuration."""
+        embedding = keras.saving.deserialize_keras_object(config["embedding"])
+        return cls(**{**config, "embedding": embedding})
+
+
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class RecurrentEncoder(Encoder):
+class RecurrentEncoder(EmbeddingEncoder):
     """Encoder that embeds tokens and runs recurrent layers over them.
 
         x_t = sqrt(d) E[f_t],        memory = stack(x_1 .. x_n).
@@ -150,15 +172,10 @@ class RecurrentEncoder(Encoder):
         embedded = self.embedding(token_ids)
         return embedded * self.embedding.output_dim**0.5 if self.scale_embedding else embedded
 
-    def get_build_config(self):
-        """Return `None`: the first call builds the sublayers, also after loading."""
-        return None
-
     def get_config(self):
         """Return every constructor argument."""
         config = super().get_config()
         config.update(
-            embedding=serialize_shared(self.embedding),
             layers=keras.saving.serialize_keras_object(list(self.stack.layers)),
             residual=self.residual,
             dropout=self.dropout,
@@ -173,6 +190,5 @@ class RecurrentEncoder(Encoder):
     @classmethod
     def from_config(cls, config):
         """Create the encoder from its configuration."""
-        deserialize = keras.saving.deserialize_keras_object
-        parts = {name: deserialize(config[name]) for name in ("embedding", "layers")}
-        return cls(**{**config, **parts})
+        layers = keras.saving.deserialize_keras_object(config["layers"])
+        return super().from_config({**config, "layers": layers})

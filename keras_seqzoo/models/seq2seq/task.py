@@ -16,7 +16,11 @@ from keras_seqzoo.models.seq2seq.objectives.supervised_attention import (
 )
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.source_output import with_source
-from keras_seqzoo.models.seq2seq.text_translation import TextTranslation, default_search
+from keras_seqzoo.models.seq2seq.text_translation import (
+    TextTranslation,
+    default_search,
+    without_tensor,
+)
 from keras_seqzoo.models.seq2seq.translation import replace_unknown_words
 
 
@@ -108,13 +112,11 @@ class RecurrentSeq2SeqLM(
         With `source_output="copy"` an unknown word of a translation becomes the source word that
         was copied, the one with the largest attention.
         """
-        copies = self.backbone.source_output == "copy"
+        copies, texts = self.backbone.source_output == "copy", without_tensor(texts)
         options = {"alignments": alignments or copies, **kwargs}
         results = super().translate(texts, strategy, max_length, batch_size, **options)
         if not copies:
             return results
-        if tf.is_tensor(texts):
-            texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
         copied = [
             [replace_unknown_words(one, source=text) for one in found]
             for found, text in zip(results, texts, strict=True)

@@ -149,8 +149,7 @@ class TextTranslation:
         if alignments and not self.has_alignment:
             raise ValueError("`alignments` must be False for a model without attention, got True.")
         strategy = self._choose_strategy(strategy, required_phrases)
-        if tf.is_tensor(texts):
-            texts = [text.decode("utf-8", errors="replace") for text in texts.numpy()]
+        texts = without_tensor(texts)
         texts = self.preprocessor.source_texts(texts)
         language = check_language(language, self.languages, len(texts))
         if max_length is None:
@@ -381,6 +380,13 @@ class TextTranslation:
                     )
                 )
             yield translations
+
+
+def without_tensor(texts):
+    """Return a string tensor `(n,)` as a list of strings, and anything else as it is."""
+    if not tf.is_tensor(texts):
+        return texts
+    return [text.decode("utf-8", errors="replace") for text in texts.numpy()]
 
 
 def _tokens(tokenizers, *ids):

@@ -16,7 +16,7 @@ from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
 from keras_seqzoo.models.seq2seq.encoders.convolutional import ACTIVATIONS
 from keras_seqzoo.models.seq2seq.source_output import SOURCE_OUTPUTS
 from keras_seqzoo.training.options import option, options, rate_option, size_option
-from keras_seqzoo.training.vocabularies import (
+from keras_seqzoo.training.translation.vocabularies import (
     TranslationVocabularyOptions,
     train_translation_tokenizers,
 )

@@ -7,14 +7,13 @@ from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.parallel_convolution import ParallelConvolution
 from keras_seqzoo.layers.sequence_pooling import SequencePooling
-from keras_seqzoo.layers.serialization import serialize_shared
-from keras_seqzoo.models.common.encoder import Encoder
+from keras_seqzoo.models.common.encoder import EmbeddingEncoder
 
 ACTIVATIONS = ("tanh", "glu")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class StackedConvolutionalEncoder(Encoder):
+class StackedConvolutionalEncoder(EmbeddingEncoder):
     """Encoder of tokens and their positions by a stack of convolutions.
 
         h⁰_t = V (sqrt(d) E[f_t] + P[t]) + v,
@@ -126,15 +125,10 @@ class StackedConvolutionalEncoder(Encoder):
         before = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
         return tf.minimum(before, self.max_positions - 1)
 
-    def get_build_config(self):
-        """Return `None`: the first call builds the parts, also of a loaded model."""
-        return None
-
     def get_config(self):
         """Return every constructor argument."""
         return {
             **super().get_config(),
-            "embedding": serialize_shared(self.embedding),
             "units": self.units,
             "num_layers": self.num_layers,
             "width": self.width,
@@ -142,9 +136,3 @@ class StackedConvolutionalEncoder(Encoder):
             "max_positions": self.max_positions,
             "dropout": self.dropout,
         }
-
-    @classmethod
-    def from_config(cls, config):
-        """Create the encoder from its configuration."""
-        embedding = keras.saving.deserialize_keras_object(config["embedding"])
-        return cls(**{**config, "embedding": embedding})

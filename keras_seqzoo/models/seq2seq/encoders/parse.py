@@ -5,13 +5,12 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.masks import valid_steps
-from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.layers.trees.dependencies import DependencyTreeEncoder, root_steps
-from keras_seqzoo.models.common.encoder import Encoder
+from keras_seqzoo.models.common.encoder import EmbeddingEncoder
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class ParseEncoder(Encoder):
+class ParseEncoder(EmbeddingEncoder):
     """Encoder of parsed sentences by a Child-Sum Tree-LSTM over their dependency trees.
 
         x_t = sqrt(d) E[f_t],        h_t = TreeLSTM(x_t, the states of the dependents of t),
@@ -73,21 +72,10 @@ class ParseEncoder(Encoder):
         root = tf.reduce_sum(tf.where(is_root[:, :, tf.newaxis], memory, zero), axis=1)  # (B, U)
         return self.drop_memory(memory, training=training), [[root]]
 
-    def get_build_config(self):
-        """Return `None`: the first call builds the parts, also of a loaded model."""
-        return None
-
     def get_config(self):
         """Return every constructor argument."""
         return {
             **super().get_config(),
-            "embedding": serialize_shared(self.embedding),
             "units": self.units,
             "dropout": self.dropout,
         }
-
-    @classmethod
-    def from_config(cls, config):
-        """Create the encoder from its configuration."""
-        embedding = keras.saving.deserialize_keras_object(config["embedding"])
-        return cls(**{**config, "embedding": embedding})

@@ -120,15 +120,14 @@ class MinimumRisk(SampledTranslations):
         """
         tokenizer = model.preprocessor.tokenizer
         labels, lengths = self.references(labels, sample_weight, tokenizer)
-        longest = dimension(labels, 1)
-        longest, more = longest + longest // 4 + 4, longest // 4 + 4
+        more = self.length_beyond(labels)
+        longest = dimension(labels, 1) + more
         drawn = self.draw_samples(model, inputs, tokenizer, longest, self.temperature)
         padding = [[0, 0], [0, more]]
         reference = tf.pad(labels, padding, constant_values=tokenizer.pad_token_id)
         tokens = tf.concat([reference[:, tf.newaxis], drawn.tokens], axis=1)  # (B, K, L)
         lengths = tf.concat([lengths[:, tf.newaxis], drawn.lengths], axis=1)  # (B, K)
-        if not model.jit_compile:  # XLA needs shapes that are known before
-            tokens = tokens[:, :, : tf.reduce_max(lengths)]
+        tokens = self.trimmed(model, tokens, lengths)
         included = _are_new(tokens) & (lengths > 0) & (lengths[:, :1] > 0)
         return Candidates(tokens, lengths, self.risks(tokens, lengths, tokenizer), included)
 

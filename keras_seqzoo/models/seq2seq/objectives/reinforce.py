@@ -90,8 +90,7 @@ class Reinforce(SampledTranslations):
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         tokenizer = model.preprocessor.tokenizer
         references = self.references(labels, sample_weight, tokenizer)
-        longest = dimension(labels, 1)
-        longest += longest // 4 + 4
+        longest = dimension(labels, 1) + self.length_beyond(labels)
         drawn = self.draw_samples(model, inputs, tokenizer, longest)
         rewards = self.scores(drawn.tokens, drawn.lengths, *references, tokenizer)  # (B, K)
         present = references[1] > 0
@@ -100,9 +99,7 @@ class Reinforce(SampledTranslations):
             baseline = self.scores(best.tokens, best.lengths, *references, tokenizer)
         else:
             baseline = self.baseline_of(rewards, present)
-        tokens = drawn.tokens
-        if not model.jit_compile:  # XLA needs shapes that are known before
-            tokens = tokens[:, :, : tf.reduce_max(drawn.lengths)]
+        tokens = self.trimmed(model, drawn.tokens, drawn.lengths)
         parts = tokens, drawn.lengths, rewards, baseline, present
         return model.minimize(lambda: self.loss(model, inputs, *parts), inputs)
 

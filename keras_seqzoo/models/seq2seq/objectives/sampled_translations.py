@@ -90,6 +90,22 @@ class SampledTranslations(Objective):
             memory=memory,
         )
 
+    @staticmethod
+    def length_beyond(labels):
+        """Return how many tokens more than references `(B, T)` a translation may have."""
+        return dimension(labels, 1) // 4 + 4
+
+    @staticmethod
+    def trimmed(model, tokens, lengths):
+        """Return tokens `(B, K, L)` without what is padding in all, if the model runs without XLA.
+
+        Args:
+            model: the task; XLA needs shapes that are known before.
+            tokens: int32 tensor `(B, K, L)`.
+            lengths: int32 tensor `(B, K)`.
+        """
+        return tokens if model.jit_compile else tokens[:, :, : tf.reduce_max(lengths)]
+
     def draw_samples(self, model, inputs, tokenizer, max_length, temperature=1.0):
         """Draw `samples` translations of each source by the seed of the step; see `search`."""
         strategy = SeededSampling(self.step_seed(model), self.samples, temperature)
