@@ -38,6 +38,14 @@ def check_number(name, value, minimum=-math.inf):
     return float(value)
 
 
+def check_positive(name, value, alternative=""):
+    """Return `value` as a float; raise `ValueError` unless it is one above 0."""
+    value = check_number(name, value)
+    if value <= 0:
+        raise ValueError(f"`{name}` must be a number above 0{alternative}, got {value!r}.")
+    return value
+
+
 def check_fraction(name, value, alternative=""):
     """Return `value` as a float; raise `ValueError` unless it is from 0 to 1."""
     value = check_number(name, value, minimum=0.0)
@@ -48,7 +56,8 @@ def check_fraction(name, value, alternative=""):
 
 def check_rate(name, value):
     """Return a rate, such as of dropout; raise `ValueError` unless it is in [0, 1)."""
-    if not 0 <= value < 1:
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not 0 <= value < 1:
         raise ValueError(f"`{name}` must be in [0, 1), got {value!r}.")
     return value
 

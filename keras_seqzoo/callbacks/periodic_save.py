@@ -4,7 +4,7 @@ import time
 
 import keras
 
-from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.checks import check_integer, check_positive
 
 
 class PeriodicSave(keras.callbacks.Callback):
@@ -27,9 +27,7 @@ class PeriodicSave(keras.callbacks.Callback):
 
     def __init__(self, save, minutes, steps, report, agree=bool):
         super().__init__()
-        if minutes is not None and check_number("minutes", minutes) <= 0:
-            raise ValueError(f"`minutes` must be a number above 0, got {minutes!r}.")
-        self.minutes = minutes
+        self.minutes = minutes if minutes is None else check_positive("minutes", minutes)
         self.steps = steps if steps is None else check_integer("steps", steps, minimum=1)
         self._save = save
         self._report = report

@@ -5,7 +5,7 @@ import math
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.checks import check_integer, check_number, check_positive
 from keras_seqzoo.decoding.greedy import decode_single_path
 from keras_seqzoo.decoding.strategy import DecodingStrategy
 
@@ -73,7 +73,7 @@ class Sampling(DecodingStrategy):
     ):
         super().__init__(**kwargs)
         self.samples = check_integer("samples", samples, minimum=1)
-        self.temperature = check_number("temperature", temperature)
+        self.temperature = check_positive("temperature", temperature)
         self.top_k = None if top_k is None else check_integer("top_k", top_k, minimum=1)
         self.top_p = check_number("top_p", top_p)
         self.min_p = check_number("min_p", min_p)
@@ -81,7 +81,6 @@ class Sampling(DecodingStrategy):
         if self.seed is not None and self.seed >= 2**31:
             raise ValueError(f"`seed` must be below 2^31, got {seed}.")
         for name, fits, need in (
-            ("temperature", self.temperature > 0, "above 0"),
             ("top_p", 0 < self.top_p <= 1, "in (0, 1]"),
             ("min_p", 0 <= self.min_p < 1, "in [0, 1)"),
         ):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.checks import check_integer, check_positive
 from keras_seqzoo.decoding.constraints import check_constraints, constrain, times_source
 from keras_seqzoo.decoding.forced_prefix import force_prefix
 from keras_seqzoo.decoding.step_function import StepFunction, check_step
@@ -152,11 +152,7 @@ class DecodingStrategy(abc.ABC):
     def __init__(self, constraints=(), max_source_ratio=None, check_values=False):
         self.constraints = check_constraints(constraints)
         if max_source_ratio is not None:
-            max_source_ratio = check_number("max_source_ratio", max_source_ratio)
-            if max_source_ratio <= 0:
-                raise ValueError(
-                    f"`max_source_ratio` must be a number above 0, got {max_source_ratio}."
-                )
+            max_source_ratio = check_positive("max_source_ratio", max_source_ratio)
         self.max_source_ratio = max_source_ratio
         self.check_values = bool(check_values)
 

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.checks import check_integer, check_positive
 from keras_seqzoo.tokenizers.sentence_piece import SentencePieceTokenizer
 from keras_seqzoo.tokenizers.sentence_piece_model import proto_of_pieces
 from keras_seqzoo.tokenizers.subword_sampling import UnigramSampler
@@ -66,8 +66,7 @@ class UnigramTokenizer(SentencePieceTokenizer):
             raise ValueError(
                 f"`nbest_size` must be -1 or from 1 to {MOST_SEGMENTATIONS}, got {nbest_size}."
             )
-        if check_number("alpha", alpha) <= 0:
-            raise ValueError(f"`alpha` must be above 0, got {alpha!r}.")
+        check_positive("alpha", alpha)
         super().__init__(proto, **kwargs)
         self.nbest_size = nbest_size
         self.alpha = alpha

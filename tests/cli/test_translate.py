@@ -328,7 +328,7 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
     [
         (("--temperature", 0.5), "--temperature can only be used with --samples"),
         (("--samples", 2, "--n-best", 2), "--samples cannot be used with --n-best"),
-        (("--samples", 2, "--temperature", 0), "--temperature must be above 0"),
+        (("--samples", 2, "--temperature", 0), "--temperature must be a number above 0"),
         (("--samples", 2, "--top-p", 2), "--top-p must be in (0, 1]"),
         (("--samples", 2, "--beam", 4), "--samples cannot be used with --beam"),
         (("--samples", 2, "--groups", 2, "--length-form", "wu"), "with --groups, --length-form"),

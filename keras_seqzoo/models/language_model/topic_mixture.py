@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_number, list_of_texts
+from keras_seqzoo.checks import check_integer, check_number, check_positive, list_of_texts
 from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.decoding import score_targets
 from keras_seqzoo.models.common.mixtures import check_same_vocabulary
@@ -23,9 +23,10 @@ class TopicLanguageModel(LanguageModel):
 
         θ_k ← θ_k + (γ_k - θ_k) / (min(i, N) + n),    γ_k = θ_k φ_k(w_i) / Σ_j θ_j φ_j(w_i).
 
-    So words longer ago than about N + n count less, as topics change within a text. `score` and
-    `perplexity` read the sentences of a text in order and keep θ from sentence to sentence.
-    Generation begins with the mean weights.
+    So words longer ago than about N + n count less, as topics change within a text. The end of a
+    sentence has no topic: its factor is 1, and θ stays. `score` and `perplexity` read the sentences
+    of a text in order and keep θ from sentence to sentence. Generation begins with the mean
+    weights.
 
     Args:
         model: a `LanguageModel`.
@@ -56,10 +57,11 @@ class TopicLanguageModel(LanguageModel):
         self.topics = topics
         self.tokenizer = model.tokenizer
         self.exponent = check_number("exponent", exponent, minimum=0.0)
-        self.prior = check_number("prior", prior)
-        if self.prior <= 0:
-            raise ValueError(f"`prior` must be above 0, got {prior!r}.")
+        self.prior = check_positive("prior", prior)
         self.memory = check_integer("memory", memory, minimum=1)
+        vocabulary = np.arange(self.tokenizer.vocabulary_size())
+        exponents = np.where(vocabulary == self.tokenizer.end_token_id, 0.0, self.exponent)
+        self._exponents = exponents.astype(np.float32)  # (V,)
 
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of the sentences of a text; see `LanguageModel`."""
@@ -93,7 +95,8 @@ class TopicLanguageModel(LanguageModel):
         weights, read = state["weights"], state["read"]
         joint = weights * tf.transpose(tf.gather(self.topics.words, tokens, axis=1))
         shares = joint / tf.reduce_sum(joint, axis=-1, keepdims=True)
-        is_word = (tokens != self.tokenizer.start_token_id)[:, tf.newaxis]
+        ends = (self.tokenizer.start_token_id, self.tokenizer.end_token_id)
+        is_word = tf.reduce_all(tokens[:, tf.newaxis] != ends, axis=1, keepdims=True)  # (rows, 1)
         moved = weights + (shares - weights) / (tf.minimum(read + 1.0, self.memory) + self.prior)
         weights = tf.where(is_word, moved, weights)
         scores, model_state = self.model.step(tokens, state["model"])
@@ -106,10 +109,14 @@ class TopicLanguageModel(LanguageModel):
         weights = self.topics.weights.astype(np.float64)
         words = self.topics.words.T
         found = np.empty((len(ids), len(weights)), np.float32)
-        for read, word in enumerate(ids):
-            found[read] = weights
+        read = 0  # words
+        for place, word in enumerate(ids):
+            found[place] = weights
+            if word == self.tokenizer.end_token_id:
+                continue
+            read += 1
             joint = weights * words[word]
-            rate = 1.0 / (min(read + 1, self.memory) + self.prior)
+            rate = 1.0 / (min(read, self.memory) + self.prior)
             weights = weights + rate * (joint / joint.sum() - weights)
         return found
 
@@ -129,5 +136,5 @@ class TopicLanguageModel(LanguageModel):
 
     def _rescaled(self, scores, weights):
         """Return log P(w | h) of scores of the model `(rows, V)` and θ `(rows, K)`."""
-        topical = tf.math.log(tf.matmul(weights, self.topics.words))
-        return tf.nn.log_softmax(scores + self.exponent * (topical - np.log(self.topics.unigrams)))
+        factors = tf.math.log(tf.matmul(weights, self.topics.words)) - np.log(self.topics.unigrams)
+        return tf.nn.log_softmax(scores + self._exponents * factors)

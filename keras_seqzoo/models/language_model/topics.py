@@ -3,7 +3,7 @@
 import numpy as np
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.models.language_model.base import check_stream, tokenize_sentences
+from keras_seqzoo.models.language_model.base import check_stream, tokenize_texts
 from keras_seqzoo.tokenizers.training_texts import text_batches
 
 SMOOTHING = 0.01  # of a count, added to each word of each topic
@@ -19,6 +19,8 @@ class TopicModel:
     each text by expectation maximization: with γ_k(w, text) = θ_k φ_k(w) / Σ_j θ_j φ_j(w),
 
         θ_k(text) ∝ Σ_w c(w, text) γ_k(w, text),    φ_k(w) ∝ 0.01 + Σ_text c(w, text) γ_k(w, text).
+
+    The end of a text is no word of it, and is not counted.
 
     Args:
         words: floats `(K, V)`, φ; each row sums to 1.
@@ -55,7 +57,7 @@ class TopicModel:
             A `TopicModel`.
 
         Raises:
-            ValueError: if there is no text, or an argument is out of its range.
+            ValueError: if there is no word, or an argument is out of its range.
 
         Example:
         >>> from keras_seqzoo.tokenizers import WordTokenizer
@@ -102,12 +104,15 @@ def _count(texts, tokenizer):
     """Return the number of the text, the word and its count, of each different word of a text."""
     size, first, keys = tokenizer.vocabulary_size(), 0, []
     for batch in text_batches(texts):
-        ids = tokenize_sentences(tokenizer, batch)
+        ids = tokenize_texts(tokenizer, batch)
         rows = ids.value_rowids().numpy() + first
         keys.append(rows * size + ids.flat_values.numpy())
         first += len(batch)
     keys, counts = np.unique(np.concatenate(keys), return_counts=True)
-    return keys // size, keys % size, counts
+    if not len(keys):
+        raise ValueError("`texts` must have at least one word, got none.")
+    _, documents = np.unique(keys // size, return_inverse=True)  # texts without a word have no part
+    return documents, keys % size, counts
 
 
 def _normalized(values):

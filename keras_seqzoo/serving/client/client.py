@@ -5,7 +5,13 @@ import threading
 import time
 import warnings
 
-from keras_seqzoo.checks import check_choice, check_integer, check_number, list_of_texts
+from keras_seqzoo.checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_positive,
+    list_of_texts,
+)
 from keras_seqzoo.data.batching.length_buckets import length_sorted_batches
 from keras_seqzoo.serving.client import results
 from keras_seqzoo.serving.client.arguments import (
@@ -92,9 +98,7 @@ class Client:
     ):
         check_choice("protocol", protocol, PROTOCOLS)
         self._address = check_address(address, model, version, protocol)
-        if deadline is not None and check_number("deadline", deadline) <= 0:
-            raise ValueError(f"`deadline` must be above 0, got {deadline!r}.")
-        self._deadline = deadline
+        self._deadline = None if deadline is None else check_positive("deadline", deadline)
         self._retries = None if retries is None else check_integer("retries", retries, minimum=0)
         self._batch_size = check_integer("batch_size", batch_size, minimum=1)
         self._concurrency = check_integer("concurrency", concurrency, minimum=1)

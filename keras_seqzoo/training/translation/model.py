@@ -129,6 +129,8 @@ class TranslationModelOptions(TranslationVocabularyOptions):
             self.check_not_given(CONVOLUTIONAL_OPTIONS, why)
         if self.reads_trees:
             self.check_not_given(("languages",), why)
+        if self.source_output == "copy":  # within one vocabulary
+            self.check_not_given(("separate_vocabularies",), "with the `source_output` copy")
 
 
 def make_translation_model(source, target, **kwargs):

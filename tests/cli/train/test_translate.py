@@ -385,4 +385,5 @@ def test_unknown_words_are_copied_from_the_command_line(seqzoo, tmp_path):
         files, tmp_path / "new", **{**options, "tokenizer": "bpe", "vocabulary_size": 265}
     )
     refused = seqzoo(*command, "--separate-vocabularies")
-    assert refused.status == 2 and "with --source-output" in refused.errors, refused.errors
+    message = "--separate-vocabularies must not be given with the --source-output copy"
+    assert refused.status == 2 and message in refused.errors

@@ -369,7 +369,7 @@ def test_fit_adds_the_losses(jit_compile):
         (lambda: MarkovCondition(window=-1), "`window`"),
         (lambda: MarkovCondition(filters=0), "`filters`"),
         (lambda: Coverage(window=0.5), "`window`"),
-        (lambda: Coverage(fertility=0), "`fertility` must be above 0 or None, got 0"),
+        (lambda: Coverage(fertility=0), "`fertility` must be a number above 0 or None, got 0"),
         (lambda: LocalWeighting("left"), "`position` must be one of monotonic, predictive"),
         (lambda: LocalWeighting(window=0), "`window`"),
         (lambda: LocalWeighting("monotonic", units=3), "`units` must be None"),

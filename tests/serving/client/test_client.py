@@ -382,7 +382,7 @@ def test_closed_clients(connect):
         ({"protocol": "http"}, "`protocol` must be one of grpc, rest"),
         ({"version": ""}, "`version` must be an int of at least 0, got ''"),
         ({"version": -1}, "`version` must be an int of at least 0"),
-        ({"deadline": 0}, "`deadline` must be above 0, got 0"),
+        ({"deadline": 0}, "`deadline` must be a number above 0, got 0"),
         ({"deadline": "1"}, "`deadline` must be a number, got '1'"),
         ({"retries": -1}, "`retries` must be an int of at least 0"),
         ({"batch_size": 0}, "`batch_size` must be an int of at least 1"),

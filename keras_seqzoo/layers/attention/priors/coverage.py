@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_number
+from keras_seqzoo.checks import check_integer, check_positive
 from keras_seqzoo.layers.attention.priors.fertility import Fertility
 from keras_seqzoo.layers.attention.priors.windows import values_around
 from keras_seqzoo.layers.attention.score_term import ScoreTerm
@@ -53,8 +53,7 @@ class Coverage(ScoreTerm):
         self.window = check_integer("window", window, minimum=0)
         self.fertility = None
         if fertility is not None:
-            if check_number("fertility", fertility) <= 0:
-                raise ValueError(f"`fertility` must be above 0 or None, got {fertility!r}.")
+            fertility = check_positive("fertility", fertility, " or None")
             self.fertility = Fertility(fertility, dtype=self.dtype_policy, name="fertility")
 
     @property

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice, check_number
+from keras_seqzoo.checks import check_choice, check_positive
 from keras_seqzoo.layers.attention.weighting import Weighting, masked_softmax
 from keras_seqzoo.tensors import loop_dtype
 
@@ -45,8 +45,7 @@ class HardWeighting(Weighting):
 
     def __init__(self, temperature=1.0, seed=None, estimator="straight-through", **kwargs):
         super().__init__(**kwargs)
-        if check_number("temperature", temperature) <= 0:
-            raise ValueError(f"`temperature` must be above 0, got {temperature!r}.")
+        check_positive("temperature", temperature)
         check_choice("estimator", estimator, ("straight-through", "reinforce"))
         if estimator == "reinforce" and temperature != 1:
             raise ValueError(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_number
+from keras_seqzoo.checks import check_positive
 from keras_seqzoo.decoding.rows import split_rows
 from keras_seqzoo.models.common.next_token_training import label_log_probabilities
 from keras_seqzoo.models.seq2seq.objectives.sampled_translations import (
@@ -93,11 +93,8 @@ class MinimumRisk(SampledTranslations):
 
     def __init__(self, samples=10, alpha=0.005, temperature=0.5, measure="bleu", seed=0):
         super().__init__(samples, measure, seed)
-        self.alpha = check_number("alpha", alpha)
-        self.temperature = check_number("temperature", temperature)
-        for name in ("alpha", "temperature"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"`{name}` must be a number above 0, got {getattr(self, name)}.")
+        self.alpha = check_positive("alpha", alpha)
+        self.temperature = check_positive("temperature", temperature)
 
     def train_step(self, model, data, likelihood_step):
         """Train on a batch; see the class."""

@@ -8,7 +8,8 @@ from keras_seqzoo.decoding.rows import repeat_rows, split_rows
 from keras_seqzoo.decoding.sampling import Sampling
 from keras_seqzoo.metrics.token_bleu import token_bleu
 from keras_seqzoo.models.common.next_token_training import weighted_log_probability
-from keras_seqzoo.models.common.objective import Objective, fold_in, uniform
+from keras_seqzoo.models.common.objective import Objective
+from keras_seqzoo.models.common.random_numbers import fold_in, uniform
 from keras_seqzoo.models.seq2seq.source_output import refuse_source_output
 from keras_seqzoo.tensors import dimension
 
