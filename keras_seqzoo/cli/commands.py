@@ -3,6 +3,7 @@
 import copy
 import itertools
 import re
+import warnings
 
 import typer
 from typer.core import TyperCommand
@@ -108,9 +109,16 @@ class Command(TyperCommand):
         return format_config(ctx, self._sections(ctx))
 
     def invoke(self, ctx):
-        """Run the command, and put errors of the package in the words of the command line."""
+        """Run the command; put errors and warnings of the package in the command line's words."""
+        show = warnings.showwarning
+
+        def show_translated(message, *details):
+            show(self._translate(ctx, str(message)), *details)
+
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = show_translated
+                return super().invoke(ctx)
         except ItemError as error:
             raise ValueError(self._locate(ctx, error)) from error
         except ValueError as error:

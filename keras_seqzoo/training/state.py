@@ -70,6 +70,11 @@ class RunState:
         return bool(self._checkpoints.checkpoints)
 
     @property
+    def options(self):
+        """The options of the run, a dict; empty until a step was saved."""
+        return self._checkpoints.header["options"] if self.trained else {}
+
+    @property
     def can_resume(self):
         """Whether the files of the newest checkpoint are there."""
         return self.trained and self._checkpoints.is_complete

@@ -38,7 +38,7 @@ def test_an_epoch_trains_and_measures(tmp_path):
     model = tiny_model(dropout=0.3)
     training = make_training(model, tmp_path, lines, epochs=1)
     assert training.run(TRAIN, VALIDATION, verbose=0)
-    assert lines[0] == "7 batches an epoch, of 1 shapes: each is compiled once"
+    assert lines[0] == "7 batches an epoch, of 1 shape: each is compiled once"
     [epoch] = training.state.history
     figures = ["epoch", "loss", "seconds", "val_loss", "bleu", "chrf", "improved"]
     assert list(epoch) == figures

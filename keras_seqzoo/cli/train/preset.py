@@ -45,6 +45,7 @@ def train_preset(ctx, read, digests, make_model, training_class, training):
     state = workers.state(ctx.params["out"])
     try:
         state.check()  # before the files are read
+        _check_task(ctx, state)
         logs = _log_folder(ctx)
         data = train, validation = read()
         everything = _record_options(ctx, digests(*data))
@@ -138,7 +139,17 @@ def make_report(context):
 def _record_options(ctx, digests):
     """Return what describes a run: its options by their flags, and digests of its texts."""
     names = [name for name in ctx.params if name not in FREE_PARAMETERS]
-    return {name: ctx.params[name] for name in names} | digests
+    return {"task": ctx.info_name, **{name: ctx.params[name] for name in names}, **digests}
+
+
+def _check_task(ctx, state):
+    """Raise `ValueError` if the folder holds a run of another command."""
+    task = state.options.get("task", ctx.info_name)
+    if task != ctx.info_name:
+        raise ValueError(
+            f"--out must be a new folder or one of `seqzoo train {ctx.info_name}`, got "
+            f"{state.directory}, in which `seqzoo train {task}` has trained."
+        )
 
 
 def _without_free(values, options_class):

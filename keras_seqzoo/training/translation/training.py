@@ -187,7 +187,8 @@ class TranslationTraining(AdamWTraining):
     def describe(self, steps):
         """Return a line with the number of batches and shapes."""
         shapes = count_buckets(self._pairs, self.boundaries, self._corpora.temperature)
-        return f"{steps} batches an epoch, of {shapes} shapes: each is compiled once"
+        plural = "" if shapes == 1 else "s"
+        return f"{steps} batches an epoch, of {shapes} shape{plural}: each is compiled once"
 
     def compile_model(self, steps):
         """Compile the model with AdamW, warm-up, cosine, a smoothed loss and the objective."""

@@ -51,6 +51,8 @@ def test_train(seqzoo, files, tmp_path):
     assert again.status == 0 and again.errors.splitlines() == [last]
     refused = seqzoo("train", "lm", *files, *TINY, "--out", out, "--units", 5)
     assert refused.status == 2 and "--units was 4, got 5" in refused.errors
+    other = seqzoo("train", "classify", *files, "--out", out)
+    assert other.status == 2 and "in which `seqzoo train lm` has trained" in other.errors
     assert RecurrentLanguageModel.from_preset(str(out)).backbone.units == 4
     quiet = seqzoo("train", "lm", "--config", out / "run.yaml", "--quiet")
     assert (quiet.status, quiet.output, quiet.errors.splitlines()) == (0, "", [last])
@@ -125,6 +127,13 @@ def test_options_reach_the_model(seqzoo, files, tmp_path, monkeypatch):
     assert (training.decay, training.clipnorm, training.carry) == (0.3, 0.7, False)
     assert (training.learning_rate, training.weight_decay) == (0.7, 1e-3)
     assert (training.ema_momentum, training.length, training.batch_size) == (0.5, 5, 3)
+
+
+def test_warnings_name_options(seqzoo, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(LanguageModelTraining, "run", lambda self, *arguments, **options: None)
+    tiny = ("--tokenizer", "bpe", "--units", 2, "--embedding-dim", 2, "--out", tmp_path / "new")
+    result = seqzoo("train", "lm", *files, *tiny)
+    assert "fewer than the --vocabulary-size of 8000" in result.errors.splitlines()[0]
 
 
 def test_a_run_goes_on_from_a_preset(seqzoo, files, preset, tmp_path):

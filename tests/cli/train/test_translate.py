@@ -40,7 +40,7 @@ def test_a_run_that_was_stopped_goes_on_in_another_process(seqzoo, files, tmp_pa
     shapes, *epochs, last = (
         line for line in whole.errors.splitlines() if not line.startswith("BLEU is 0")
     )
-    assert shapes == "3 batches an epoch, of 1 shapes: each is compiled once"
+    assert shapes == "3 batches an epoch, of 1 shape: each is compiled once"
     assert [line.split("  ")[0] for line in epochs] == ["epoch 1", "epoch 2"]
     for line in epochs:
         figures = [part.split()[0] for part in line.split("  ")]
