@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.models.seq2seq.languages import language_indices
 from keras_seqzoo.models.seq2seq.text_translation import UNCUT, TextTranslation
+from keras_seqzoo.serving.copied_words import attended_words, copies_words
 from keras_seqzoo.serving.family import (
     TRUNCATED,
     FamilySignatures,
@@ -82,6 +83,7 @@ class TranslationSignatures(FamilySignatures):
             )
         check_constraints(strategy, self._max_length)
         self._takes_phrases = strategy.takes_phrases
+        self._copies = copies_words(model)
         self._strategy = strategy.with_n_best(1)
         self._n_best_strategy = strategy.with_n_best(self._n_best)
         self.resources = [preprocessor.encoder_tokenizer, preprocessor.tokenizer]
@@ -170,11 +172,11 @@ class TranslationSignatures(FamilySignatures):
             `truncated`, bool `(batch,)`; with `language` also of `error`, string `(batch,)`, "" for
             a row whose language is known.
         """
-        hypotheses, place, others = self._search_texts(
+        translations, hypotheses, place, others = self._search_texts(
             text, self._strategy, required_phrases, language
         )
         return {
-            "translation": place(self._detokenize(hypotheses)[:, 0], ""),
+            "translation": place(translations[:, 0], ""),
             "score": place(hypotheses.scores[:, 0], 0.0, -math.inf),
             **others,
         }
@@ -192,13 +194,13 @@ class TranslationSignatures(FamilySignatures):
             `(batch, n)`, and `truncated` and `error` as of `translate`. Missing translations are
             empty and have the score `-inf`.
         """
-        hypotheses, place, others = self._search_texts(
+        translations, hypotheses, place, others = self._search_texts(
             text, self._n_best_strategy, required_phrases, language
         )
         found = {
             name: place(values[:, : self._n_best], *blanks)
             for name, values, *blanks in (
-                ("translations", self._detokenize(hypotheses), ""),
+                ("translations", translations, ""),
                 ("scores", hypotheses.scores, 0.0, -math.inf),
                 ("log_probabilities", hypotheses.log_probabilities, 0.0, -math.inf),
             )
@@ -225,7 +227,7 @@ class TranslationSignatures(FamilySignatures):
         )
         lengths = tf.where(tf.equal(error, ""), lengths, 0)
         ids = tf.RaggedTensor.from_tensor(token_ids, lengths=lengths)
-        hypotheses, place, truncated = self._search(
+        hypotheses, chosen, place, truncated = self._search(
             ids, lengths > 0, self._strategy, required_phrases
         )
         padding = self._preprocessor.tokenizer.pad_token_id
@@ -238,7 +240,13 @@ class TranslationSignatures(FamilySignatures):
         }
 
     def _search_texts(self, text, strategy, required_phrases, language):
-        """Search for texts as `_search`, with a dict of `truncated` and `error` as the last."""
+        """Search for texts.
+
+        Returns:
+            A tuple of the translations of rows that were searched, strings `(count, n)`; their
+            `Hypotheses`; a function that puts values of these back into the batch, see
+            `scatter_rows`; and a dict of `truncated` and `error`.
+        """
         filled = ~tf.strings.regex_full_match(text, f"[{SPACES}]*")
         others, options = {}, {}
         if self.languages:
@@ -248,15 +256,19 @@ class TranslationSignatures(FamilySignatures):
             message = f"`language` must be one of {', '.join(self.languages)}, got "
             others["error"] = tf.where(known, "", tf.strings.join([message, language, "."]))
         ids = self._preprocessor.encode_source(text, UNCUT, **options)
-        hypotheses, place, truncated = self._search(ids, filled, strategy, required_phrases)
-        return hypotheses, place, {"truncated": truncated, **others}
+        hypotheses, chosen, place, truncated = self._search(
+            ids, filled, strategy, required_phrases, alignments=self._copies
+        )
+        translations = self._detokenize(hypotheses, tf.boolean_mask(text, chosen))
+        return translations, hypotheses, place, {"truncated": truncated, **others}
 
-    def _search(self, ids, filled, strategy, required_phrases):
+    def _search(self, ids, filled, strategy, required_phrases, alignments=False):
         """Search for the rows that are filled, and whose phrases fit.
 
         Returns:
-            A tuple of their `Hypotheses`; a function that puts values of these back into the batch,
-            see `scatter_rows`; and bool `(batch,)`, whether a source was cut.
+            A tuple of their `Hypotheses`; bool `(batch,)`, which rows they are; a function that
+            puts values of these back into the batch, see `scatter_rows`; and bool `(batch,)`,
+            whether a source was cut.
         """
         limit = self._max_input_length
         truncated = filled & (ids.row_lengths() > limit)
@@ -271,17 +283,27 @@ class TranslationSignatures(FamilySignatures):
             phrases = tf.ragged.boolean_mask(phrases, chosen).to_tensor(-1)
         ids, mask = self._preprocessor.pad(tf.ragged.boolean_mask(ids, chosen))  # (rows, longest)
         hypotheses = self.model.search(
-            ids, mask, strategy, self._max_length, required_phrases=phrases, shrink=True
+            *(ids, mask, strategy, self._max_length, alignments),
+            required_phrases=phrases,
+            shrink=True,
         )
-        return hypotheses, partial(scatter_rows, chosen, filled), truncated
+        return hypotheses, chosen, partial(scatter_rows, chosen, filled), truncated
 
-    def _detokenize(self, hypotheses):
+    def _detokenize(self, hypotheses, sources):
+        """Return the texts `(count, n)` of hypotheses of source texts `(count,)`."""
         n_best, length = hypotheses.tokens.shape[1:]
-        ids = tf.RaggedTensor.from_tensor(
-            tf.reshape(hypotheses.tokens, [-1, length]),
-            lengths=tf.reshape(hypotheses.lengths, [-1]),
-        )
-        return tf.reshape(self._preprocessor.tokenizer.detokenize(ids), [-1, n_best])
+        lengths = tf.reshape(hypotheses.lengths, [-1])
+
+        def ragged(values):
+            return tf.RaggedTensor.from_tensor(tf.reshape(values, [-1, length]), lengths=lengths)
+
+        ids, tokenizer = ragged(hypotheses.tokens), self._preprocessor.tokenizer
+        if self._copies:
+            words = attended_words(hypotheses, sources, self._preprocessor, self._max_input_length)
+            texts = tokenizer.join_in_graph(ids, ragged(words))
+        else:
+            texts = tokenizer.detokenize(ids)
+        return tf.reshape(texts, [-1, n_best])
 
 
 def scatter_rows(chosen, filled, values, blank, lost=None):

@@ -66,6 +66,29 @@ class WordTokenizer(TableTokenizer):
         """Split a text into words, which punctuation marks are too with `split_punctuation`."""
         return [word.decode() for word in self.cut([text])[0].numpy()]
 
+    def split_in_graph(self, texts):
+        """Split texts `(rows,)` into words as `split_text` does, in graph: ragged strings."""
+        written, normal = self.cut(texts), self.cut(self.normalize(texts))
+        same = written.row_lengths() == normal.row_lengths()
+        rows = tf.range(tf.size(texts)) + tf.where(same, 0, tf.size(texts))
+        return tf.gather(tf.concat([written, normal], axis=0), rows)
+
+    def join_in_graph(self, ids, unknown):
+        """Join ids to text as `detokenize` does, in graph, with another text for each `[UNK]`.
+
+        Args:
+            ids: ragged integers `(rows, None)`, without control tokens.
+            unknown: ragged strings of the same shape, the text of the tokens that are unknown.
+
+        Returns:
+            String tensor `(rows,)`.
+        """
+        surfaces = tf.gather(self._surfaces, ids.flat_values)
+        unknown = tf.strings.join([" ", unknown.flat_values])
+        surfaces = tf.where(ids.flat_values == self.unk_token_id, unknown, surfaces)
+        joined = tf.strings.reduce_join(ids.with_flat_values(surfaces).to_tensor(""), axis=-1)
+        return tf.strings.regex_replace(joined, "^ ", "")
+
     def encode(self, texts):
         """Convert rows of text to ids; see the base class."""
         return encode_by_words(texts, lambda words: self._table.lookup(self.cut(words)))
