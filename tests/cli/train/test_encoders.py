@@ -122,8 +122,14 @@ def test_a_model_of_trees_resumes_exports_and_learns(seqzoo, trees, tmp_path):
     assert seqzoo(*arguments(trees, parts, encoder="tree")).status == 0
     models = [RecurrentSeq2SeqLM.from_preset(str(folder)) for folder in (whole, parts)]
     assert_equal(*(model.get_weights() for model in models))
-    more = {"encoder": "tree", "epochs": 30, "encoder_units": 16, "decoder_units": 16}
-    more |= {"dropout": 0, "embedding_dim": 16, "ema_momentum": 0.9, "learning_rate": 0.03}
+    more = {
+        "encoder": "tree",
+        "epochs": 30,
+        "batch_size": 4,
+        "encoder_units": 16,
+        "decoder_units": 16,
+    }
+    more |= {"dropout": 0, "embedding_dim": 16, "ema_momentum": 0.9, "learning_rate": 0.02}
     result = seqzoo(*arguments(trees, tmp_path / "new", **more))
     assert result.status == 0, result.errors
     model = RecurrentSeq2SeqLM.from_preset(str(tmp_path / "new"))
