@@ -44,6 +44,13 @@ def pytest_configure(config):
         option.hypothesis_seed = str(secrets.randbelow(2**32))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def imported():
+    """Let collecting garbage not look at what the libraries made."""
+    seeds()
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     seeds().seed_all()

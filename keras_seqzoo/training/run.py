@@ -249,6 +249,8 @@ class TrainingRun(CachedData):
         """
         self.state.check(self.options)
         if self.is_finished():
+            if self.workers.is_chief:
+                self.state.finish()
             return True
         if self.tensorboard is not None:
             check_folder(self.tensorboard, "tensorboard")

@@ -187,8 +187,12 @@ class RunState:
         self._set_progress(self._checkpoints.restore(model, parts, report))
 
     def finish(self):
-        """Remove the lock, the cache, and all checkpoints but the last, for more epochs."""
-        self._checkpoints.write_index(self._checkpoints.checkpoints[:1])
+        """Remove the lock, the cache, and all checkpoints but the last, for more epochs.
+
+        A run that was killed after its last step is finished when it is begun again.
+        """
+        if len(self._checkpoints.checkpoints) > 1:
+            self._checkpoints.write_index(self._checkpoints.checkpoints[:1])
         shutil.rmtree(self.cache, ignore_errors=True)
         self.lock.remove()
 

@@ -64,6 +64,7 @@ def test_other_kinds(seqzoo, tmp_path):
     assert len(result.output.splitlines()) == len(WordVectors.load(out, "word2vec-binary")) - 1
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_resumes(seqzoo, tmp_path, monkeypatch):
     text = tmp_path / "text"
     text.write_text(TEXT * 120)  # three batches an epoch

@@ -122,6 +122,7 @@ def test_a_prompt_does_not_depend_on_the_others(transformer, strategy):
         np.testing.assert_array_equal(alone[0], together[row])
 
 
+@pytest.mark.slow
 def test_constraints_and_sampling(transformer):
     strategy = Sampling(seed=3, constraints=[ForbiddenTokens([1, 3])])
     found = generate(transformer, StrategySampler(strategy))

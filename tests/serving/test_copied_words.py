@@ -54,6 +54,7 @@ def make_model(kind, languages=(), normalization=("nfkc", "lowercase")):
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("languages", [(), ("fr", "it")])
 def test_served_translations_have_the_words_that_translate_copies(languages):
     model = make_model(WordTokenizer, languages)
@@ -75,6 +76,7 @@ def test_served_translations_have_the_words_that_translate_copies(languages):
     assert "Tom" not in words  # it was not read
 
 
+@pytest.mark.slow
 def test_subwords_have_nothing_to_copy():
     model = make_model(BytePairTokenizer)
     signatures = TranslationSignatures(model, strategy=STRATEGY)
@@ -84,7 +86,6 @@ def test_subwords_have_nothing_to_copy():
     ]
 
 
-@pytest.mark.slow
 def test_in_a_fresh_process(tmp_path):
     model = make_model(WordTokenizer, normalization=())  # which needs TensorFlow Text
     path = export(model, tmp_path / "exported", strategy=STRATEGY)

@@ -145,7 +145,7 @@ STRATEGIES = {
     "monotonic": (BeamSearch(width=5, max_source_ratio=3.0), None, 5),
 }
 VERSION_1 = "separate"  # goes through the loader of TensorFlow 1, the others through that of 2
-names = pytest.mark.parametrize("name", mostly_slow(list(STRATEGIES), "separate"))
+names = pytest.mark.parametrize("name", mostly_slow(list(STRATEGIES)))
 
 
 @names

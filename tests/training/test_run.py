@@ -279,6 +279,14 @@ def test_the_best_and_the_last_epoch_are_kept(tmp_path):
     assert again.is_finished() and again.train()
     assert again.state.history == training.state.history
 
+    # One that was killed after its last step is finished when it is begun again.
+    training.state.save(training.model, training.parts())
+    training.state.cache.mkdir()
+    assert len(list(training.state.folder.glob("checkpoint-*"))) == 4
+    assert SmallRun(tmp_path, model=training.model, epochs=4).train()
+    assert len(list(training.state.folder.glob("checkpoint-*"))) == 2
+    assert not training.state.cache.exists()
+
 
 def test_the_measure_is_an_option_of_the_run(tmp_path, model):
     training = SmallRun(tmp_path, model=model, measure="loss", options={"size": 3})

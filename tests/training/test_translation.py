@@ -33,6 +33,7 @@ def make_training(model, folder, lines=None, **changes):
     return TranslationTraining(model, folder, report=report, **{**OPTIONS, **changes})
 
 
+@pytest.mark.slow
 def test_an_epoch_trains_and_measures(tmp_path):
     lines = []
     model = tiny_model(dropout=0.3)

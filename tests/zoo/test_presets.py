@@ -101,9 +101,8 @@ def test_keras_hub_loads_a_language_model(name, offline):
     assert model.generate(begin, max_length=20).startswith(begin)
 
 
-@pytest.mark.parametrize(
-    "name", ["gru_attention_multi30k_en_de", slow("gru_attention_multi30k_en_fr")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"])
 def test_keras_hub_loads_a_translator(name, offline):
     model = keras_hub.models.Seq2SeqLM.from_preset(str(preset_folders()[name]))
     assert isinstance(model, RecurrentSeq2SeqLM)

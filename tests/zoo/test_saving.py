@@ -14,7 +14,6 @@ from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2Se
 from keras_seqzoo.zoo import save_preset
 from keras_seqzoo.zoo.saving import _as_float32, _rewrite_weights
 from tests.layer_checks import dtype_policy
-from tests.tiers import slow
 from tests.zoo.conftest import SOURCES, make_model
 
 
@@ -136,7 +135,8 @@ def test_trained_in_mixed_precision_loads_as_float32_or_as_asked(model, tmp_path
         assert "bfloat16" not in path.read_text()
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", slow("float64")])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
 def test_loads_in_another_dtype_and_translates(model, preset, dtype):
     loaded = load(preset, dtype=dtype)
     assert {weight.dtype for weight in loaded.backbone.weights} == {dtype}

@@ -76,6 +76,8 @@ def train_preset(ctx, read, digests, make_model, training_class, training):
             records = [RunRecord(state, ctx.command.config(ctx), packages)]
             _run_to_end(run, train, validation, bar, records if workers.is_chief else [])
             state = run.state
+        elif workers.is_chief:
+            state.finish()
     except KeyboardInterrupt:
         _report_early_interrupt(state)
         raise typer.Abort from None

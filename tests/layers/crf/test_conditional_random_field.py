@@ -22,6 +22,7 @@ from tests.layer_checks import (
     dtype_policy,
 )
 from tests.properties import examples
+from tests.tiers import slow
 
 LABELS = ["O", "B-x", "I-x"]
 generator = np.random.default_rng(3)
@@ -201,7 +202,7 @@ def test_learns_in_a_model_that_labels_follow_each_other():
     assert found.numpy().tolist() == [[0, 1, 2, 0]] and logs[0] > np.log(0.4)
 
 
-@pytest.mark.parametrize("options", [{"jit_compile": True}, {"run_eagerly": True}])
+@pytest.mark.parametrize("options", [slow({"jit_compile": True}), {"run_eagerly": True}])
 def test_padding_that_keras_masks_is_ignored_in_training(options):
     ids, labels = np.array([[3, 1, 2], [2, 4, 1]]), np.array([[2, 0, 1], [1, 1, 2]])
     more = [[0, 0], [0, 2]]

@@ -19,7 +19,7 @@ from keras_seqzoo.layers import (
     SequencePooling,
     Stack,
 )
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 BATCH, FEATURES, UNITS = 2, 3, 4
 EMPTY = np.zeros((BATCH, 0, FEATURES), "float32")
@@ -59,7 +59,7 @@ def run(call, layer, mode, arguments):
 
 
 MODES = ["eager", "graph, open", "xla", "xla, open"]
-every_mode = pytest.mark.parametrize("mode", MODES)
+every_mode = pytest.mark.parametrize("mode", mostly_slow(MODES, "graph, open", "xla"))
 LAYERS = {
     "elman": functools.partial(Elman, UNITS),
     "lstm": functools.partial(LSTM, UNITS),

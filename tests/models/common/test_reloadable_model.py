@@ -85,7 +85,8 @@ def count_traces(model, data, monkeypatch):
     return len(traces)
 
 
-@pytest.mark.parametrize("make", [crf_tagger, *map(slow, MODELS)])
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [crf_tagger, *MODELS])
 def test_first_fit_traces_training_step_once(make, monkeypatch):
     assert count_traces(*make(), monkeypatch) == 1
 

@@ -96,7 +96,7 @@ def test_samplers_of_keras_hub_and_our_strategies_give_the_same():
 @pytest.mark.parametrize(
     "strategy",
     [
-        BeamSearch(3, coverage_penalty=0.2),
+        slow(BeamSearch(3, coverage_penalty=0.2)),
         slow(BeamSearch(3, LengthPrior.from_lengths([3, 9], [2, 5]))),
         slow(Greedy(max_source_ratio=0.5)),
         slow(Greedy([MinimumLength(source_ratio=1.0)])),
