@@ -73,6 +73,7 @@ def test_unknown_labels_count_as_wrong(seqzoo, folder, classifier):
     assert rows["maybe"] == ["0.0000", "0.0000", "0.0000", "1"]
 
 
+@pytest.mark.slow
 def test_options_reach_the_model(seqzoo, folder, tmp_path):
     files = ("--train", folder / "many.jsonl", "--valid", folder / "many.jsonl")
     options = ("--encoder", "convolution", "--filters", 4, "--widths", 1, "--widths", 2)

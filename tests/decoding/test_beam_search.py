@@ -158,6 +158,7 @@ def test_static_shapes():
     run.get_concrete_function(tf.TensorSpec([None], tf.int32))
 
 
+@pytest.mark.slow
 def test_saved_model_in_fresh_process():
     model = reference.Model(5, end_token=2, seed=5)
     starts, max_length = np.array([0, 4], np.int32), np.array([5], np.int32)

@@ -123,6 +123,7 @@ def test_narrow_beam_equals_plain_python(seed, phrases, max_length, forbidden, o
     reference.assert_equal(found, allocated(model, 1, distinct, max_length, *options))
 
 
+@pytest.mark.slow
 @FEW
 @given(st.integers(0, 10**6), PHRASES, st.sampled_from([1, 2, 4]))
 def test_there_is_a_hypothesis_wherever_the_phrases_fit(seed, phrases, width):

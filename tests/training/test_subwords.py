@@ -72,6 +72,7 @@ def test_a_resumed_run_equals_a_whole_one(tmp_path, name):
     ]
 
 
+@pytest.mark.slow
 def test_validation_and_translation_draw_nothing(tmp_path, monkeypatch):
     training = make_training(tmp_path)
     preprocessor = training.model.preprocessor

@@ -136,6 +136,7 @@ def test_warnings_name_options(seqzoo, files, tmp_path, monkeypatch):
     assert "fewer than the --vocabulary-size of 8000" in result.errors.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_a_preset(seqzoo, files, preset, tmp_path):
     small = ("--epochs", 1, "--batch-size", 3, "--length", 5, "--learning-rate", 0)
     out = tmp_path / "new"

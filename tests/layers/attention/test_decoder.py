@@ -137,6 +137,7 @@ def test_xla_equals_eager(attention):
     check_xla_equals_eager(decoder(attention=attention), SEQUENCE, MEMORY, memory_mask=MASK)
 
 
+@pytest.mark.slow
 def test_xla_trains_with_open_shapes():
     # As in `fit`: no dimension but the sizes is known, and dropout draws inside the loop.
     layer = decoder([GRU, GRU], input_feeding=True, dropout=0.3)

@@ -151,6 +151,7 @@ def test_xla_and_graph_equal_eager():
         assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_long_sentences_stay_exact():
     layer = make()
     scores = 30.0 * generator.normal(size=(2, 500, 3)).astype("float32")

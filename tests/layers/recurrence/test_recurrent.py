@@ -79,6 +79,7 @@ def test_a_cell_without_its_methods():
         RecurrentCell().advance(SEQUENCE, [])
 
 
+@pytest.mark.slow
 def test_xla_without_mask_and_with_open_shapes():
     layer = GRU(3, return_sequences=True)
     check_xla_equals_eager(layer, SEQUENCE)

@@ -57,6 +57,7 @@ def test_learns_from_strings():
     assert model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)["accuracy"] == 1.0
 
 
+@pytest.mark.slow
 def test_batches_and_lengths_change_nothing():
     model = trained()
     alone = [model.predict_probabilities([text])[0] for text in TEXTS]

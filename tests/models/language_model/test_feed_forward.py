@@ -100,6 +100,7 @@ def test_saving(options, tmp_path):
     assert other.get_config() == model.get_config()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error::UserWarning")
 def test_training_goes_on_after_loading(tmp_path):
     model = make()

@@ -128,6 +128,7 @@ def test_a_graph_refuses_unknown_languages():
         encode(tf.constant("en"))
 
 
+@pytest.mark.slow
 def test_texts_in_several_languages_are_those_of_each():
     model = shared_model()
     texts = ["no rain", "", "a bee hums", "the moon is far"]

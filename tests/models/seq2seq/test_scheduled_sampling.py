@@ -61,6 +61,7 @@ def test_the_decay_is_checked(k):
         InverseSigmoidDecay(k)
 
 
+@pytest.mark.slow
 def test_with_teacher_forcing_alone_the_reference_is_read():
     np.testing.assert_array_equal(drawn(1.0), TARGET)
 

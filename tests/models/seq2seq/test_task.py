@@ -134,6 +134,7 @@ def test_generate_under_xla():
     assert results[0] == results[1] and all(results[0])
 
 
+@pytest.mark.slow
 def test_generate_takes_what_keras_hub_tasks_take():
     subject = shared_model()
     subject.compile(sampler=Greedy())
@@ -224,6 +225,7 @@ def test_translate_needs():
         model(attention=None).translate(["no rain"], alignments=True)
 
 
+@pytest.mark.slow
 def test_an_uncompiled_model_translates():
     subject = RecurrentSeq2SeqLM(backbone(), preprocessor(length=4), compile=False)
     assert len(subject.translate(["no rain"])) == 1

@@ -185,6 +185,7 @@ def test_translations_of_an_ensemble_of_words(word_model):
     check_translations(Ensemble([word_model, word_model]))
 
 
+@pytest.mark.slow
 def test_a_preset_of_words(word_model, tmp_path):
     word_model.save_to_preset(str(tmp_path))
     loaded = RecurrentSeq2SeqLM.from_preset(str(tmp_path))

@@ -171,6 +171,7 @@ def test_mixed_precision():
     assert np.isfinite(model.fit(SENTENCES, TAGS, verbose=0).history["loss"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("garbage_stays")
 def test_quantized_weights_are_used():
     model = make(units=32)  # a trained one is so sure that its probabilities may stay the same

@@ -146,6 +146,7 @@ def test_saving(tmp_path):
     assert other.score(["the cat"]) == lm.score(["the cat"])
 
 
+@pytest.mark.slow
 def test_export():
     check_saved_model_in_fresh_process(model(), np.array([[2, 5, 6], [2, 1, 3]], np.int32))
 
