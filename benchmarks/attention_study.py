@@ -25,6 +25,7 @@ from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.models import RecurrentSeq2SeqLM, word_alignment
 from keras_seqzoo.models.seq2seq.text_translation import default_search
 from keras_seqzoo.plots import plot_alignment
+from keras_seqzoo.training import RunState
 
 SIZE = "--embedding-dim 128 --encoder-units 128 --decoder-units 256 --attention-units 128"
 VARIANTS = {
@@ -60,6 +61,8 @@ def find(data, split, language):
 
 def train(folder, variant, source, target, seed, epochs):
     """Trains a model, or what is left of it; does nothing for one that is done."""
+    if RunState(folder).is_finished(epochs):
+        return
     data = os.environ["SEQZOO_DATA"]
     files = {
         "--source": find(data, "train", source),
