@@ -227,7 +227,7 @@ class TranslationSignatures(FamilySignatures):
         )
         lengths = tf.where(tf.equal(error, ""), lengths, 0)
         ids = tf.RaggedTensor.from_tensor(token_ids, lengths=lengths)
-        hypotheses, chosen, place, truncated = self._search(
+        hypotheses, _, place, truncated = self._search(
             ids, lengths > 0, self._strategy, required_phrases
         )
         padding = self._preprocessor.tokenizer.pad_token_id
@@ -283,7 +283,8 @@ class TranslationSignatures(FamilySignatures):
             phrases = tf.ragged.boolean_mask(phrases, chosen).to_tensor(-1)
         ids, mask = self._preprocessor.pad(tf.ragged.boolean_mask(ids, chosen))  # (rows, longest)
         hypotheses = self.model.search(
-            *(ids, mask, strategy, self._max_length, alignments),
+            *(ids, mask, strategy, self._max_length),
+            alignments=alignments,
             required_phrases=phrases,
             shrink=True,
         )

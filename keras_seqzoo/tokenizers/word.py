@@ -77,15 +77,16 @@ class WordTokenizer(TableTokenizer):
         """Join ids to text as `detokenize` does, in graph, with another text for each `[UNK]`.
 
         Args:
-            ids: ragged integers `(rows, None)`, without control tokens.
+            ids: ragged integers `(rows, None)`.
             unknown: ragged strings of the same shape, the text of the tokens that are unknown.
 
         Returns:
             String tensor `(rows,)`.
         """
-        surfaces = tf.gather(self._surfaces, ids.flat_values)
+        flat = self._without_control_tokens(ids.flat_values)
         unknown = tf.strings.join([" ", unknown.flat_values])
-        surfaces = tf.where(ids.flat_values == self.unk_token_id, unknown, surfaces)
+        surfaces = tf.gather(self._surfaces, flat)
+        surfaces = tf.where(flat == self.unk_token_id, unknown, surfaces)
         joined = tf.strings.reduce_join(ids.with_flat_values(surfaces).to_tensor(""), axis=-1)
         return tf.strings.regex_replace(joined, "^ ", "")
 

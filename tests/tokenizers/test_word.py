@@ -71,6 +71,26 @@ def test_detokenize():
         tokenizer.detokenize([99])
 
 
+def test_unknown_words_are_replaced_in_graph():
+    tokenizer = WordTokenizer(
+        ["sees", "."], normalization=["nfkc", "lowercase"], split_punctuation=True
+    )
+    texts = ["Mia  sees Ben.", "a\u00a0ⅷ", "¨ x", ""]  # the normal form of the third has a space
+    found = tf.function(tokenizer.split_in_graph)(tf.constant(texts))
+    words = [tokenizer.split_text(text) for text in texts]
+    assert [[word.decode() for word in row] for row in found.to_list()] == words
+    tokenizer = WordTokenizer(["sees", "."], control_tokens=["<2fr>"])
+    tokens = [["[UNK]", "sees", "[UNK]", ".", "[EOS]"], ["<2fr>", "[UNK]"], []]
+    ids = tf.ragged.constant([[*map(tokenizer.token_to_id, row)] for row in tokens], tf.int32)
+    unknown = tf.ragged.constant([["Mia", "a", "Ben", "b", "c"], ["d", "Zoë"], []], tf.string)
+    found = tf.function(tokenizer.join_in_graph)(ids, unknown)
+    assert [text.decode() for text in found.numpy()] == [
+        tokenizer.join_tokens(tokens[0], ["Mia", "Ben"]),
+        tokenizer.join_tokens(tokens[1], ["Zoë"]),
+        "",
+    ]
+
+
 def test_text_that_spells_special_tokens_is_text():
     tokenizer = WordTokenizer(["[BOS]", "a"])
     assert tokenizer("[BOS] a [EOS]").numpy().tolist() == [5, 6, 1]
