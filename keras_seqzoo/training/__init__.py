@@ -1,10 +1,9 @@
 """Whole training runs that can be stopped and resumed."""
 
-from keras_seqzoo.training.classifier import (
-    TextClassifierOptions,
+from keras_seqzoo.training.classifier.model import TextClassifierOptions, make_text_classifier
+from keras_seqzoo.training.classifier.training import (
     TextClassifierTraining,
     TextClassifierTrainingOptions,
-    make_text_classifier,
 )
 from keras_seqzoo.training.language_model import (
     LanguageModelOptions,

@@ -16,7 +16,7 @@ from keras_seqzoo.training import (
     make_language_model,
     make_text_classifier,
 )
-from keras_seqzoo.training.classifier import _warn_if_swapped
+from keras_seqzoo.training.classifier.model import _warn_if_swapped
 from keras_seqzoo.zoo import save_preset
 from tests.training.interrupts import assert_equal
 
@@ -175,6 +175,17 @@ def test_frozen_embeddings_stay_as_they_are(begin, tmp_path):
     assert not np.array_equal(model.head.get_weights()[0], before[1][0])
 
 
+def test_a_static_embedding_has_the_vectors():
+    vectors = WordVectors(["good", "bad"], np.arange(8.0).reshape(2, 4))
+    kind = {"encoder": "convolution", "vectors": vectors, "static_embedding": True}
+    model = make_text_classifier(TEXTS, LABELS, **kind)
+    backbone = model.backbone
+    ids = [model.preprocessor.tokenizer.token_to_id(word) for word in ("good", "bad")]
+    for embedding in (backbone.token_embedding, backbone.static_token_embedding):
+        np.testing.assert_array_equal(embedding.get_weights()[0][ids], [[0, 1, 2, 3], [4, 5, 6, 7]])
+    assert backbone.token_embedding.trainable and not backbone.static_token_embedding.trainable
+
+
 def test_both_directions_are_pooled_at_their_ends():
     options = {**SMALL, "bidirectional": True}
     model = make_text_classifier(TEXTS, LABELS, backbone_options=options)
@@ -200,6 +211,10 @@ def test_errors(tmp_path):
         ValueError, match="`texts` and `labels` must have the same length, at least 1"
     ):
         make_text_classifier([], [])
+    with pytest.raises(ValueError, match="`static_embedding` must be False without `vectors`"):
+        make_text_classifier(TEXTS, LABELS, encoder="convolution", static_embedding=True)
+    with pytest.raises(ValueError, match="`static_embedding` must not be given with the `encoder`"):
+        make_text_classifier(TEXTS, LABELS, static_embedding=True)
     with pytest.raises(ValueError, match="`vectors` must be None with `start`"):
         vectors = WordVectors(["good"], np.ones((1, 4)))
         make_text_classifier(TEXTS, LABELS, vectors=vectors, start="lstm_bpe_imdb")

@@ -16,7 +16,7 @@ from keras_seqzoo.training import (
     TextClassifierTrainingOptions,
     make_text_classifier,
 )
-from keras_seqzoo.training.classifier import unused_options
+from keras_seqzoo.training.classifier.model import unused_options
 
 EXAMPLES = """\b
 Examples:

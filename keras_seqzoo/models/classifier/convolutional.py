@@ -1,10 +1,12 @@
 """The convolutional text classifier: encoder, backbone and task."""
 
 import keras
+import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.parallel_convolution import ParallelConvolution
 from keras_seqzoo.layers.sequence_pooling import SequencePooling
+from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
 from keras_seqzoo.models.common.backbone import SequenceBackbone, token_inputs
@@ -18,7 +20,10 @@ class ConvolutionalEncoder(EmbeddingEncoder):
         x_t = E[f_t],        memory = ParallelConvolution(x_1 .. x_n),        state = mean(memory).
 
     `ConvolutionalTextClassifier` is built on it. A translation model may use it in place of a
-    `RecurrentEncoder`.
+    `RecurrentEncoder`. With a second embedding S that is not trained, x_t = [E[f_t]; S[f_t]]: the
+    words keep the meaning that they had in a large text, beside the one of the task (Kim 2014,
+    "Convolutional neural networks for sentence classification", has two channels; Zhang et al.,
+    "Dive into deep learning", section 16.3, concatenate them).
 
     Args:
         embedding: a `keras.layers.Embedding` of the vocabulary.
@@ -26,6 +31,7 @@ class ConvolutionalEncoder(EmbeddingEncoder):
         widths: list of ints, the number of tokens in the window of each convolution.
         activation: see `ParallelConvolution`.
         dropout: float, dropout rate of the embedded tokens.
+        static_embedding: a `keras.layers.Embedding`, which is frozen, or `None`.
 
     Call arguments:
         token_ids: int32 tensor `(batch, source_length)`.
@@ -44,10 +50,20 @@ class ConvolutionalEncoder(EmbeddingEncoder):
     """
 
     def __init__(
-        self, embedding, filters=100, widths=(3, 4, 5), activation="relu", dropout=0.0, **kwargs
+        self,
+        embedding,
+        filters=100,
+        widths=(3, 4, 5),
+        activation="relu",
+        dropout=0.0,
+        static_embedding=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.embedding = embedding
+        self.static_embedding = static_embedding
+        if static_embedding is not None:
+            static_embedding.trainable = False
         self.dropout = dropout
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.convolution = ParallelConvolution(
@@ -57,7 +73,10 @@ class ConvolutionalEncoder(EmbeddingEncoder):
 
     def call(self, token_ids, mask=None, training=False):
         """Read a batch of sequences."""
-        embedded = self.drop(self.embedding(token_ids), training=training)
+        embedded = self.embedding(token_ids)  # (B, S, E)
+        if self.static_embedding is not None:
+            embedded = tf.concat([embedded, self.static_embedding(token_ids)], axis=-1)
+        embedded = self.drop(embedded, training=training)
         memory = self.convolution(embedded, mask=mask)
         return memory, [[self.mean(memory, mask=mask)]]
 
@@ -67,8 +86,15 @@ class ConvolutionalEncoder(EmbeddingEncoder):
         return {
             **super().get_config(),
             "dropout": self.dropout,
+            "static_embedding": serialize_shared(self.static_embedding),
             **{name: convolution[name] for name in ("filters", "widths", "activation")},
         }
+
+    @classmethod
+    def from_config(cls, config):
+        """Create the encoder from its configuration."""
+        static = keras.saving.deserialize_keras_object(config.get("static_embedding"))
+        return super().from_config({**config, "static_embedding": static})
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -82,6 +108,8 @@ class ConvolutionalBackbone(SequenceBackbone):
         widths: list of ints, the number of tokens in the window of each convolution.
         activation: see `keras_seqzoo.layers.ParallelConvolution`.
         dropout: float, dropout rate of the embedded tokens.
+        static_embedding: bool, whether to have a second embedding of the same size, which is
+            frozen: `static_token_embedding`.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -109,25 +137,27 @@ class ConvolutionalBackbone(SequenceBackbone):
         widths=(3, 4, 5),
         activation="relu",
         dropout=0.0,
+        static_embedding=False,
         dtype=None,
         **kwargs,
     ):
         check_integer("vocabulary_size", vocabulary_size, minimum=1)
         check_integer("embedding_dim", embedding_dim, minimum=1)
 
+        def make_embedding(name):
+            initializer = keras.initializers.RandomUniform(-0.25, 0.25)
+            return keras.layers.Embedding(
+                vocabulary_size, embedding_dim, initializer, dtype=dtype, name=name
+            )
+
         # === Layers ===
         encoder = ConvolutionalEncoder(
-            keras.layers.Embedding(
-                vocabulary_size,
-                embedding_dim,
-                keras.initializers.RandomUniform(-0.25, 0.25),
-                dtype=dtype,
-                name="token_embedding",
-            ),
+            make_embedding("token_embedding"),
             filters,
             widths,
             activation,
             dropout,
+            make_embedding("static_token_embedding") if static_embedding else None,
             dtype=dtype,
             name="encoder",
         )
@@ -140,6 +170,7 @@ class ConvolutionalBackbone(SequenceBackbone):
         # === Config ===
         self.encoder = encoder
         self.token_embedding = encoder.embedding
+        self.static_token_embedding = encoder.static_embedding
         self._set_arguments(
             vocabulary_size=vocabulary_size,
             embedding_dim=embedding_dim,
@@ -147,6 +178,7 @@ class ConvolutionalBackbone(SequenceBackbone):
             widths=list(widths),
             activation=activation,
             dropout=dropout,
+            static_embedding=bool(static_embedding),
         )
 
 

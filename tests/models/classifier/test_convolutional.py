@@ -19,10 +19,14 @@ TEXTS = [
 LABELS = ["yes"] * 3 + ["no"] * 3
 
 
-def make(length=9, **options):
+def make(length=9, static_embedding=False, **options):
     tokenizer = WordTokenizer.train(TEXTS)
     backbone = ConvolutionalBackbone(
-        tokenizer.vocabulary_size(), embedding_dim=6, filters=8, widths=[2, 3]
+        tokenizer.vocabulary_size(),
+        embedding_dim=6,
+        filters=8,
+        widths=[2, 3],
+        static_embedding=static_embedding,
     )
     preprocessor = ConvolutionalTextClassifierPreprocessor(tokenizer, length, labels=["no", "yes"])
     return ConvolutionalTextClassifier(backbone, preprocessor=preprocessor, **options)
@@ -47,6 +51,32 @@ def test_learns_phrases(options, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     np.testing.assert_allclose(loaded.predict_probabilities(TEXTS), expected[:6], atol=1e-6)
+
+
+def test_a_static_embedding_is_read_and_not_trained(tmp_path):
+    model = make(static_embedding=True)
+    backbone = model.backbone
+    learned, static = backbone.token_embedding, backbone.static_token_embedding
+    assert learned.trainable and not static.trainable
+    inputs = model.preprocessor(TEXTS)
+    encoder, ids = backbone.encoder, inputs["token_ids"]
+    both = np.concatenate([layer.get_weights()[0][ids] for layer in (learned, static)], axis=-1)
+    expected = encoder.convolution(both, mask=inputs["padding_mask"])
+    np.testing.assert_allclose(backbone(inputs), expected, atol=1e-6)
+    model.compile(keras.optimizers.Adam(0.02))
+    before = learned.get_weights()[0], static.get_weights()[0]
+    model.fit(TEXTS, LABELS, batch_size=6, verbose=0)
+    assert not np.array_equal(learned.get_weights()[0], before[0])
+    np.testing.assert_array_equal(static.get_weights()[0], before[1])
+    expected = model.predict_probabilities(TEXTS)
+    save_preset(model, tmp_path / "new", dtype="float32")
+    model.save(tmp_path / "model.keras")
+    for loaded in (
+        ConvolutionalTextClassifier.from_preset(str(tmp_path / "new")),
+        keras.saving.load_model(tmp_path / "model.keras"),
+    ):
+        np.testing.assert_allclose(loaded.predict_probabilities(TEXTS), expected, atol=1e-6)
+        assert not loaded.backbone.static_token_embedding.trainable
 
 
 def test_lengths_change_nothing():

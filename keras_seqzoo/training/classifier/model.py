@@ -1,4 +1,4 @@
-"""Text classifiers: making one for labelled texts, and training it."""
+"""Making text classifiers from texts with labels."""
 
 import collections
 import functools
@@ -6,11 +6,9 @@ import itertools
 import warnings
 from typing import Literal
 
-import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_labelled, shorten
-from keras_seqzoo.data import LabelledTexts, RaggedIds, labelled_batches
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.layers.classifier_head import POOLINGS
 from keras_seqzoo.models import (
@@ -22,15 +20,9 @@ from keras_seqzoo.models import (
     TreeBackbone,
     TreeTextClassifier,
 )
-from keras_seqzoo.models.common.labels import label_indices
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.parse import split_parses
-from keras_seqzoo.training.data import DroppedItems
-from keras_seqzoo.training.measure import Measure
-from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
-from keras_seqzoo.training.reports import TextClassifierReport
-from keras_seqzoo.training.unknown_labels import report_unknown_labels
 from keras_seqzoo.training.vocabularies import (
     NORMAL_FORM,
     SUBWORDS,
@@ -46,7 +38,6 @@ MODELS = {
     TreeBackbone: TreeTextClassifier,
 }
 VOCABULARY_SIZE = 20_000
-BOUNDARIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 
 
 @options
@@ -107,6 +98,12 @@ class TextClassifierOptions(EmbeddingOptions):
     widths: tuple[int, ...] = size_option(
         (3, 4, 5), "Widths of the convolutions.", from_start=True, panel="Model"
     )
+    static_embedding: bool = option(
+        False,
+        "Let convolutions also read a second embedding of the `vectors`, which is not trained.",
+        from_start=True,
+        panel="Model",
+    )
     encoder_dropout: float | None = rate_option(
         None, "Dropout rate in the encoder; by default none, or that of `start`.", panel="Model"
     )
@@ -132,16 +129,6 @@ class TextClassifierOptions(EmbeddingOptions):
         "Further arguments of `RecurrentBackbone`, `ConvolutionalBackbone` or `TreeBackbone`; they "
         "replace options above.",
         flag=None,
-    )
-
-
-@options
-class TextClassifierTrainingOptions(AdamWOptions):
-    """Options of `TextClassifierTraining`."""
-
-    epochs = 5
-    balanced: bool = option(
-        False, "Weight each text by the inverse frequency of its label.", panel="Training"
     )
 
 
@@ -204,6 +191,8 @@ def make_text_classifier(texts, labels, **kwargs):
     model = model_class(backbone, None, preprocessor, **head)
     if options.vectors is not None:
         options.vectors.fill(backbone.token_embedding, tokenizer)
+        if options.static_embedding:
+            options.vectors.fill(backbone.static_token_embedding, tokenizer)
     backbone.token_embedding.trainable = not options.freeze_embeddings
     return model
 
@@ -229,7 +218,7 @@ def unused_options(encoder):
     """Return the names of the options that an encoder does not have."""
     recurrent, convolutional = (
         ("num_layers", "bidirectional", "word_dropout"),
-        ("filters", "widths"),
+        ("filters", "widths", "static_embedding"),
     )
     if encoder == "convolution":
         return ("units", *recurrent)
@@ -243,6 +232,8 @@ def _make_backbone(texts, options):
     why = f"with the `encoder` {options.encoder!r}"
     options.check_not_given(unused_options(options.encoder), why)
     vectors = options.vectors
+    if options.static_embedding and vectors is None:
+        raise ValueError("`static_embedding` must be False without `vectors`, got True.")
     if options.tokenizer == "word":
         size = VOCABULARY_SIZE if options.vocabulary_size is None else options.vocabulary_size
         form = NORMAL_FORM
@@ -269,7 +260,8 @@ def _make_backbone(texts, options):
         arguments = {**options.select("units"), **arguments}
         return TreeBackbone(size, **arguments), tokenizer
     if options.encoder == "convolution":
-        arguments = {**options.select("filters", "widths"), **arguments}
+        names = ("filters", "widths", "static_embedding")
+        arguments = {**options.select(*names), **arguments}
         return ConvolutionalBackbone(size, **arguments), tokenizer
     arguments = {**options.select("units", "num_layers", "bidirectional"), **arguments}
     return RecurrentBackbone(size, cell=options.encoder, **arguments), tokenizer
@@ -291,110 +283,3 @@ def _backbone_options(options):
     }
     arguments = {name: value for name, value in arguments.items() if value is not None}
     return {**arguments, **(options.backbone_options or {})}
-
-
-class TextClassifierTraining(AdamWTraining):
-    """Training of a text classifier that keeps the best preset and can be stopped and resumed.
-
-    Texts are batched by similar length, in random order, and cut at the preprocessor's
-    `truncation_side` to its `sequence_length`, or to 1024 tokens if it has none. After each epoch
-    the EMA of the weights is evaluated by the accuracy on the validation texts. Texts without
-    tokens are classified by the frequency of the labels in the training texts. Validation labels
-    that the model does not have count as wrong, and are reported before the first epoch; with
-    `multi_label` each is a wrong decision of its text. For `run`, `train` and `validation` are
-    pairs of lists: texts and labels, names or, with `multi_label`, lists of names; `train` may also
-    be `keras_seqzoo.data.LabelledFiles`.
-
-    Args:
-        model: a `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`,
-            with a preprocessor that has labels; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
-        **kwargs: see `TrainingRun`, and the options in `TextClassifierTrainingOptions`.
-
-    Raises:
-        TypeError: if an option is unknown.
-        ValueError: if an option is out of range.
-
-    Example:
-    ```python
-    training = TextClassifierTraining(model, "my-preset", epochs=3)
-    training.run((train_texts, train_labels), (valid_texts, valid_labels))
-    ```
-    """
-
-    options_class = TextClassifierTrainingOptions
-    data_names = "texts", "labels"
-    measures = {"accuracy": Measure("accuracy")}
-
-    def __init__(self, model, directory, **kwargs):
-        super().__init__(model, directory, **kwargs)
-        if model.preprocessor.labels is None:
-            raise ValueError("`model` must have a preprocessor with `labels`, got None.")
-        if self.balanced and model.multi_label:
-            raise ValueError("`balanced` must be False for texts of several labels, got True.")
-        longest = model.preprocessor.sequence_length or BOUNDARIES[-1]
-        self.boundaries = [*(length for length in BOUNDARIES if length < longest), longest]
-        self._texts = self._label_weights = None
-
-    def prepare(self, train, validation):
-        """Convert the texts and the labels to ids."""
-        self.check_lists("validation", validation)
-        # Find a wrong kind of label now, not after the first epoch.
-        names, multi_label = self.model.label_names, self.model.multi_label
-        label_indices(names, validation[1], "validation", multi_label, allow_unknown=True)
-        preprocessor, longest = self.model.preprocessor, self.boundaries[-1]
-        long, others = DroppedItems(), None
-
-        def encode(items):
-            texts, labels = zip(*items, strict=True)
-            ids, cut = preprocessor.truncated_ids(texts, longest)
-            long.add(cut.numpy())
-            columns = {
-                name: RaggedIds.from_ragged(column)
-                for name, column in preprocessor.columns(ids).items()
-            }
-            labels = self.model.label_array(labels, "train")
-            return LabelledTexts(columns["token_ids"], labels, columns.get("heads"))
-
-        self._texts = self.cache_rows(train, LabelledTexts, encode)
-        self.tokens = self._texts.tokens["ids"]
-        if preprocessor.sequence_length is not None:  # otherwise validation texts are not cut
-            _, cut = preprocessor.truncated_ids(validation[0], longest)
-            others = DroppedItems(cut.numpy())
-        self.report_dropped(f"cut to {longest} tokens", "texts", long, others)
-        own = validation[1] if multi_label else [[label] for label in validation[1]]
-        report_unknown_labels(self.report, "label", "texts", own, names)
-        counts = self._counts()
-        if self.balanced:
-            self._label_weights = counts.sum() / (len(counts) * np.maximum(counts, 1))
-        # Add-one smoothing, of each label or of the two values of a multi-label decision.
-        outcomes = 2.0 if multi_label else len(counts)
-        self.model.set_prior((counts + 1.0) / (self._texts.rows + outcomes))
-
-    def batches(self, epoch, start=0):
-        """Return the batches of an epoch."""
-        return labelled_batches(
-            self._texts,
-            self.batch_size,
-            self.boundaries,
-            (self.seed, epoch),
-            self._label_weights,
-            self.model.preprocessor.tokenizer.pad_token_id,
-            start,
-        )
-
-    def evaluate(self, validation, stop):
-        """Compute the accuracy on the validation texts."""
-        texts, labels = validation
-        return {"accuracy": self.model.accuracy(texts, labels)}
-
-    def reports(self, validation):
-        """Return the report of the labels of some validation texts."""
-        return [TextClassifierReport(*validation, scored=False)]
-
-    def _counts(self):
-        """Return the number of training texts of each label."""
-        labels = (part.labels for part in self._texts.shapes())
-        if self.model.multi_label:
-            return sum(part.sum(0) for part in labels)
-        return sum(np.bincount(part, minlength=self.model.num_classes) for part in labels)

@@ -1,0 +1,1 @@
+"""Training of text classifiers: their models and their runs."""
