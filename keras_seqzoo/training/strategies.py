@@ -17,7 +17,7 @@ VARIABLE = "TF_CONFIG"
 TIMEOUT = 600  # seconds that a worker waits for what another one computes
 
 
-def make_strategy(name, timeout=TIMEOUT):
+def make_strategy(name, timeout=TIMEOUT, report=None):
     """Create a `tf.distribute` strategy; a model made in its scope trains with it.
 
     - "none": one device.
@@ -28,6 +28,8 @@ def make_strategy(name, timeout=TIMEOUT):
     Args:
         name: string.
         timeout: int, the number of seconds after which a worker that waits for another one fails.
+        report: function of a line of text, called by the chief before it waits for the others, or
+            `None`.
 
     Returns:
         A `tf.distribute.Strategy`.
@@ -49,14 +51,20 @@ def make_strategy(name, timeout=TIMEOUT):
         return tf.distribute.get_strategy()
     if name == "mirrored":
         return tf.distribute.MirroredStrategy()
-    address = _own_address(os.environ.get(VARIABLE))
+    address, others = _own_place(os.environ.get(VARIABLE))
     _check_port(address)
+    if others and report is not None:
+        report(f"waiting for {', '.join(others)}")
     options = tf.distribute.experimental.CommunicationOptions(timeout_seconds=timeout)
     return tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
 
 
-def _own_address(text):
-    """Return the address of this worker by a `TF_CONFIG`, and check that it is valid."""
+def _own_place(text):
+    """Return the address of this worker by a `TF_CONFIG`, and of the chief those of the others.
+
+    Raises:
+        ValueError: if the `TF_CONFIG` is not valid.
+    """
     example = '{"cluster": {"worker": ["host:port", ...]}, "task": {"type": "worker", "index": 0}}'
     need = f"`{VARIABLE}` must be like {example}"
     if not text:
@@ -86,7 +94,9 @@ def _own_address(text):
             f"{need}, with the index of the task from 0 to {count - 1}, the last {kind} of the "
             f"cluster, got {json.dumps(index)}."
         )
-    return cluster[kind][index]
+    address = cluster[kind][index]
+    every = [one for kind in ("chief", "worker") for one in cluster.get(kind, ())]
+    return address, every[1:] if address == every[0] else []
 
 
 def _is_address(value):

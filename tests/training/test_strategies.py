@@ -53,6 +53,17 @@ def test_a_port_that_is_taken(monkeypatch):
             make_strategy("multi-worker")
 
 
+def test_the_chief_says_for_whom_it_waits(monkeypatch):
+    strategies, lines = [], []
+    monkeypatch.setattr(
+        tf.distribute, "MultiWorkerMirroredStrategy", lambda **options: strategies.append(options)
+    )
+    for index in range(2):
+        monkeypatch.setenv("TF_CONFIG", cluster(index=index))
+        make_strategy("multi-worker", report=lines.append)
+    assert lines == ["waiting for localhost:2002"] and len(strategies) == 2
+
+
 def test_an_unknown_strategy():
     with pytest.raises(ValueError, match="`name` must be one of none, mirrored, .*, got 'all'"):
         make_strategy("all")

@@ -41,7 +41,7 @@ def train_preset(ctx, read, digests, make_model, training_class, training):
         training_class: a `TrainingRun` class.
         training: its options, an `Options` object.
     """
-    workers = Workers(make_strategy(ctx.params["strategy"]))
+    workers = Workers(make_strategy(ctx.params["strategy"], report=make_report(ctx)))
     state = workers.state(ctx.params["out"])
     try:
         state.check()  # before the files are read
