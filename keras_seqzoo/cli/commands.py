@@ -154,20 +154,32 @@ class Command(TyperCommand):
         return {title: parameters for title, parameters in sections.items() if parameters}
 
     def _translate(self, ctx, message):
-        """Replace the names of arguments, in backquotes, by those of options and files."""
-        return re.sub("`(\\w+)`", lambda found: self._name(ctx, found), message)
+        """Replace the names of arguments, in backquotes, by those of options and files.
+
+        `name="value"` becomes `--name value`.
+        """
+        message = re.sub("`(\\w+)`", lambda found: self._name(ctx, found), message)
+        return re.sub('`(\\w+)="([\\w-]+)"`', self._name_with_value, message)
+
+    def _name_with_value(self, found):
+        flag = self._flag(found[1])
+        return found[0] if flag is None else f"{flag} {found[2]}"
 
     def _name(self, ctx, found):
         argument = found[1]
         file = self._file(ctx, argument)
         if file is not None:
             return FILES[argument][0].format(file)
+        return self._flag(argument) or PLACES.get(argument, found[0])
+
+    def _flag(self, argument):
+        """Return the option of an argument, `None` if it has none."""
         names = {argument, OPTIONS.get(argument)}
         for option in self.params:
             flag = option.opts[0]
             if flag.startswith("--") and names & {option.name, flag[2:].replace("-", "_")}:
                 return flag
-        return PLACES.get(argument, found[0])
+        return None
 
     def _file(self, ctx, argument):
         """Return the file that an argument was read from, `None` if it was not read from one."""

@@ -78,7 +78,11 @@ def is_task(preset, task):
 
 def check_task(option, preset, task, what):
     """Raise `ValueError` if a preset holds another task; see `load_task`."""
-    if not is_task(preset, task):
+    try:
+        found = is_task(preset, task)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`preset`", option)) from error
+    if not found:
         raise ValueError(f"{option} must be {what}, got {preset}.")
 
 

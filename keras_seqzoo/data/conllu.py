@@ -106,7 +106,7 @@ class ConlluSentence:
             word = cells.index("_")
             raise ValueError(
                 f"`heads` must have a head for each word, got none for word {word + 1}, "
-                f"{self.words[word]!r}, of {self.text!r}."
+                f"{self.words[word]!r}, of {self.text or ' '.join(self.words)!r}."
             )
         return [int(head) for head in cells]
 

@@ -117,13 +117,19 @@ class ObjectiveOptions(AdamWOptions):
         for objective, names in OWN_OPTIONS.items():
             if objective != self.objective:
                 self.check_not_given(names, f"without the objective {objective}")
+        if self.reinforce_baseline == "samples" and self.reinforce_samples < 2:
+            raise ValueError(
+                '`reinforce_samples` must be at least 2 with `reinforce_baseline="samples"`, '
+                f"got {self.reinforce_samples}."
+            )
 
 
 def make_objective(run):
     """Create the objective of a run that has `ObjectiveOptions`; `None` for the likelihood.
 
     Raises:
-        ValueError: if the model has hard attention that another objective does not train.
+        ValueError: if the model has hard attention that another objective does not train, or the
+            objective is for hard attention that the model does not have.
     """
     attention = run.model.decoder.attention
     estimator = getattr(getattr(attention, "weighting", None), "estimator", None)
@@ -131,6 +137,12 @@ def make_objective(run):
         raise ValueError(
             "`objective` must be reinforced-attention for a model with the attention weighting "
             f"hard-reinforce, got {run.objective}."
+        )
+    if run.objective == "reinforced-attention" and attention and estimator != "reinforce":
+        weighting = run.model.backbone.get_config()["attention_weighting"]
+        raise ValueError(
+            "`objective` must not be reinforced-attention for a model without the attention "
+            f"weighting hard-reinforce, got the attention weighting {weighting}."
         )
     seed = run.seed % 2**31
     if run.objective == "scheduled-sampling":

@@ -13,6 +13,10 @@ from keras_seqzoo.training import make_tagger
 from keras_seqzoo.zoo import save_preset
 
 WORDS, TAGS = [["a", "b"], ["c"], ["d", "e"]], [["B-x", "I-x"], ["O"], ["O", "O"]]
+TRANSLATE = (
+    "translate --source short.txt --target short.txt --valid-source short.txt "
+    "--valid-target short.txt --tokenizer word --embedding-dim 2 --quiet"
+)
 
 
 def commands(group=None, name=()):
@@ -116,6 +120,13 @@ def folder(tmp_path_factory):
         ("vectors --train blank.txt", "blank.txt must have a word"),
         ("vectors --train short.txt --minimum-count 3", "--minimum-count must be at most the"),
         ("ngram --train blank.txt", "blank.txt must have a word"),
+        (f"{TRANSLATE} --context-feeding --attend before", "--context-feeding must be False unless "
+         "--attend after: the context is an input of the recurrence already with --attend before."),
+        (f"{TRANSLATE} --attend-from bottom", "--decoder-layers must be at least 2 with "
+         "--attend-from bottom, got 1."),
+        (f"{TRANSLATE} --objective reinforced-attention", "--objective must not be reinforced-"
+         "attention for a model without the attention weighting hard-reinforce, got the "
+         "attention weighting softmax."),
     ],
 )  # fmt: skip
 def test_errors_name_files_lines_and_options(seqzoo, folder, monkeypatch, arguments, message):

@@ -76,6 +76,10 @@ def test_hard_attention_that_is_drawn_has_its_own_objective(tmp_path):
         ({"alignment_weight": 0.5}, "`alignment_weight` must not be given without the objective"),
         ({"objective": "supervised-attention", "subword_alpha": 0.2}, "`subword_alpha` must not"),
         ({"objective": "supervised-attention", "subword_dropout": 0.2}, "`subword_dropout` must"),
+        (
+            {"objective": "reinforce", "reinforce_baseline": "samples", "reinforce_samples": 1},
+            "`reinforce_samples` must be at least 2 with `reinforce_baseline=",
+        ),
         ({"objective": "reinforce", "reinforce_baseline": "x"}, "`reinforce_baseline` must be o"),
         ({"attention_entropy": 0.5}, "`attention_entropy` must not be given without the objec"),
         ({"objective": "bleu"}, "`objective` must be one of likelihood, scheduled-sampling, min"),

@@ -106,7 +106,10 @@ def train_labelled_preset(ctx, train, valid, line, make_model, model, training_c
     def make(files):
         options = model.to_dict()
         if model.vectors is not None:
-            options["vectors"] = WordVectors.from_preset(model.vectors)
+            try:
+                options["vectors"] = WordVectors.from_preset(model.vectors)
+            except ValueError as error:
+                raise ValueError(str(error).replace("`preset`", "--vectors")) from error
         return make_model(files.column(0), files.column(1), **options)
 
     train_preset(

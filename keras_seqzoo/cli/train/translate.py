@@ -138,7 +138,7 @@ def train_translate(
         )
     _check_alignments(training.objective, alignments, target_language)
     if start is None:
-        _check_sources(model.encoder == "tree", [*source, *valid_source])
+        _check_sources(model.encoder == "tree", source, valid_source)
     if not target_language:
         refuse_given(ctx, ["sampling_temperature"], "can only be used with --target-language.")
     languages = target_language or None
@@ -148,7 +148,7 @@ def train_translate(
             options = dataclasses.replace(model, languages=languages)
             return _make_model(train.source, train.target, options, max_length)
         started = load_translation_model(start, "--start", dtype=model.dtype)
-        _check_sources(started.preprocessor.reads_trees, [*source, *valid_source])
+        _check_sources(started.preprocessor.reads_trees, source, valid_source)
         if not new_vocabulary:
             _check_languages(started, start, languages)
             return started
@@ -185,12 +185,13 @@ def _check_alignments(objective, alignments, languages):
         raise ValueError("--alignments cannot be used with --target-language.")
 
 
-def _check_sources(reads_trees, paths):
+def _check_sources(reads_trees, source, valid_source):
     """Raise `ValueError` unless sources are trees for a model of trees, and texts for others."""
-    for path in paths:
-        if is_conllu(path) != reads_trees:
-            need = "files of trees (.conllu) with" if reads_trees else "files of text without"
-            raise ValueError(f"--source must be {need} --encoder tree, got {path}.")
+    need = "files of trees (.conllu) with" if reads_trees else "files of text without"
+    for option, paths in (("--source", source), ("--valid-source", valid_source)):
+        for path in paths:
+            if is_conllu(path) != reads_trees:
+                raise ValueError(f"{option} must be {need} --encoder tree, got {path}.")
 
 
 def _files(source, target, languages, prefix="", alignments=None):

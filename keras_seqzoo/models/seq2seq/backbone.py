@@ -149,6 +149,11 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         check_integer("decoder_units", decoder_units, minimum=1)
         check_integer("encoder_layers", encoder_layers, minimum=1)
         check_integer("decoder_layers", decoder_layers, minimum=1)
+        if attend_from == "bottom" and attend != "between" and decoder_layers < 2:
+            raise ValueError(
+                '`decoder_layers` must be at least 2 with `attend_from="bottom"`, '
+                f"got {decoder_layers}."
+            )
         check_choice("cell", cell, CELLS)
         check_encoder(encoder, direction, encoder_layers, share_embeddings)
         if attention is not None:

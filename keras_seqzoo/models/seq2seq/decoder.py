@@ -117,7 +117,7 @@ class RecurrentDecoder(Decoder):
         changed += ["attention_losses"] if attention_losses else []
         changed += [] if source_distribution is None else ["source_distribution"]
         if attention is None and changed:
-            raise ValueError(f"`attention` must be a layer with `{changed[0]}`, got None.")
+            raise ValueError(f"`attention` must not be None with `{changed[0]}`, got None.")
         self.embedding = embedding
         self.recurrent_layers = list(layers)
         self.attention = attention

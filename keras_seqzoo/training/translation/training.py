@@ -129,6 +129,9 @@ class TranslationTraining(AdamWTraining):
 
     def prepare(self, train, validation):
         """Check the texts, tokenize the training texts, and report which are too long."""
+        objective = make_objective(self)
+        if objective is not None:
+            objective.check(self.model, [])  # before anything is written
         self.check_lists("validation", validation)
         self._corpora.check(train)
         supervised = check_alignments(self.objective, train, self._corpora.languages)

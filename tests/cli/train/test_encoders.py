@@ -102,7 +102,7 @@ def test_trees_and_texts_are_told_apart(seqzoo, files, trees, tmp_path):
         (arguments(trees, tmp_path / "x"), "--source must be files of text without --encoder tree"),
         (
             arguments(texts, tmp_path / "x", encoder="tree"),
-            "--source must be files of trees (.conllu) with --encoder tree",
+            "--valid-source must be files of trees (.conllu) with --encoder tree",
         ),
         (
             arguments(trees, tmp_path / "x", encoder="tree", encoder_layers=2),
