@@ -29,10 +29,13 @@ def check_integer(name, value, minimum):
     return int(value)
 
 
+def _is_number(value):
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
 def check_number(name, value, minimum=-math.inf):
     """Return `value` as a float; raise `ValueError` unless it is one of at least `minimum`."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < minimum:
+    if not _is_number(value) or not math.isfinite(value) or value < minimum:
         need = "a number" if minimum == -math.inf else f"a number of at least {minimum:g}"
         raise ValueError(f"`{name}` must be {need}, got {value!r}.")
     return float(value)
@@ -56,8 +59,7 @@ def check_fraction(name, value, alternative=""):
 
 def check_rate(name, value):
     """Return a rate, such as of dropout; raise `ValueError` unless it is in [0, 1)."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not number or not 0 <= value < 1:
+    if not _is_number(value) or not 0 <= value < 1:
         raise ValueError(f"`{name}` must be in [0, 1), got {value!r}.")
     return value
 

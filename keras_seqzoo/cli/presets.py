@@ -4,6 +4,7 @@ A command for models of one family takes a preset of the package by default. Com
 any family (`evaluate`, `export`, `score`, `tokenize`) must be given one.
 """
 
+import contextlib
 import json
 from typing import Annotated
 
@@ -76,12 +77,19 @@ def is_task(preset, task):
     return found is not None and issubclass(found, task)
 
 
-def check_task(option, preset, task, what):
-    """Raise `ValueError` if a preset holds another task; see `load_task`."""
+@contextlib.contextmanager
+def named_by(option):
+    """Call the argument `preset` of a ValueError by the option that it came from."""
     try:
-        found = is_task(preset, task)
+        yield
     except ValueError as error:
         raise ValueError(str(error).replace("`preset`", option)) from error
+
+
+def check_task(option, preset, task, what):
+    """Raise `ValueError` if a preset holds another task; see `load_task`."""
+    with named_by(option):
+        found = is_task(preset, task)
     if not found:
         raise ValueError(f"{option} must be {what}, got {preset}.")
 

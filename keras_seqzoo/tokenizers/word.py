@@ -10,6 +10,7 @@ from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS, UNK
 from keras_seqzoo.tokenizers.vocabulary import (
     check_words,
     create_string_table,
+    join_pieces,
     read_pieces,
     write_pieces,
 )
@@ -84,11 +85,10 @@ class WordTokenizer(TableTokenizer):
             String tensor `(rows,)`.
         """
         flat = self._without_control_tokens(ids.flat_values)
-        unknown = tf.strings.join([" ", unknown.flat_values])
-        surfaces = tf.gather(self._surfaces, flat)
-        surfaces = tf.where(flat == self.unk_token_id, unknown, surfaces)
-        joined = tf.strings.reduce_join(ids.with_flat_values(surfaces).to_tensor(""), axis=-1)
-        return tf.strings.regex_replace(joined, "^ ", "")
+        pieces = tf.concat([self._surfaces, tf.strings.join([" ", unknown.flat_values])], axis=0)
+        own = tf.cast(tf.size(self._surfaces) + tf.range(tf.size(flat)), flat.dtype)
+        ids = ids.with_flat_values(tf.where(flat == self.unk_token_id, own, flat))
+        return join_pieces(pieces, ids, first=" ")
 
     def encode(self, texts):
         """Convert rows of text to ids; see the base class."""

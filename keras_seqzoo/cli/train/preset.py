@@ -5,6 +5,7 @@ from pathlib import Path
 import keras
 import typer
 
+from keras_seqzoo.cli.presets import named_by
 from keras_seqzoo.cli.progress import TrainingProgress, clear_line
 from keras_seqzoo.cli.train.options import option_fields
 from keras_seqzoo.cli.train.provenance import (
@@ -106,10 +107,8 @@ def train_labelled_preset(ctx, train, valid, line, make_model, model, training_c
     def make(files):
         options = model.to_dict()
         if model.vectors is not None:
-            try:
+            with named_by("--vectors"):
                 options["vectors"] = WordVectors.from_preset(model.vectors)
-            except ValueError as error:
-                raise ValueError(str(error).replace("`preset`", "--vectors")) from error
         return make_model(files.column(0), files.column(1), **options)
 
     train_preset(
