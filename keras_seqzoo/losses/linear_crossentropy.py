@@ -5,6 +5,7 @@ import functools
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_rate
+from keras_seqzoo.losses.token_chunks import TokenChunks
 from keras_seqzoo.tensors import loop_dtype
 
 
@@ -73,6 +74,42 @@ def linear_crossentropy(
     >>> tape.gradient(loss, features).numpy().round(3).tolist()[1]
     [0.125, 0.125, 0.125]
     """
+    features, kernel, bias, options = check_tokens(
+        features,
+        kernel,
+        labels,
+        bias,
+        sample_weight=sample_weight,
+        label_smoothing=label_smoothing,
+        transpose_kernel=transpose_kernel,
+        chunk_size=chunk_size,
+    )
+    chunks = functools.partial(TokenChunks, **options)
+    features = tf.reshape(features, [-1, features.shape[-1]])  # (N, D)
+    if not gradient:
+        inputs = (tf.stop_gradient(x) if x is not None else None for x in (features, kernel, bias))
+        return chunks(*inputs).loss()
+    inputs = (features, kernel) if bias is None else (features, kernel, bias)
+    return differentiable(lambda *inputs: chunks(*inputs).loss_and_gradients(), inputs)
+
+
+def check_tokens(
+    features,
+    kernel,
+    labels,
+    bias,
+    *,
+    sample_weight,
+    label_smoothing,
+    transpose_kernel,
+    chunk_size,
+):
+    """Check the arguments of `linear_crossentropy`.
+
+    Returns:
+        Tuple of the tensors `features`, `kernel` and `bias`, and a dict of the options of
+        `TokenChunks`.
+    """
     check_rate("label_smoothing", label_smoothing)
     check_integer("chunk_size", chunk_size, minimum=1)
     features, kernel = (tf.convert_to_tensor(x) for x in (features, kernel))
@@ -84,21 +121,14 @@ def linear_crossentropy(
         sample_weight = tf.ones_like(labels, sums_dtype)
     sample_weight = tf.cast(tf.convert_to_tensor(sample_weight), sums_dtype)
     _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kernel)
-
-    chunks = functools.partial(
-        _Chunks,
-        labels=tf.reshape(labels, [-1]),
-        sample_weight=tf.stop_gradient(tf.reshape(sample_weight, [-1])),
-        label_smoothing=float(label_smoothing),
-        transpose_kernel=transpose_kernel,
-        chunk_size=chunk_size,
-    )
-    features = tf.reshape(features, [-1, features.shape[-1]])  # (N, D)
-    if not gradient:
-        inputs = (tf.stop_gradient(x) if x is not None else None for x in (features, kernel, bias))
-        return chunks(*inputs).loss()
-    inputs = (features, kernel) if bias is None else (features, kernel, bias)
-    return _differentiable(lambda *inputs: chunks(*inputs).loss_and_gradients(), inputs)
+    options = {
+        "labels": tf.reshape(labels, [-1]),
+        "sample_weight": tf.stop_gradient(tf.reshape(sample_weight, [-1])),
+        "label_smoothing": float(label_smoothing),
+        "transpose_kernel": transpose_kernel,
+        "chunk_size": chunk_size,
+    }
+    return features, kernel, bias, options
 
 
 def _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kernel):
@@ -119,8 +149,17 @@ def _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kerne
         raise ValueError(f"`bias` must have the shape ({size},), got {tuple(bias.shape)}.")
 
 
-def _differentiable(function, inputs):
-    """Call `function`, differentiable by the scale and the gradients that it also returns."""
+def differentiable(function, inputs):
+    """Call a function that returns its gradients.
+
+    Args:
+        function: function of tensors that returns a value, a scale, and the list of gradients that,
+            times the scale, are those of the value.
+        inputs: sequence of tensors.
+
+    Returns:
+        The value, differentiable once.
+    """
 
     @tf.custom_gradient
     def run(*inputs):
@@ -145,153 +184,6 @@ def _differentiable(function, inputs):
 
 def _refuse(*upstream):
     raise NotImplementedError(
-        "linear_crossentropy has no second derivatives; use SequenceCrossentropy of the logits"
+        "linear_crossentropy and consistent_linear_crossentropy have no second derivatives; use "
+        "SequenceCrossentropy of the logits"
     )
-
-
-class _Chunks:
-    """The valid tokens of one call, in chunks."""
-
-    def __init__(
-        self,
-        features,
-        kernel,
-        bias=None,
-        *,
-        labels,
-        sample_weight,
-        label_smoothing,
-        transpose_kernel,
-        chunk_size,
-    ):
-        self.features = features
-        self.labels = labels
-        # At most 1, so that weights and gradients stay in the range of float16.
-        self.weight = tf.math.divide_no_nan(sample_weight, tf.reduce_max(tf.abs(sample_weight)))
-        self.kernel = tf.cast(kernel, features.dtype)
-        size = tf.shape(kernel)[0 if transpose_kernel else 1]
-        self.bias = tf.zeros([size], self.weight.dtype) if bias is None else bias
-        self.bias = tf.cast(self.bias, self.weight.dtype)
-        self.has_bias = bias is not None
-        self.label_smoothing = label_smoothing
-        self.transpose_kernel = transpose_kernel
-
-        count = tf.size(labels)
-        # A known number of tokens is split evenly.
-        parts = -(-(labels.shape[0] or chunk_size) // chunk_size)
-        self.size = -(-(labels.shape[0] or chunk_size) // parts)
-        self.chunks = (count + self.size - 1) // self.size
-        valid = self.weight != 0
-        before = tf.cumsum(tf.cast(valid, tf.int32), exclusive=True)
-        self.count = tf.reduce_sum(tf.cast(valid, tf.int32))
-        # The new index of each token: valid tokens first, in order.
-        self.positions = tf.where(valid, before, self.count + tf.range(count) - before)
-        order = tf.scatter_nd(
-            self.positions[:, tf.newaxis], tf.range(count), [self.chunks * self.size]
-        )
-        self.order = tf.reshape(order, [-1, self.size])
-
-    def loss(self):
-        """Return the loss alone."""
-
-        def add_chunk(chunk, loss):
-            _, logits, labels, weight = self._project(chunk)
-            return chunk + 1, loss + _loss(logits, self.bias, labels, weight, self.label_smoothing)
-
-        (loss,) = self._for_all_chunks(add_chunk, [tf.zeros([], self.weight.dtype)])
-        return tf.math.divide_no_nan(loss, tf.reduce_sum(self.weight))
-
-    def loss_and_gradients(self):
-        """Return the loss, a scale, and the gradients to multiply with the scale."""
-        dtype = self.weight.dtype
-
-        def add_chunk(chunk, loss, d_features, d_kernel, d_bias):
-            features, logits, labels, weight = self._project(chunk)
-            chunk_loss, d_logits, d_chunk_bias = _loss_and_gradients(
-                logits, self.bias, labels, weight, self.label_smoothing
-            )
-            d_chunk = tf.matmul(d_logits, self.kernel, transpose_b=not self.transpose_kernel)
-            factors = (d_logits, features) if self.transpose_kernel else (features, d_logits)
-            d_chunk_kernel = tf.matmul(*factors, transpose_a=True)
-            return (
-                chunk + 1,
-                loss + chunk_loss,
-                d_features.write(chunk, d_chunk),
-                d_kernel + tf.cast(d_chunk_kernel, dtype),
-                d_bias + d_chunk_bias,
-            )
-
-        depth = self.features.shape[1]
-        d_features = tf.TensorArray(
-            self.features.dtype, self.chunks, element_shape=[self.size, depth]
-        )
-        loss, d_features, d_kernel, d_bias = self._for_all_chunks(
-            add_chunk,
-            [
-                tf.zeros([], dtype),
-                d_features,
-                tf.zeros(tf.shape(self.kernel), dtype),
-                tf.zeros(tf.shape(self.bias), dtype),
-            ],
-        )
-        # Chunks without valid tokens were not written, and are read as zeros.
-        d_features = tf.gather(tf.reshape(d_features.stack(), [-1, depth]), self.positions)
-        gradients = [d_features, d_kernel, d_bias] if self.has_bias else [d_features, d_kernel]
-        scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
-        return loss * scale, scale, gradients
-
-    def _for_all_chunks(self, add_chunk, initial):
-        return tf.while_loop(
-            lambda chunk, *_: chunk * self.size < self.count,
-            add_chunk,
-            [tf.constant(0), *initial],
-            parallel_iterations=1,
-        )[1:]
-
-    def _project(self, chunk):
-        """Return features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`."""
-        tokens = tf.gather(self.order, chunk)
-        valid = chunk * self.size + tf.range(self.size) < self.count
-        # Zero the rows past the last valid token: NaN times a weight of zero is NaN.
-        features = tf.gather(self.features, tokens)
-        features = tf.where(valid[:, tf.newaxis], features, tf.zeros([], features.dtype))
-        labels = tf.where(valid, tf.gather(self.labels, tokens), 0)
-        weight = tf.where(valid, tf.gather(self.weight, tokens), 0.0)
-        logits = tf.matmul(features, self.kernel, transpose_b=self.transpose_kernel)
-        return features, logits, labels, weight
-
-
-# XLA fuses the operations between the matmuls, which are bound by memory; the matmuls themselves
-# are faster without XLA on a CPU.
-
-
-@tf.function(jit_compile=True, autograph=False)
-def _loss(logits, bias, labels, weight, label_smoothing):
-    return _loss_and_exponentials(logits, bias, labels, weight, label_smoothing)[0]
-
-
-@tf.function(jit_compile=True, autograph=False)
-def _loss_and_gradients(logits, bias, labels, weight, label_smoothing):
-    loss, exponentials, total = _loss_and_exponentials(
-        logits, bias, labels, weight, label_smoothing
-    )
-    weight = weight[:, tf.newaxis]
-    size = tf.shape(logits)[1]
-    uniform = label_smoothing / tf.cast(size, weight.dtype)
-    # A comparison is fused; a scatter would take another pass.
-    is_target = tf.range(size) == labels[:, tf.newaxis]
-    target = tf.where(is_target, weight * (1.0 - label_smoothing + uniform), weight * uniform)
-    d_logits = exponentials * (weight / total) - target
-    return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
-
-
-def _loss_and_exponentials(logits, bias, labels, weight, label_smoothing):
-    logits = tf.cast(logits, bias.dtype) + bias
-    highest = tf.reduce_max(logits, axis=-1, keepdims=True)
-    exponentials = tf.exp(logits - highest)
-    total = tf.reduce_sum(exponentials, axis=-1, keepdims=True)
-    losses = tf.squeeze(highest + tf.math.log(total), -1)
-    losses -= (1.0 - label_smoothing) * tf.gather(logits, labels, batch_dims=1)
-    if label_smoothing:
-        losses -= label_smoothing * tf.reduce_mean(logits, axis=-1)
-    return tf.reduce_sum(weight * losses), exponentials, total

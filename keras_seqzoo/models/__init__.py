@@ -52,6 +52,7 @@ from keras_seqzoo.models.seq2seq.encoders.convolutional import StackedConvolutio
 from keras_seqzoo.models.seq2seq.encoders.parse import ParseEncoder
 from keras_seqzoo.models.seq2seq.ensembles import Ensemble, ShallowFusion
 from keras_seqzoo.models.seq2seq.objectives.minimum_risk import MinimumRisk
+from keras_seqzoo.models.seq2seq.objectives.r_drop import RDrop
 from keras_seqzoo.models.seq2seq.objectives.reinforce import Reinforce
 from keras_seqzoo.models.seq2seq.objectives.reinforced_attention import ReinforcedAttention
 from keras_seqzoo.models.seq2seq.objectives.scheduled_sampling import (
@@ -97,6 +98,7 @@ __all__ = [
     "OpenVocabulary",
     "ParseEncoder",
     "PerplexityReport",
+    "RDrop",
     "RecurrentBackbone",
     "RecurrentDecoder",
     "RecurrentEncoder",

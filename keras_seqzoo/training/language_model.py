@@ -79,6 +79,7 @@ class LanguageModelOptions(Options):
     last_units: int | None = size_option(
         None, "Units of the last layer; by default `units`.", panel="Model"
     )
+    layer_normalization: bool = option(False, "Normalize inside LSTM or GRU cells.", panel="Model")
     residual: bool = option(False, "Add each layer's input to its output.", panel="Model")
     tie_softmax: bool = option(
         True,
@@ -229,7 +230,7 @@ def make_language_model(texts, **kwargs):
         **options.select("cell", "embedding_dim", "units", "num_layers", "last_units", "residual"),
         **options.select("dropout", "input_dropout", "output_dropout", "word_dropout"),
         **options.select("variational", "recurrent_dropout", "zoneout", "weight_drop"),
-        **options.select("scale_embedding", "dtype"),
+        **options.select("scale_embedding", "layer_normalization", "dtype"),
     )
     preprocessor = RecurrentLanguageModelPreprocessor(
         tokenizer, sequence_length=options.sequence_length

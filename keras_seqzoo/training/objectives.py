@@ -5,6 +5,7 @@ from typing import Literal
 from keras_seqzoo.models import (
     InverseSigmoidDecay,
     MinimumRisk,
+    RDrop,
     Reinforce,
     ReinforcedAttention,
     ScheduledSampling,
@@ -18,6 +19,7 @@ from keras_seqzoo.training.options import option, options, size_option
 # The options that each objective alone has.
 OWN_OPTIONS = {
     "likelihood": (),
+    "r-drop": ("r_drop_weight",),
     "scheduled-sampling": ("sampling_decay",),
     "minimum-risk": ("risk_samples", "risk_alpha", "risk_temperature", "risk_measure"),
     "reinforce": ("reinforce_samples", "reinforce_baseline", "reinforce_measure"),
@@ -34,11 +36,19 @@ class ObjectiveOptions(AdamWOptions):
 
     objective: Literal[tuple(OWN_OPTIONS)] = option(
         "likelihood",
-        "What training optimises: the likelihood of the references; the same, while the decoder "
+        "What training optimises: the likelihood of the references; the same of two passes whose "
+        "dropout differs and which are to agree; the likelihood, while the decoder "
         "reads more and more tokens that it drew itself; the expected risk of translations that it "
         "draws, for a trained model and with a low `learning_rate`, such as 0.0001; the "
         "same by policy gradient; the likelihood with attention that follows given word "
         "alignments; or that of a model with hard attention that learns by policy gradient.",
+        recorded=True,
+        panel="Training",
+    )
+    r_drop_weight: float = option(
+        5.0,
+        "With r-drop: weight of the divergence of the two passes.",
+        minimum=0,
         recorded=True,
         panel="Training",
     )
@@ -145,6 +155,8 @@ def make_objective(run):
             f"weighting hard-reinforce, got the attention weighting {weighting}."
         )
     seed = run.seed % 2**31
+    if run.objective == "r-drop":
+        return RDrop(run.r_drop_weight)
     if run.objective == "scheduled-sampling":
         return ScheduledSampling(InverseSigmoidDecay(run.sampling_decay), seed)
     if run.objective == "minimum-risk":

@@ -47,6 +47,35 @@ def gru_reset_after_step(x, states, kernel, recurrent, bias):
     return h, [h]
 
 
+def normalize(x):
+    """Normalize the last dimension."""
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.001)
+
+
+def normalized_lstm_step(x, states, kernel, recurrent, bias, gamma_x, gamma_h, gamma_c, beta_c):
+    h, c = states
+    inner = gamma_x * normalize(x @ kernel) + gamma_h * normalize(h @ recurrent) + bias
+    i, f, g, o = np.split(inner, 4)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    h = sigmoid(o) * np.tanh(gamma_c * normalize(c) + beta_c)
+    return h, [h, c]
+
+
+def normalized_gru_step(x, states, kernel, recurrent, bias, gamma_x, gamma_h):
+    (h,) = states
+
+    def blocks(product, gamma, bias):
+        gates, candidate = np.split(product, [2 * len(h)])
+        normalized = np.concatenate([normalize(gates), normalize(candidate)])
+        return np.split(gamma * normalized + bias, 3)
+
+    wz, wr, wh = blocks(x @ kernel, gamma_x, bias[0])
+    uz, ur, uh = blocks(h @ recurrent, gamma_h, bias[1])
+    z, r = sigmoid(wz + uz), sigmoid(wr + ur)
+    h = z * h + (1 - z) * np.tanh(wh + r * uh)
+    return h, [h]
+
+
 def unroll(step, weights, sequence, initial, mask=None, reverse=False):
     """Run the valid steps of each row alone, without the padding.
 

@@ -5,6 +5,7 @@ import pytest
 
 from keras_seqzoo.models import (
     MinimumRisk,
+    RDrop,
     Reinforce,
     ReinforcedAttention,
     ScheduledSampling,
@@ -55,6 +56,9 @@ def test_the_options_make_the_objective(model, tmp_path):
     assert isinstance(found, Reinforce)
     own = {"samples": 3, "baseline": "samples", "measure": "bleu", "momentum": 0.9, "seed": 5}
     assert found.get_config() == own
+    options = {"objective": "r-drop", "r_drop_weight": 3}
+    found = compiled_objective(tiny_model(dropout=0.1), tmp_path, **options)
+    assert isinstance(found, RDrop) and found.weight == 3
     options = {"objective": "supervised-attention", "alignment_weight": 0.3}
     found = compiled_objective(model, tmp_path, **options)
     assert isinstance(found, SupervisedAttention) and found.weight == 0.3
@@ -82,7 +86,12 @@ def test_hard_attention_that_is_drawn_has_its_own_objective(tmp_path):
         ),
         ({"objective": "reinforce", "reinforce_baseline": "x"}, "`reinforce_baseline` must be o"),
         ({"attention_entropy": 0.5}, "`attention_entropy` must not be given without the objec"),
-        ({"objective": "bleu"}, "`objective` must be one of likelihood, scheduled-sampling, min"),
+        (
+            {"objective": "bleu"},
+            "`objective` must be one of likelihood, r-drop, scheduled-sampling",
+        ),
+        ({"r_drop_weight": 3.0}, "`r_drop_weight` must not be given without the objective r-drop"),
+        ({"objective": "r-drop", "r_drop_weight": -1}, "`r_drop_weight` must be a number of at"),
         ({"risk_samples": 5}, "`risk_samples` must not be given without the objective minimum-"),
         ({"objective": "scheduled-sampling", "risk_alpha": 1.0}, "`risk_alpha` must not be given"),
         ({"objective": "minimum-risk", "sampling_decay": 9}, "`sampling_decay` must not be given"),
@@ -100,6 +109,7 @@ def test_options_are_checked(options, message):
 @pytest.mark.parametrize(
     ("objective", "changes"),
     [
+        slow("r-drop", {}),
         slow("scheduled-sampling", {}),
         slow("minimum-risk", {}),
         slow("reinforce", {"reinforce_baseline": "average"}),

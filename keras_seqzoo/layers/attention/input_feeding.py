@@ -115,6 +115,7 @@ def has_kernel(decoder):
         isinstance(layer.cell, AffineCell)
         and type(layer.cell).project is AffineCell.project
         and layer.cell.get_kernel_step() is not None
+        and not layer.cell.layer_normalization  # of the whole input, which the kernel splits
         and decoder.join.quantization_mode is None
         and not (layer.dropout or layer.recurrent_dropout or layer.zoneout)
         and type(attention) is LuongAttention

@@ -58,6 +58,7 @@ class AffineCell(RecurrentCell):
         "bias_constraint",
     )
     gates = 1
+    layer_normalization = False
     regularizes_state = True
 
     def __init__(
@@ -137,6 +138,10 @@ class AffineCell(RecurrentCell):
         """Return the bias added to W·x, or None."""
         return self.cast_weight(self.bias) if self.use_bias else None
 
+    def multiply(self, inputs, kernel):
+        """Compute W·x of inputs `(N, F)`."""
+        return tf.matmul(inputs, kernel)
+
     def project(self, inputs, training=False, kernel=None):
         """Compute W·x + b in one matmul for all leading dimensions.
 
@@ -149,7 +154,7 @@ class AffineCell(RecurrentCell):
         features = inputs.shape[-1]
         leading = tf.shape(inputs)[:-1]
         flat = tf.reshape(inputs, (-1, features)) if len(inputs.shape) != 2 else inputs
-        projected = tf.matmul(flat, kernel)  # (N, gates·U)
+        projected = self.multiply(flat, kernel)  # (N, gates·U)
         bias = self.input_bias()
         if bias is not None:
             projected = tf.nn.bias_add(projected, bias)

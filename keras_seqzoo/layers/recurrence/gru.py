@@ -3,12 +3,14 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.affine import AffineCell, AffineRecurrent
+from keras_seqzoo.layers.recurrence.affine import AffineRecurrent
 from keras_seqzoo.layers.recurrence.kernels import ResetAfterGRUKernel, ResetBeforeGRUKernel
+from keras_seqzoo.layers.recurrence.normalization import NormalizedCell
+from keras_seqzoo.layers.recurrence.normalized_kernels import NormalizedGRUKernel
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class GRUCell(AffineCell):
+class GRUCell(NormalizedCell):
     """One step of a gated recurrent unit.
 
     `z = σ(W_z·x + U_z·h + b_z)`, the update gate; `r = σ(W_r·x + U_r·h + b_r)`, the reset gate;
@@ -26,12 +28,19 @@ class GRUCell(AffineCell):
     b, with `reset_after` `(2, 3U)` (of the input and of the state), else `(3U,)`. The gates come in
     the order z, r, h~.
 
+    With `layer_normalization`, the blocks of z and r together and the block of h~ of `W·x` and of
+    `U·h` are each normalized over their units, to mean 0 and variance 1 (with ε = 0.001), and
+    multiplied by weights γ and γ' `(3U,)`, before any bias is added (Ba, Kiros and Hinton 2016,
+    Layer normalization, equations 26 to 28 of the supplement, whose reset gate acts after the
+    matmul).
+
     Args:
         units: int, size U of the state and of the output.
         activation: the function of the candidate h~.
         recurrent_activation: the function of the gates.
         use_bias: bool, whether there are biases.
         reset_after: bool, whether the reset gate acts after the matmul (cuDNN) or before (Cho).
+        layer_normalization: bool, whether to normalize as above.
         **kwargs: the initializers, regularizers and constraints of `keras.layers.GRUCell`, and
             arguments of `keras.layers.Layer`.
 
@@ -44,7 +53,8 @@ class GRUCell(AffineCell):
         Tuple of the output h' `(B, U)` and the list `[h']`, in the compute dtype.
 
     Raises:
-        ValueError: if `units` is not a positive integer.
+        ValueError: if `units` is not a positive integer, or `layer_normalization` is used without
+            `reset_after`.
 
     Example:
     >>> cell = GRUCell(4)
@@ -53,7 +63,7 @@ class GRUCell(AffineCell):
     TensorShape([2, 4])
     """
 
-    arguments = (*AffineCell.arguments, "recurrent_activation", "reset_after")
+    arguments = (*NormalizedCell.arguments, "recurrent_activation", "reset_after")
     gates = 3
 
     def __init__(
@@ -69,6 +79,15 @@ class GRUCell(AffineCell):
         super().__init__(units, activation, use_bias, **kwargs)
         self.recurrent_activation = keras.activations.get(recurrent_activation)
         self.reset_after = reset_after
+        if self.layer_normalization and not reset_after:
+            raise ValueError(
+                f"`reset_after` must be True with `layer_normalization`, got {reset_after!r}."
+            )
+
+    @property
+    def normalized_sizes(self):
+        """Sizes of the blocks of both gates and of the candidate."""
+        return 2 * self.units, self.units
 
     @property
     def bias_shape(self):
@@ -81,18 +100,23 @@ class GRUCell(AffineCell):
         return bias[0] if self.use_bias and self.reset_after else bias
 
     def constants(self):
-        """Return U, and the bias of the state, in the compute dtype."""
+        """Return U, γ' with layer normalization, and the bias of the state or None."""
         kernel = self.cast_weight(self.recurrent_kernel)
         if not self.reset_after:
             # Two matmuls per step: the candidate needs r.
             return kernel[:, : 2 * self.units], kernel[:, 2 * self.units :]
-        return kernel, self.cast_weight(self.bias)[1] if self.use_bias else None
+        bias = self.cast_weight(self.bias)[1] if self.use_bias else None
+        if self.layer_normalization:
+            return kernel, self.cast_weight(self.recurrent_gamma), bias
+        return kernel, bias
 
     @property
     def kernel_step(self):
         """The kernel of the step, for tanh and sigmoid; else None."""
         if not self.has_activations(activation="tanh", recurrent_activation="sigmoid"):
             return None
+        if self.layer_normalization:
+            return NormalizedGRUKernel()
         return ResetAfterGRUKernel() if self.reset_after else ResetBeforeGRUKernel()
 
     def advance(self, projected, states, training=False, constants=None, seen_scale=None):
@@ -105,8 +129,9 @@ class GRUCell(AffineCell):
         output = candidate + update * (state - candidate)
         return output, [output]
 
-    def _reset_after_matmul(self, projected, state, kernel, bias):
-        inner = tf.matmul(state, kernel)  # (B, 3U)
+    def _reset_after_matmul(self, projected, state, *weights):
+        *weights, bias = weights
+        inner = self.multiply_state(state, *weights)  # (B, 3U)
         if bias is not None:
             inner = tf.nn.bias_add(inner, bias)
         gates, inner_candidate = tf.split(inner, (2 * self.units, self.units), axis=-1)
@@ -146,6 +171,7 @@ class GRU(AffineRecurrent):
         use_bias=True,
         *,
         reset_after=True,
+        layer_normalization=False,
         return_sequences=False,
         return_state=False,
         go_backwards=False,
@@ -159,6 +185,7 @@ class GRU(AffineRecurrent):
             recurrent_activation=recurrent_activation,
             use_bias=use_bias,
             reset_after=reset_after,
+            layer_normalization=layer_normalization,
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,

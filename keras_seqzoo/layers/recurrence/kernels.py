@@ -181,19 +181,25 @@ class LSTMKernel(Kernel):
 
     def forward(self, projected, seen, states, weights):
         """Run one step."""
-        scale = self._scale(states[0].shape[-1], projected.dtype)
-        activations = tf.tanh(scale * (projected + tf.matmul(seen, weights[0])))
-        i, f, g, o = self._split(activations)
-        memory = i * g + (states[1] if f is None else f * states[1])
+        activations, memory, o = self.advance(projected + tf.matmul(seen, weights[0]), states)
         return [o * tf.tanh(memory), memory], [activations]
+
+    def advance(self, arguments, states):
+        """Return the activations of all gates, the new memory and the output gate."""
+        activations = tf.tanh(self._scale(states[0].shape[-1], arguments.dtype) * arguments)
+        i, f, g, o = self._split(activations)
+        return activations, i * g + (states[1] if f is None else f * states[1]), o
 
     def coefficients(self, new, previous, saved):
         """Compute the factors of the gradients of c' and h' `(T, B, G, U)`, of h', and of c."""
-        i, f, g, o = self._split(saved[0])
-        tanh = tf.tanh(new[1])
+        return self.factors(saved[0], tf.tanh(new[1]), previous[1])
+
+    def factors(self, activations, tanh, memory):
+        """Compute the coefficients from the activations, the tanh at the output, and c."""
+        i, f, g, o = self._split(activations)
         by_memory = [g * i * (1.0 - i), i * (1.0 - tf.square(g))]
         if f is not None:
-            by_memory.insert(1, previous[1] * f * (1.0 - f))
+            by_memory.insert(1, memory * f * (1.0 - f))
         into_memory = o * (1.0 - tf.square(tanh))
         factors = tf.stack([*by_memory, tanh * o * (1.0 - o)], -2)
         return [factors, into_memory] + ([] if f is None else [f])
@@ -233,10 +239,12 @@ class ResetAfterGRUKernel(Kernel):
 
     def forward(self, projected, seen, states, weights):
         """Run one step."""
+        return self.advance(projected, tf.matmul(seen, weights[0]), states, *weights[1:])
+
+    def advance(self, projected, inner, states, bias=None):
+        """Run one step with `U·h`; return the new states and what is to be saved."""
         units = states[0].shape[-1]
-        inner = tf.matmul(seen, weights[0])
-        if len(weights) > 1:
-            inner = inner + weights[1]
+        inner = inner if bias is None else inner + bias
         gates = tf.tanh(0.5 * (projected[:, : 2 * units] + inner[:, : 2 * units]))
         update, reset = tf.split(_gate(gates), 2, -1)
         inner = inner[:, 2 * units :]

@@ -3,13 +3,15 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.affine import AffineCell, AffineRecurrent
+from keras_seqzoo.layers.recurrence.affine import AffineRecurrent
 from keras_seqzoo.layers.recurrence.kernels import LSTMKernel
+from keras_seqzoo.layers.recurrence.normalization import NormalizedCell, normalize
+from keras_seqzoo.layers.recurrence.normalized_kernels import NormalizedLSTMKernel
 from keras_seqzoo.tensors import loop_dtype
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class LSTMCell(AffineCell):
+class LSTMCell(NormalizedCell):
     """One step of a long short-term memory.
 
     With gates `i, f, o = σ(W·x + U·h + b)` and candidate `g = tanh(W_c·x + U_c·h + b_c)`:
@@ -20,6 +22,11 @@ class LSTMCell(AffineCell):
 
     Weights have the names, order and shapes of `keras.layers.LSTMCell`: W `(F, 4U)`, U `(U, 4U)`
     and b `(4U,)`, in the order i, f, g, o; without a forget gate 3U in the order i, g, o.
+
+    With `layer_normalization`, n normalizes a vector to mean 0 and variance 1 (with ε = 0.001):
+    `W·x` becomes `γ ⊙ n(W·x)`, `U·h` becomes `γ' ⊙ n(U·h)`, each over the units of all gates, and
+    `h' = o ⊙ tanh(γ_c ⊙ n(c') + β_c)` (Ba, Kiros and Hinton 2016, Layer normalization, equations 20
+    to 22 of the supplement). The weights γ and γ' `(4U,)` and γ_c, β_c `(U,)` follow the others.
 
     Under mixed precision c is kept in float32: it is a sum over many steps, and half precision
     would drop small terms. h has the compute dtype.
@@ -32,6 +39,7 @@ class LSTMCell(AffineCell):
         unit_forget_bias: bool, whether the bias of the forget gate starts at 1, so that a new
             network remembers (Gers et al. 2000). Without effect if there is no forget gate.
         forget_gate: bool, whether there is a forget gate.
+        layer_normalization: bool, whether to normalize as above.
         **kwargs: the initializers, regularizers and constraints of `keras.layers.LSTMCell`, and
             arguments of `keras.layers.Layer`.
 
@@ -54,7 +62,12 @@ class LSTMCell(AffineCell):
     (TensorShape([2, 4]), 2)
     """
 
-    arguments = (*AffineCell.arguments, "recurrent_activation", "unit_forget_bias", "forget_gate")
+    arguments = (
+        *NormalizedCell.arguments,
+        "recurrent_activation",
+        "unit_forget_bias",
+        "forget_gate",
+    )
 
     def __init__(
         self,
@@ -95,28 +108,52 @@ class LSTMCell(AffineCell):
         )
         return tf.concat(parts, 0)
 
+    @property
+    def normalized_sizes(self):
+        """Size of the blocks of all gates together."""
+        return (self.gates * self.units,)
+
+    def build(self, input_shape):
+        """Create the weights for inputs of shape `(B, F)`."""
+        super().build(input_shape)
+        if self.layer_normalization:
+            size = (self.units,)
+            self.memory_gamma = self.add_weight(size, "ones", name="memory_gamma")
+            self.memory_beta = self.add_weight(size, "zeros", name="memory_beta")
+
     def constants(self):
-        """Return U in the compute dtype."""
-        return self.cast_weight(self.recurrent_kernel)
+        """Return U, and with layer normalization γ', γ_c and β_c, in the compute dtype."""
+        weights = [self.recurrent_kernel]
+        if self.layer_normalization:
+            weights += [self.recurrent_gamma, self.memory_gamma, self.memory_beta]
+        return [self.cast_weight(weight) for weight in weights]
 
     @property
     def kernel_step(self):
         """The kernel of the step, for tanh and sigmoid; else None."""
         standard = self.has_activations(activation="tanh", recurrent_activation="sigmoid")
-        return LSTMKernel(self.forget_gate) if standard else None
+        if not standard:
+            return None
+        kernel = NormalizedLSTMKernel if self.layer_normalization else LSTMKernel
+        return kernel(self.forget_gate)
 
     def advance(self, projected, states, training=False, constants=None, seen_scale=None):
         """Compute the gates, the memory and the output."""
-        kernel = self.constants() if constants is None else constants
+        kernel, *norms = self.constants() if constants is None else constants
         state, memory = states
         seen = state if seen_scale is None else state * seen_scale
-        blocks = tf.split(projected + tf.matmul(seen, kernel), self.gates, axis=-1)
+        blocks = projected + self.multiply_state(seen, kernel, *norms[:1])
+        blocks = tf.split(blocks, self.gates, axis=-1)
         new = self.recurrent_activation(blocks[0]), self.activation(blocks[-2])
         new = tf.cast(new[0], memory.dtype) * tf.cast(new[1], memory.dtype)
         if self.forget_gate:
             memory = tf.cast(self.recurrent_activation(blocks[1]), memory.dtype) * memory
         memory = memory + new
-        output = self.activation(tf.cast(memory, state.dtype))
+        read = memory
+        if norms:
+            gamma, beta = (tf.cast(weight, memory.dtype) for weight in norms[1:])
+            read = gamma * normalize(memory, (self.units,))[0] + beta
+        output = self.activation(tf.cast(read, state.dtype))
         output = self.recurrent_activation(blocks[-1]) * output
         return output, [output, memory]
 
@@ -147,6 +184,7 @@ class LSTM(AffineRecurrent):
         *,
         unit_forget_bias=True,
         forget_gate=True,
+        layer_normalization=False,
         return_sequences=False,
         return_state=False,
         go_backwards=False,
@@ -161,6 +199,7 @@ class LSTM(AffineRecurrent):
             use_bias=use_bias,
             unit_forget_bias=unit_forget_bias,
             forget_gate=forget_gate,
+            layer_normalization=layer_normalization,
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,

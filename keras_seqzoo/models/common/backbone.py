@@ -11,6 +11,31 @@ from keras_seqzoo.zoo.names import preset_address
 CELLS = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 
 
+def check_layer_normalization(layer_normalization, *cells):
+    """Raise a `ValueError` for layer normalization of a cell without it.
+
+    Args:
+        layer_normalization: bool.
+        *cells: names of cells.
+    """
+    if layer_normalization and "elman" in cells:
+        raise ValueError('`layer_normalization` must be False with the cell "elman", got True.')
+
+
+def make_recurrent_layer(cell, units, *, layer_normalization=False, **kwargs):
+    """Return the recurrent layer of a name.
+
+    Args:
+        cell: a name of `CELLS`.
+        units: int.
+        layer_normalization: bool, see `LSTMCell`; only for a cell that has it.
+        **kwargs: arguments of `Recurrent`.
+    """
+    if layer_normalization:
+        kwargs["layer_normalization"] = True
+    return CELLS[cell](units, **kwargs)
+
+
 class SequenceBackbone(LowRankAdaptation, ReloadableModel, keras_hub.models.Backbone):
     """Base class for backbones: presets by name, LoRA, quantization and configuration."""
 

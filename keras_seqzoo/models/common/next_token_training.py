@@ -5,7 +5,11 @@ import tensorflow as tf
 
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
-from keras_seqzoo.losses import SequenceCrossentropy, linear_crossentropy
+from keras_seqzoo.losses import (
+    SequenceCrossentropy,
+    consistent_linear_crossentropy,
+    linear_crossentropy,
+)
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.overriding import overrides_without
 from keras_seqzoo.replicas import part_of_mean, replica_count, sum_over_replicas
@@ -248,6 +252,43 @@ def next_token_loss(output_layer, hidden, labels, sample_weight, label_smoothing
         transpose_kernel=transpose_kernel,
         gradient=training,
     )
+    return _part_of_loss(loss, labels, sample_weight)
+
+
+def consistent_next_token_loss(
+    output_layer, hidden, other, labels, sample_weight, label_smoothing, consistency
+):
+    """Compute `consistent_linear_crossentropy` of two passes of a model in training.
+
+    Args:
+        output_layer: the last layer of a model, linear, see `NextTokenTraining`.
+        hidden: its inputs in one pass, a float tensor `(..., features)`.
+        other: its inputs in the other pass.
+        labels: int tensor `(...)`.
+        sample_weight: tensor of the shape of the labels, or `None`.
+        label_smoothing: float.
+        consistency: float, the weight of the divergence of the two.
+
+    Returns:
+        A float32 scalar; of several replicas, this one's part of the mean.
+    """
+    features, kernel, bias, transpose_kernel = _linear(output_layer, hidden)
+    loss = consistent_linear_crossentropy(
+        features,
+        _linear(output_layer, other)[0],
+        kernel,
+        labels,
+        consistency,
+        bias=bias,
+        sample_weight=sample_weight,
+        label_smoothing=label_smoothing,
+        transpose_kernel=transpose_kernel,
+    )
+    return _part_of_loss(loss, labels, sample_weight)
+
+
+def _part_of_loss(loss, labels, sample_weight):
+    """Return this replica's part of a mean over its tokens."""
     loss = tf.cast(loss, tf.float32)
     if replica_count() > 1:
         weight = tf.ones_like(labels, tf.float32) if sample_weight is None else sample_weight

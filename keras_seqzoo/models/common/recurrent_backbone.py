@@ -7,6 +7,8 @@ from keras_seqzoo.layers import Bidirectional
 from keras_seqzoo.models.common.backbone import (
     CELLS,
     SequenceBackbone,
+    check_layer_normalization,
+    make_recurrent_layer,
     token_embedding,
     token_inputs,
 )
@@ -43,6 +45,8 @@ class RecurrentBackbone(SequenceBackbone):
         recurrent_dropout: float, see `keras_seqzoo.layers.Recurrent`.
         zoneout: float, see `keras_seqzoo.layers.Recurrent`.
         weight_drop: float, see `keras_seqzoo.layers.Recurrent`.
+        layer_normalization: bool, whether LSTM or GRU cells normalize, see
+            `keras_seqzoo.layers.LSTMCell`.
         scale_embedding: bool, whether to multiply the embeddings by sqrt(d), see
             `RecurrentEncoder`.
         dtype: dtype policy of all layers.
@@ -84,6 +88,7 @@ class RecurrentBackbone(SequenceBackbone):
         zoneout=0.0,
         weight_drop=0.0,
         scale_embedding=False,
+        layer_normalization=False,
         dtype=None,
         **kwargs,
     ):
@@ -94,10 +99,13 @@ class RecurrentBackbone(SequenceBackbone):
         if last_units is not None:
             check_integer("last_units", last_units, minimum=1)
         check_choice("cell", cell, CELLS)
+        check_layer_normalization(layer_normalization, cell)
 
         def make_layer(depth, size):
-            layer = CELLS[cell](
+            layer = make_recurrent_layer(
+                cell,
                 size,
+                layer_normalization=layer_normalization,
                 recurrent_dropout=recurrent_dropout,
                 zoneout=zoneout,
                 weight_drop=weight_drop,
@@ -148,4 +156,5 @@ class RecurrentBackbone(SequenceBackbone):
             zoneout=zoneout,
             weight_drop=weight_drop,
             scale_embedding=scale_embedding,
+            layer_normalization=layer_normalization,
         )

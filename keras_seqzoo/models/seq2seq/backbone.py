@@ -7,6 +7,8 @@ from keras_seqzoo.checks import check_choice, check_integer
 from keras_seqzoo.models.common.backbone import (
     CELLS,
     SequenceBackbone,
+    check_layer_normalization,
+    make_recurrent_layer,
     token_embedding,
     token_inputs,
 )
@@ -84,6 +86,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             `keras_seqzoo.tokenizers.ParseTokenizer`.
         convolution_width: int, the tokens in a window of a convolutional encoder.
         convolution_activation: `"tanh"` or `"glu"`, see `StackedConvolutionalEncoder`.
+        layer_normalization: bool, whether LSTM or GRU cells normalize, see
+            `keras_seqzoo.layers.LSTMCell`.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -139,6 +143,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         encoder=None,
         convolution_width=3,
         convolution_activation="tanh",
+        layer_normalization=False,
         dtype=None,
         **kwargs,
     ):
@@ -156,6 +161,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             )
         check_choice("cell", cell, CELLS)
         check_encoder(encoder, direction, encoder_layers, share_embeddings)
+        check_layer_normalization(layer_normalization, cell, encoder)
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
         check_parts(attention, attention_terms, attention_weighting, attention_losses)
@@ -202,11 +208,21 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             dropout=dropout,
             width=convolution_width,
             activation=convolution_activation,
+            layer_normalization=layer_normalization,
             dtype=dtype,
         )
         decoder = RecurrentDecoder(
             decoder_embedding,
-            [CELLS[cell](decoder_units, dtype=dtype, name=name) for name in decoder_names],
+            [
+                make_recurrent_layer(
+                    cell,
+                    decoder_units,
+                    layer_normalization=layer_normalization,
+                    dtype=dtype,
+                    name=name,
+                )
+                for name in decoder_names
+            ],
             attention=make_attention(
                 attention,
                 attention_units or decoder_units,
@@ -286,6 +302,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             source_output=source_output,
             convolution_width=convolution_width,
             convolution_activation=convolution_activation,
+            layer_normalization=layer_normalization,
         )
 
     def get_config(self):

@@ -148,9 +148,9 @@ class RecurrentSeq2SeqLM(
                 `SequenceCrossentropy` computes no logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `BeamSearch(width=5, max_source_ratio=3.0)`.
-            objective: how `fit` trains: a `ScheduledSampling`, a `MinimumRisk`, a `Reinforce`, a
-                `SupervisedAttention` or a `ReinforcedAttention`, or `None` for the likelihood of
-                the references.
+            objective: how `fit` trains: an `RDrop`, a `ScheduledSampling`, a `MinimumRisk`, a
+                `Reinforce`, a `SupervisedAttention` or a `ReinforcedAttention`, or `None` for the
+                likelihood of the references.
             **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
 
         Raises:

@@ -102,6 +102,7 @@ class TranslationModelOptions(TranslationVocabularyOptions):
     bridge: Literal["tanh", "copy"] = option(
         "tanh", "From the last encoder states to the initial decoder states.", panel="Model"
     )
+    layer_normalization: bool = option(False, "Normalize inside LSTM or GRU cells.", panel="Model")
     residual: bool = option(False, "Add each layer's input to its output.", panel="Model")
     tie_softmax: bool = option(
         True,
@@ -166,7 +167,7 @@ def make_translation_model(source, target, **kwargs):
         **options.select("decoder_layers", "cell", "direction", "attention", "attention_units"),
         **options.select("scaled_attention", "attend_from", "input_feeding", "context", "bridge"),
         **options.select("residual", "attend", "context_feeding", "readout", "dropout", "dtype"),
-        **options.select("encoder", *CONVOLUTIONAL_OPTIONS),
+        **options.select("encoder", "layer_normalization", *CONVOLUTIONAL_OPTIONS),
         attention_terms=options.attention_terms or (),
         attention_weighting=options.attention_weighting,
         attention_losses=options.attention_losses or (),

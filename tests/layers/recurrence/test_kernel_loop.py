@@ -16,6 +16,10 @@ from keras_seqzoo.layers.recurrence.kernels import (
     ResetAfterGRUKernel,
     ResetBeforeGRUKernel,
 )
+from keras_seqzoo.layers.recurrence.normalized_kernels import (
+    NormalizedGRUKernel,
+    NormalizedLSTMKernel,
+)
 from tests.layer_checks import assert_equal, leaves
 from tests.properties import examples
 from tests.tiers import mostly_slow, slow
@@ -66,6 +70,30 @@ def gru_reset_before(p, seen, states, weights):
     z, r = tf.split(seen @ weights[0], 2, -1)
     z, r = tf.sigmoid(pz + z), tf.sigmoid(pr + r)
     return [z * states[0] + (1.0 - z) * tf.tanh(ph + (r * seen) @ weights[1])]
+
+
+def normalized(x):
+    mean, variance = tf.nn.moments(x, -1, keepdims=True)
+    return (x - mean) / tf.sqrt(variance + 0.001)
+
+
+@equations("normalized lstm", NormalizedLSTMKernel(), 4, 2, (1, 4), (4,), (1,), (1,))
+def normalized_lstm(p, seen, states, weights):
+    kernel, gamma, memory_gamma, memory_beta = weights
+    i, f, g, o = tf.split(p + gamma * normalized(seen @ kernel), 4, -1)
+    memory = tf.sigmoid(f) * states[1] + tf.sigmoid(i) * tf.tanh(g)
+    return [tf.sigmoid(o) * tf.tanh(memory_gamma * normalized(memory) + memory_beta), memory]
+
+
+@equations("normalized gru", NormalizedGRUKernel(), 3, 1, (1, 3), (3,), (3,))
+@equations("normalized gru without bias", NormalizedGRUKernel(), 3, 1, (1, 3), (3,))
+def normalized_gru(p, seen, states, weights):
+    kernel, gamma, *bias = weights
+    inner, size = seen @ kernel, 2 * states[0].shape[-1]
+    inner = gamma * tf.concat([normalized(inner[:, :size]), normalized(inner[:, size:])], -1)
+    (pz, pr, ph), (z, r, h) = tf.split(p, 3, -1), tf.split(inner + sum(bias), 3, -1)
+    z, r = tf.sigmoid(pz + z), tf.sigmoid(pr + r)
+    return [z * states[0] + (1.0 - z) * tf.tanh(ph + r * h)]
 
 
 every_kernel = pytest.mark.parametrize("name", list(KERNELS))

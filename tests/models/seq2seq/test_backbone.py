@@ -76,6 +76,11 @@ COMBINATIONS = {
         **{"attention": None, "context": "every_step"},
     },
     "tree": {"encoder": "tree", "cell": "lstm"},
+    "normalized": {
+        "layer_normalization": True,
+        "input_feeding": True,
+        **{"cell": "lstm", "encoder": "gru", "direction": "forward"},
+    },
 }
 every_combination = pytest.mark.parametrize("options", COMBINATIONS.values(), ids=COMBINATIONS)
 
@@ -252,6 +257,8 @@ def test_preset(shared, tmp_path):
         ({"encoder": "convolution", "direction": "forward"}, "`direction` must be .bidirectional"),
         ({"encoder": "convolution", "convolution_width": 0}, "`width` must be"),
         ({"encoder": "convolution", "convolution_activation": "relu"}, "`activation` must be"),
+        ({"layer_normalization": True, "cell": "elman"}, "`layer_normalization` must be False"),
+        ({"layer_normalization": True, "encoder": "elman"}, 'with the cell "elman"'),
         ({"encoder": "tree", "encoder_layers": 2}, "`encoder_layers` must be 1"),
         ({"encoder": "tree", "share_embeddings": True}, "`share_embeddings` must be False"),
         ({"encoder": "tree", "direction": "reversed"}, "`direction` must be .bidirectional"),

@@ -2,7 +2,7 @@
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers import Bidirectional
-from keras_seqzoo.models.common.backbone import CELLS
+from keras_seqzoo.models.common.backbone import CELLS, make_recurrent_layer
 from keras_seqzoo.models.common.encoder import RecurrentEncoder
 from keras_seqzoo.models.seq2seq.encoders.convolutional import StackedConvolutionalEncoder
 from keras_seqzoo.models.seq2seq.encoders.parse import ParseEncoder
@@ -42,7 +42,18 @@ def memory_size(encoder, units, direction):
 
 
 def make_encoder(
-    name, embedding, units, num_layers, *, direction, residual, width, activation, dropout, dtype
+    name,
+    embedding,
+    units,
+    num_layers,
+    *,
+    direction,
+    residual,
+    width,
+    activation,
+    layer_normalization,
+    dropout,
+    dtype,
 ):
     """Return the `Encoder` of a name; see `RecurrentEncoderDecoderBackbone` for the options."""
     if name == TREE:
@@ -60,12 +71,13 @@ def make_encoder(
         )
 
     def make_layer(depth):
+        options = {"layer_normalization": layer_normalization, "dtype": dtype}
         layer = f"encoder_layer_{depth}"
         if direction == "bidirectional":
-            forward = CELLS[name](units, dtype=dtype, name="forward")
+            forward = make_recurrent_layer(name, units, name="forward", **options)
             return Bidirectional(forward, dtype=dtype, name=layer)
-        backwards = direction == "reversed"
-        return CELLS[name](units, dtype=dtype, name=layer, go_backwards=backwards)
+        options["go_backwards"] = direction == "reversed"
+        return make_recurrent_layer(name, units, name=layer, **options)
 
     return RecurrentEncoder(
         embedding,

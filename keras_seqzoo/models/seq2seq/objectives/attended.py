@@ -15,6 +15,16 @@ def check_attention(objective, model, metrics):
     if model.decoder.attention is None:
         raise ValueError(f"`objective` must not be {objective} for a model without attention.")
     refuse_source_output(model, f"`objective` must not be {objective} for")
+    check_no_metrics(objective, metrics)
+
+
+def check_no_metrics(objective, metrics):
+    """Raise a `ValueError` for metrics with an objective that computes no logits.
+
+    Args:
+        objective: string, the name of the objective.
+        metrics: list of metrics.
+    """
     if metrics:
         raise ValueError(
             f"`weighted_metrics` and `metrics` must be empty with {objective}, got {metrics!r}."
@@ -47,10 +57,15 @@ def likelihood_loss(model, features, labels, sample_weight):
     Raises:
         ValueError: if the loss is not a `SequenceCrossentropy` without weights.
     """
+    check_loss(model, labels, sample_weight)
+    smoothing = model.loss.label_smoothing
+    return next_token_loss(model.output_layer, features, labels, sample_weight, smoothing, True)
+
+
+def check_loss(model, labels, sample_weight):
+    """Raise a `ValueError` if the loss of a batch needs logits, see `NextTokenTraining`."""
     if not model.needs_no_logits(labels, sample_weight):
         raise ValueError(
             "`loss` must be a SequenceCrossentropy without metrics, loss weights and reduction of "
             f"one's own with the objective {type(model.objective).__name__}, got {model.loss!r}."
         )
-    smoothing = model.loss.label_smoothing
-    return next_token_loss(model.output_layer, features, labels, sample_weight, smoothing, True)

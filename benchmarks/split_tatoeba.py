@@ -1,0 +1,77 @@
+"""Divide Tatoeba's pairs of English with French and Spanish into training and held-out files.
+
+    SEQZOO_DATA=data python benchmarks/split_tatoeba.py tatoeba
+
+It writes `tatoeba/en-fr/train.en`, `train.fr`, `valid.en` and so on, and the same in `en-es`. Held
+out are English sentences, not pairs: of each language 3,000 for a test and 1,000 for validation,
+drawn by a hash. No pair of either language whose English is held out, up to case, punctuation and
+spaces, is in a training file. Of several translations of a held-out sentence, the first is the
+reference.
+"""
+
+import argparse
+import hashlib
+import random
+import re
+from pathlib import Path
+
+from keras_seqzoo.data import load_tatoeba
+
+LANGUAGES = ("fr", "es")
+
+
+def key(sentence):
+    """Returns what is equal for sentences that differ in case, punctuation and spaces alone."""
+    return " ".join(re.findall(r"\w+", sentence.casefold()))
+
+
+def rank(sentence_key):
+    """Returns a number that orders sentences at random, the same for every language."""
+    return hashlib.sha256(sentence_key.encode()).digest()
+
+
+def hold_out(pairs, tests, validations):
+    """Returns the pairs of the test set and of the validation set, one for each English key."""
+    first = {}
+    for english, other in pairs:
+        first.setdefault(key(english), (english, other))
+    held = [first[found] for found in sorted(first, key=rank)[: tests + validations]]
+    return held[:tests], held[tests:]
+
+
+def write(folder, name, pairs, language):
+    for side, lines in zip(("en", language), zip(*pairs, strict=True), strict=True):
+        text = "".join(f"{line}\n" for line in lines)
+        Path(folder, f"{name}.{side}").write_text(text, encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--tests", type=int, default=3000)
+    parser.add_argument("--validations", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="of the order of the training pairs")
+    arguments = parser.parse_args()
+
+    corpora = {
+        language: list(zip(*load_tatoeba("en", language), strict=True)) for language in LANGUAGES
+    }
+    held = {
+        language: hold_out(pairs, arguments.tests, arguments.validations)
+        for language, pairs in corpora.items()
+    }
+    keys = {key(english) for sets in held.values() for pairs in sets for english, _ in pairs}
+    for language, pairs in corpora.items():
+        folder = arguments.folder / f"en-{language}"
+        folder.mkdir(parents=True, exist_ok=True)
+        train = [pair for pair in pairs if key(pair[0]) not in keys]
+        random.Random(arguments.seed).shuffle(train)
+        sets = dict(zip(("test", "valid"), held[language], strict=True), train=train)
+        for name, chosen in sets.items():
+            write(folder, name, chosen, language)
+        sizes = ", ".join(f"{len(chosen)} {name}" for name, chosen in sets.items())
+        print(f"{folder}: {sizes}, {len(pairs) - sum(map(len, sets.values()))} left out")
+
+
+if __name__ == "__main__":
+    main()

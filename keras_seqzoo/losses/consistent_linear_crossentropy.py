@@ -1,0 +1,90 @@
+"""Cross-entropy of two passes of a model, and the divergence of their distributions."""
+
+import functools
+
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_number
+from keras_seqzoo.losses.linear_crossentropy import check_tokens, differentiable
+from keras_seqzoo.losses.token_chunks import TokenChunks
+
+
+def consistent_linear_crossentropy(
+    features,
+    other_features,
+    kernel,
+    labels,
+    consistency=1.0,
+    bias=None,
+    sample_weight=None,
+    label_smoothing=0.0,
+    transpose_kernel=False,
+    chunk_size=160,
+):
+    """Compute the cross-entropy of two passes and how far they differ, in chunks of tokens.
+
+    Two passes of a model over the same batch, with different dropout, have the features x and x',
+    the logits z = x·W + b and z', and the distributions p = softmax(z) and q = softmax(z'). With
+    the cross-entropies ℓ and ℓ' of `linear_crossentropy`
+
+    ```
+    J = (KL(p || q) + KL(q || p)) / 2
+    L = Σ w·((ℓ + ℓ') / 2 + λ·J) / Σ w
+    ∂J/∂z = (p ⊙ (d - Σ p ⊙ d) + p - q) / 2,    d = log p - log q
+    ```
+
+    and ∂J/∂z' with p and q exchanged. L is half of the loss of R-Drop for α = 2λ (Liang et al.
+    2021, "R-Drop: regularized dropout for neural networks", equation 3). Gradients reach both
+    passes. They are computed together with the loss, see `linear_crossentropy`, of which the other
+    arguments are.
+
+    Args:
+        features: x, a float tensor `(..., D)`.
+        other_features: x', a tensor of the same shape and dtype.
+        kernel: W, a float tensor or variable `(D, V)`.
+        labels: y, an int tensor `(...)`.
+        consistency: λ, a number of at least 0.
+        bias: b, a float tensor or variable `(V,)`, or `None`.
+        sample_weight: w, a float or bool tensor `(...)`, or `None` for ones.
+        label_smoothing: ε of ℓ and ℓ', at least 0 and less than 1.
+        transpose_kernel: bool, whether `kernel` is `(V, D)`.
+        chunk_size: int, the number of tokens to project at a time, in both passes.
+
+    Returns:
+        L, a float32 scalar (float64 for float64 features); 0 if all weights are zero.
+
+    Raises:
+        ValueError: if a number is out of range, or shapes do not match.
+        NotImplementedError: if the gradient is differentiated.
+
+    Example:
+    >>> features = tf.constant([[1.0, 0.0], [0.0, 2.0]])
+    >>> kernel = tf.eye(2)
+    >>> plain = linear_crossentropy(features, kernel, [0, 1])
+    >>> same = consistent_linear_crossentropy(features, features, kernel, [0, 1])
+    >>> other = consistent_linear_crossentropy(features, features[::-1], kernel, [0, 1])
+    >>> bool(abs(same - plain) < 1e-6), bool(other > plain)
+    (True, True)
+    """
+    check_number("consistency", consistency, minimum=0.0)
+    features, kernel, bias, options = check_tokens(
+        features,
+        kernel,
+        labels,
+        bias,
+        sample_weight=sample_weight,
+        label_smoothing=label_smoothing,
+        transpose_kernel=transpose_kernel,
+        chunk_size=chunk_size,
+    )
+    other_features = tf.convert_to_tensor(other_features)
+    if not other_features.shape.is_compatible_with(features.shape):
+        raise ValueError(
+            f"`other_features` must have the shape of `features`, {tuple(features.shape)}, got "
+            f"{tuple(other_features.shape)}."
+        )
+    chunks = functools.partial(TokenChunks, consistency=float(consistency), **options)
+    passes = tf.concat([features, other_features], -1)
+    passes = tf.reshape(passes, [-1, 2 * features.shape[-1]])  # (N, 2·D)
+    inputs = (passes, kernel) if bias is None else (passes, kernel, bias)
+    return differentiable(lambda *inputs: chunks(*inputs).loss_and_gradients(), inputs)

@@ -1,0 +1,194 @@
+"""Loss and gradients of tokens, a chunk of them at a time."""
+
+import tensorflow as tf
+
+
+class TokenChunks:
+    """The valid tokens of a call of `linear_crossentropy`, in chunks.
+
+    Args:
+        features: float tensor `(N, D)`; of two passes of a model `(N, 2·D)`.
+        kernel: float tensor `(D, V)`, or `(V, D)` with `transpose_kernel`.
+        bias: float tensor `(V,)` or None.
+        labels: int32 tensor `(N,)`.
+        sample_weight: float tensor `(N,)`.
+        label_smoothing: float.
+        transpose_kernel: bool.
+        chunk_size: int, the largest number of tokens in a chunk.
+        consistency: float or None for one pass. The weight of the divergence of two passes, see
+            `consistent_linear_crossentropy`.
+    """
+
+    def __init__(
+        self,
+        features,
+        kernel,
+        bias=None,
+        *,
+        labels,
+        sample_weight,
+        label_smoothing,
+        transpose_kernel,
+        chunk_size,
+        consistency=None,
+    ):
+        self.features = features
+        self.labels = labels
+        # At most 1, so that weights and gradients stay in the range of float16.
+        self.weight = tf.math.divide_no_nan(sample_weight, tf.reduce_max(tf.abs(sample_weight)))
+        self.kernel = tf.cast(kernel, features.dtype)
+        size = tf.shape(kernel)[0 if transpose_kernel else 1]
+        self.bias = tf.zeros([size], self.weight.dtype) if bias is None else bias
+        self.bias = tf.cast(self.bias, self.weight.dtype)
+        self.has_bias = bias is not None
+        self.label_smoothing = label_smoothing
+        self.transpose_kernel = transpose_kernel
+        self.consistency = consistency
+
+        count = tf.size(labels)
+        # A known number of tokens is split evenly.
+        parts = -(-(labels.shape[0] or chunk_size) // chunk_size)
+        self.size = -(-(labels.shape[0] or chunk_size) // parts)
+        self.chunks = (count + self.size - 1) // self.size
+        valid = self.weight != 0
+        before = tf.cumsum(tf.cast(valid, tf.int32), exclusive=True)
+        self.count = tf.reduce_sum(tf.cast(valid, tf.int32))
+        # The new index of each token: valid tokens first, in order.
+        self.positions = tf.where(valid, before, self.count + tf.range(count) - before)
+        order = tf.scatter_nd(
+            self.positions[:, tf.newaxis], tf.range(count), [self.chunks * self.size]
+        )
+        self.order = tf.reshape(order, [-1, self.size])
+
+    def loss(self):
+        """Return the loss alone."""
+
+        def add_chunk(chunk, loss):
+            _, logits, labels, weight = self._project(chunk)
+            return chunk + 1, loss + _loss(logits, self.bias, labels, weight, self.label_smoothing)
+
+        (loss,) = self._for_all_chunks(add_chunk, [tf.zeros([], self.weight.dtype)])
+        return tf.math.divide_no_nan(loss, tf.reduce_sum(self.weight))
+
+    def loss_and_gradients(self):
+        """Return the loss, a scale, and the gradients to multiply with the scale."""
+        dtype = self.weight.dtype
+
+        def add_chunk(chunk, loss, d_features, d_kernel, d_bias):
+            features, logits, labels, weight = self._project(chunk)
+            arguments = logits, self.bias, labels, weight, self.label_smoothing
+            if self.consistency is None:
+                chunk_loss, d_logits, d_chunk_bias = _loss_and_gradients(*arguments)
+            else:
+                chunk_loss, d_logits, d_chunk_bias = _consistent_loss_and_gradients(
+                    *arguments, self.consistency
+                )
+            d_chunk = tf.matmul(d_logits, self.kernel, transpose_b=not self.transpose_kernel)
+            factors = (d_logits, features) if self.transpose_kernel else (features, d_logits)
+            d_chunk_kernel = tf.matmul(*factors, transpose_a=True)
+            return (
+                chunk + 1,
+                loss + chunk_loss,
+                d_features.write(chunk, tf.reshape(d_chunk, [self.size, width])),
+                d_kernel + tf.cast(d_chunk_kernel, dtype),
+                d_bias + d_chunk_bias,
+            )
+
+        width = self.features.shape[1]
+        d_features = tf.TensorArray(
+            self.features.dtype, self.chunks, element_shape=[self.size, width]
+        )
+        loss, d_features, d_kernel, d_bias = self._for_all_chunks(
+            add_chunk,
+            [
+                tf.zeros([], dtype),
+                d_features,
+                tf.zeros(tf.shape(self.kernel), dtype),
+                tf.zeros(tf.shape(self.bias), dtype),
+            ],
+        )
+        # Chunks without valid tokens were not written, and are read as zeros.
+        d_features = tf.gather(tf.reshape(d_features.stack(), [-1, width]), self.positions)
+        gradients = [d_features, d_kernel, d_bias] if self.has_bias else [d_features, d_kernel]
+        scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
+        return loss * scale, scale, gradients
+
+    def _for_all_chunks(self, add_chunk, initial):
+        return tf.while_loop(
+            lambda chunk, *_: chunk * self.size < self.count,
+            add_chunk,
+            [tf.constant(0), *initial],
+            parallel_iterations=1,
+        )[1:]
+
+    def _project(self, chunk):
+        """Return features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`.
+
+        Of two passes, features and logits have two rows for each token, next to each other.
+        """
+        tokens = tf.gather(self.order, chunk)
+        valid = chunk * self.size + tf.range(self.size) < self.count
+        # Zero the rows past the last valid token: NaN times a weight of zero is NaN.
+        features = tf.gather(self.features, tokens)
+        features = tf.where(valid[:, tf.newaxis], features, tf.zeros([], features.dtype))
+        if self.consistency is not None:
+            features = tf.reshape(features, [2 * self.size, features.shape[1] // 2])
+        labels = tf.where(valid, tf.gather(self.labels, tokens), 0)
+        weight = tf.where(valid, tf.gather(self.weight, tokens), 0.0)
+        logits = tf.matmul(features, self.kernel, transpose_b=self.transpose_kernel)
+        return features, logits, labels, weight
+
+
+# XLA fuses the operations between the matmuls, which are bound by memory; the matmuls themselves
+# are faster without XLA on a CPU.
+
+
+@tf.function(jit_compile=True, autograph=False)
+def _loss(logits, bias, labels, weight, label_smoothing):
+    return _loss_and_exponentials(logits, bias, labels, weight, label_smoothing)[0]
+
+
+@tf.function(jit_compile=True, autograph=False)
+def _loss_and_gradients(logits, bias, labels, weight, label_smoothing):
+    loss, exponentials, total = _loss_and_exponentials(
+        logits, bias, labels, weight, label_smoothing
+    )
+    weight = weight[:, tf.newaxis]
+    size = tf.shape(logits)[1]
+    uniform = label_smoothing / tf.cast(size, weight.dtype)
+    # A comparison is fused; a scatter would take another pass.
+    is_target = tf.range(size) == labels[:, tf.newaxis]
+    target = tf.where(is_target, weight * (1.0 - label_smoothing + uniform), weight * uniform)
+    d_logits = exponentials * (weight / total) - target
+    return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
+
+
+@tf.function(jit_compile=True, autograph=False)
+def _consistent_loss_and_gradients(logits, bias, labels, weight, label_smoothing, consistency):
+    likelihood, d_logits, _ = _loss_and_gradients(
+        logits, bias, tf.repeat(labels, 2), 0.5 * tf.repeat(weight, 2), label_smoothing
+    )
+    size = tf.shape(logits)[1]
+    logs = tf.nn.log_softmax(tf.cast(logits, bias.dtype) + bias)
+    logs = tf.reshape(logs, [-1, 2, size])
+    here, there = tf.exp(logs), tf.exp(logs[:, ::-1])  # p and q, q and p
+    ratio = logs - logs[:, ::-1]
+    mean = tf.reduce_sum(here * ratio, axis=-1, keepdims=True)  # KL of p and q, of q and p
+    divergence = 0.5 * tf.reduce_sum(mean, axis=[1, 2])
+    weight = consistency * weight
+    d_divergence = 0.5 * weight[:, tf.newaxis, tf.newaxis] * (here * (ratio - mean) + here - there)
+    d_logits = tf.cast(d_logits, bias.dtype) + tf.reshape(d_divergence, [-1, size])
+    loss = likelihood + tf.reduce_sum(weight * divergence)
+    return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
+
+
+def _loss_and_exponentials(logits, bias, labels, weight, label_smoothing):
+    logits = tf.cast(logits, bias.dtype) + bias
+    highest = tf.reduce_max(logits, axis=-1, keepdims=True)
+    exponentials = tf.exp(logits - highest)
+    total = tf.reduce_sum(exponentials, axis=-1, keepdims=True)
+    losses = tf.squeeze(highest + tf.math.log(total), -1)
+    losses -= (1.0 - label_smoothing) * tf.gather(logits, labels, batch_dims=1)
+    if label_smoothing:
+        losses -= label_smoothing * tf.reduce_mean(logits, axis=-1)
+    return tf.reduce_sum(weight * losses), exponentials, total

@@ -1,0 +1,78 @@
+"""R-Drop: training with two passes that are to agree."""
+
+import keras
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_number
+from keras_seqzoo.models.common.next_token_training import consistent_next_token_loss
+from keras_seqzoo.models.common.objective import Objective
+from keras_seqzoo.models.seq2seq.objectives.attended import check_loss, check_no_metrics
+from keras_seqzoo.models.seq2seq.source_output import refuse_source_output
+
+
+@keras.saving.register_keras_serializable(package="keras_seqzoo")
+class RDrop(Objective):
+    """The likelihood of the references in two passes with different dropout, which are to agree.
+
+    With the distributions p and q that two passes over the same batch give to a token
+
+    ```
+    loss = (loss of p + loss of q) / 2 + α/2 · (KL(p || q) + KL(q || p)) / 2
+    ```
+
+    half of the loss of R-Drop (Liang et al. 2021, "R-Drop: regularized dropout for neural
+    networks", equation 3). Without the second term the passes are two draws of the gradient; with
+    it, dropout also teaches the model to give the same distribution with any of its units missing.
+    Validation losses are those of the likelihood. A step costs as much as one of twice the batch
+    size, and computes no logits of a whole batch, see `consistent_linear_crossentropy`.
+
+    Args:
+        weight: α, a number of at least 0; the paper uses 5 for translation.
+
+    Raises:
+        ValueError: if `weight` is out of range. `compile` raises one for a model without dropout,
+            whose passes are equal, and for one with a `source_output`.
+
+    Example:
+    ```python
+    model.compile(objective=RDrop(weight=5.0))
+    model.fit({"encoder_text": english, "decoder_text": french}, epochs=20)
+    ```
+    """
+
+    def __init__(self, weight=5.0):
+        super().__init__()
+        self.weight = check_number("weight", weight, minimum=0.0)
+
+    def check(self, model, metrics):
+        """Raise `ValueError` without dropout, with a source output, or with metrics."""
+        refuse_source_output(model, "`objective` must not be RDrop for")
+        if not model.backbone.dropout:
+            raise ValueError(
+                "`objective` must not be RDrop for a model with `dropout` 0: both passes are equal."
+            )
+        check_no_metrics("RDrop", metrics)
+
+    def train_step(self, model, data, likelihood_step):
+        """Train on a batch, read twice."""
+        inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        check_loss(model, labels, sample_weight)
+
+        def loss():
+            twice = {name: tf.concat([value, value], 0) for name, value in inputs.items()}
+            first, second = tf.split(model.features(twice, training=True), 2)
+            return consistent_next_token_loss(
+                model.output_layer,
+                first,
+                second,
+                labels,
+                sample_weight,
+                model.loss.label_smoothing,
+                self.weight / 2,
+            )
+
+        return model.minimize(loss, inputs)
+
+    def get_config(self):
+        """Return the constructor arguments."""
+        return {"weight": self.weight}

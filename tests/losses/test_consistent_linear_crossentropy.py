@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_seqzoo.losses import consistent_linear_crossentropy, linear_crossentropy
+from tests.losses.test_linear_crossentropy import (
+    BIAS,
+    FEATURES,
+    KERNEL,
+    LABELS,
+    WEIGHT,
+    assert_equal_numbers,
+    problems,
+    with_gradients,
+)
+from tests.properties import examples
+
+OTHER = FEATURES[::-1] * 0.5
+
+
+def test_numbers():
+    logs = [x @ KERNEL + BIAS for x in (FEATURES, OTHER)]
+    logs = [z - np.log(np.exp(z).sum(-1, keepdims=True)) for z in logs]
+    likelihoods = [np.take_along_axis(z, LABELS[..., None], -1)[..., 0] for z in logs]
+    forward, backward = ((np.exp(p) * (p - q)).sum(-1) for p, q in (logs, logs[::-1]))
+    losses = -sum(likelihoods) / 2 + 3.0 * (forward + backward) / 2
+    expected = (WEIGHT * losses).sum() / WEIGHT.sum()
+    actual = consistent_linear_crossentropy(FEATURES, OTHER, KERNEL, LABELS, 3.0, BIAS, WEIGHT)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+@pytest.mark.hypothesis
+@examples(20)
+@given(problem=problems(), consistency=st.sampled_from([0.0, 1.0, 2.5]), chunk=st.integers(1, 9))
+def test_gradients_equal_automatic_ones(problem, consistency, chunk):
+    features, kernel, bias = (problem.pop(name) for name in ("features", "kernel", "bias"))
+    random = np.random.default_rng(0)
+    other = features + random.normal(size=features.shape)
+    labels, smoothing = problem["labels"], problem["label_smoothing"]
+
+    def naive(x, y, w, b=None):
+        w = tf.transpose(w) if problem["transpose_kernel"] else w
+        weight = problem["sample_weight"]
+        weight = tf.ones(labels.shape, tf.float64) if weight is None else tf.cast(weight, x.dtype)
+        logs = [
+            tf.nn.log_softmax(tf.tensordot(z, w, 1) + (0.0 if b is None else b)) for z in (x, y)
+        ]
+        targets = tf.one_hot(labels, w.shape[1], dtype=x.dtype)
+        targets = targets * (1 - smoothing) + smoothing / w.shape[1]
+        likelihood = -sum(tf.reduce_sum(targets * z, -1) for z in logs) / 2
+        p, q = logs
+        divergence = tf.reduce_sum((tf.exp(p) - tf.exp(q)) * (p - q), -1) / 2
+        total = tf.reduce_sum(weight * (likelihood + consistency * divergence))
+        return tf.math.divide_no_nan(total, tf.reduce_sum(weight))
+
+    expected = with_gradients(naive, features, other, kernel, bias)
+    actual = with_gradients(
+        lambda x, y, w, b=None: consistent_linear_crossentropy(
+            x, y, w, consistency=consistency, bias=b, chunk_size=chunk, **problem
+        ),
+        features,
+        other,
+        kernel,
+        bias,
+    )
+    assert_equal_numbers(actual, expected, 1e-9)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_half_precision_compiled_and_weights_of_zero(jit):
+    bad = np.where(WEIGHT[..., None] == 0, np.nan, FEATURES)
+    arguments = [tf.cast(x, tf.bfloat16) for x in (bad, OTHER, KERNEL, BIAS)]
+
+    @tf.function(jit_compile=jit, autograph=False)
+    def run(*arguments):
+        return with_gradients(
+            lambda x, y, w, b: consistent_linear_crossentropy(x, y, w, LABELS, 2.0, b, WEIGHT, 0.1),
+            *arguments,
+        )
+
+    exact = with_gradients(
+        lambda x, y, w, b: consistent_linear_crossentropy(x, y, w, LABELS, 2.0, b, WEIGHT, 0.1),
+        *(tf.cast(x, tf.float64) for x in arguments),
+    )
+    results = run(*arguments)
+    assert [x.dtype for x in results] == [tf.float32, *[tf.bfloat16] * 4]
+    assert_equal_numbers(results, exact, 0.05)
+
+
+def test_equal_passes_and_no_consistency():
+    plain = linear_crossentropy(FEATURES, KERNEL, LABELS, BIAS, WEIGHT, 0.1)
+    for other, consistency in ((FEATURES, 5.0), (OTHER, 0.0)):
+        loss = consistent_linear_crossentropy(
+            FEATURES, other, KERNEL, LABELS, consistency, BIAS, WEIGHT, 0.1
+        )
+        second = linear_crossentropy(other, KERNEL, LABELS, BIAS, WEIGHT, 0.1)
+        np.testing.assert_allclose(loss, (plain + second) / 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"consistency": -1.0}, "`consistency` must be a number of at least 0, got -1.0"),
+        ({"other_features": FEATURES[:1]}, "`other_features` must have the shape of `features`"),
+        ({"label_smoothing": 1.0}, "`label_smoothing`"),
+        ({"chunk_size": 0}, "`chunk_size`"),
+    ],
+)
+def test_errors_name_the_argument(changes, message):
+    arguments = {"other_features": OTHER, "kernel": KERNEL, "labels": LABELS, **changes}
+    with pytest.raises(ValueError, match=message):
+        consistent_linear_crossentropy(FEATURES, **arguments)
