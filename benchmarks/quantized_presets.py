@@ -17,8 +17,9 @@ from pathlib import Path
 
 from keras_seqzoo.data import load_multi30k, read_lines, read_paragraphs, read_tagged_sentences
 from keras_seqzoo.metrics import entity_scores, score_translations
+from keras_seqzoo.preset_folders import preset_folders
 from keras_seqzoo.zoo import save_preset
-from keras_seqzoo.zoo.names import preset_folders, task_class
+from keras_seqzoo.zoo.task_class import task_class
 
 DATA = Path(os.environ["SEQZOO_DATA"])
 COLUMNS = (

@@ -28,6 +28,7 @@ from serving_load import OPTIONS, addresses, batching, pressed
 from serving_traffic import Traffic, hostile_lines, normal_lines
 
 import keras_seqzoo
+from keras_seqzoo.zoo.task_class import task_class
 from tests.serving.model_server.process import ServerProcess
 
 LIMIT = 128  # tokens, the lower limit
@@ -55,7 +56,7 @@ def long(options):
         *("s of 100 kB", "MiB more for it"),
     )
     for name in options.preset or keras_seqzoo.list_presets():
-        if keras_seqzoo.zoo.names.task_class(name) is None:
+        if task_class(name) is None:
             continue  # words, not texts
         for limit in (None, LIMIT):
             models = export_presets(options.exports, [name], max_input_length=limit)

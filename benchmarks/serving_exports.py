@@ -7,7 +7,7 @@ import keras_seqzoo
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import LanguageModel, RecurrentSeq2SeqLM, WordVectors
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
-from keras_seqzoo.zoo.names import task_class
+from keras_seqzoo.zoo.task_class import task_class
 
 WARMUP = (1, 64)  # rows
 

@@ -1,42 +1,26 @@
 """Recurrent sequence models for Keras 3: layers, models, search, tokenizers, a zoo and serving."""
 
-import importlib.metadata
+from keras_seqzoo import _environment
 
-from keras_seqzoo import _environment  # noqa: F401  before everything that imports Keras
+# isort: split  before everything that imports Keras
+from keras_seqzoo.preset_folders import list_presets
 
-# isort: split
-from keras_seqzoo import (
-    callbacks,
-    counting,
-    data,
-    decoding,
-    layers,
-    losses,
-    metrics,
-    models,
-    serving,
-    tokenizers,
-    training,
-    zoo,
-)
-from keras_seqzoo.zoo import list_presets
-
-try:
-    __version__ = importlib.metadata.version("keras-seqzoo")
-except importlib.metadata.PackageNotFoundError:  # a checkout that was not installed
-    __version__ = "0+unknown"
-
-# The presets' classes are registered with Keras by now.
-zoo.register_presets()
-zoo.register_tokenizers(
-    [
-        models.ConvolutionalBackbone,
-        models.RecurrentBackbone,
-        models.RecurrentEncoderDecoderBackbone,
-        models.RecurrentTaggerBackbone,
-        models.TreeBackbone,
-    ]
-)
+# The command `seqzoo` imports the parts, which takes seconds, when it knows that it needs them.
+if not _environment.is_command_line():
+    from keras_seqzoo._parts import (
+        callbacks,
+        counting,
+        data,
+        decoding,
+        layers,
+        losses,
+        metrics,
+        models,
+        serving,
+        tokenizers,
+        training,
+        zoo,
+    )
 
 __all__ = [
     "__version__",
@@ -54,3 +38,14 @@ __all__ = [
     "training",
     "zoo",
 ]
+
+
+def __getattr__(name):
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib.metadata  # slow, for the command `seqzoo`
+
+    try:
+        return importlib.metadata.version("keras-seqzoo")
+    except importlib.metadata.PackageNotFoundError:  # a checkout that was not installed
+        return "0+unknown"

@@ -1,6 +1,6 @@
 """Check of the backend and, at the command line, silence while libraries are imported.
 
-Importing this module does both; the package imports it before anything else.
+Importing this module checks the backend; the package imports it before anything else.
 """
 
 import contextlib
@@ -102,7 +102,6 @@ def _prepare():
         raise SystemExit(2) from None
     # Ctrl-C before the command runs ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    import_quietly("tensorflow", "keras_hub", "tensorflow_text")
 
 
 _prepare()

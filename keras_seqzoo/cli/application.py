@@ -11,31 +11,8 @@ from typing import Annotated
 import typer
 
 import keras_seqzoo
-from keras_seqzoo.cli import (
-    alignment,
-    classify,
-    evaluate,
-    export,
-    generate,
-    rescore,
-    score,
-    similar,
-    tag,
-    tokenize,
-    translate,
-    zoo,
-)
-from keras_seqzoo.cli.commands import Command
-from keras_seqzoo.cli.config import configurable
+from keras_seqzoo.cli.lazy_commands import Entry, LazyGroup
 from keras_seqzoo.cli.progress import clear_line
-from keras_seqzoo.cli.train import classify as train_classify
-from keras_seqzoo.cli.train import count
-from keras_seqzoo.cli.train import lm as train_lm
-from keras_seqzoo.cli.train import ngram as train_ngram
-from keras_seqzoo.cli.train import tag as train_tag
-from keras_seqzoo.cli.train import tokenizer as train_tokenizer
-from keras_seqzoo.cli.train import translate as train_translate
-from keras_seqzoo.cli.train import vectors as train_vectors
 
 PROGRAM = "seqzoo"
 USER_ERROR = 2
@@ -47,55 +24,75 @@ USAGE_ERRORS = typer.BadParameter.__mro__[1]
 # Plain help, without colours and boxes: it goes to logs and pipes as well as to screens.
 SETTINGS = {"rich_markup_mode": None, "no_args_is_help": True}
 
+
+class MainCommands(LazyGroup):
+    """The commands `seqzoo ...`."""
+
+    settings = SETTINGS
+    entries = {
+        "list": Entry("catalogue:list_names", "List the pretrained presets.", plain=True),
+        "show": Entry("zoo:show", "Show what a preset is and how it was made.", "SHOW_EXAMPLES"),
+        "translate": Entry("translate:translate", "Translate sentences."),
+        "classify": Entry("classify:classify", "Classify texts."),
+        "tag": Entry("tag:tag", "Tag the words of sentences."),
+        "evaluate": Entry("evaluate:evaluate", "Evaluate a model on a test set."),
+        "score": Entry("score:score", "Print log probabilities of translations or texts."),
+        "align": Entry(
+            "alignment:align",
+            "Align the words of translations with those of their sources.",
+            "ALIGN_EXAMPLES",
+        ),
+        "lexicon": Entry(
+            "alignment:lexicon",
+            "Estimate a bilingual lexicon from parallel text.",
+            "LEXICON_EXAMPLES",
+        ),
+        "rescore": Entry("rescore:rescore", "Rerank candidate translations with other models."),
+        "generate": Entry("generate:generate", "Generate text with a language model."),
+        "tokenize": Entry("tokenize:tokenize", "Split text into the tokens of a model."),
+        "similar": Entry("similar:similar", "Find words with similar vectors."),
+        "count": Entry("train.count:count", "Count words or n-grams with Apache Beam."),
+        "average": Entry(
+            "zoo:average", "Average the weights of several presets.", "AVERAGE_EXAMPLES"
+        ),
+        "export": Entry("export:export", "Export a SavedModel for TensorFlow Serving."),
+    }
+
+
+class TrainCommands(LazyGroup):
+    """The commands `seqzoo train ...`."""
+
+    settings = SETTINGS
+    entries = {
+        "translate": Entry(
+            "train.translate:train_translate", "Train a translation model on parallel text."
+        ),
+        "lm": Entry("train.lm:train_lm", "Train a recurrent language model on text."),
+        "classify": Entry("train.classify:train_classify", "Train a text classifier."),
+        "tag": Entry("train.tag:train_tag", "Train a tagger: a tag for each word."),
+        "ngram": Entry("train.ngram:train_ngram", "Estimate an n-gram language model from text."),
+        "tokenizer": Entry("train.tokenizer:train_tokenizer", "Train a tokenizer on text."),
+        "vectors": Entry(
+            "train.vectors:train_vectors",
+            "Learn word vectors from text (word2vec, GloVe, fastText).",
+        ),
+    }
+
+
 app = typer.Typer(
     name=PROGRAM,
+    cls=MainCommands,
     help="Use, train, evaluate and serve recurrent sequence models.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     **SETTINGS,
 )
 train = typer.Typer(
+    cls=TrainCommands,
     help="Train a model.\n\nCtrl-C stops translate, lm, classify and tag after the current step; "
     "the same command resumes the run.",
     **SETTINGS,
 )
-app.command("list", cls=Command)(zoo.list_names)
-app.command("show", cls=Command, epilog=zoo.SHOW_EXAMPLES)(zoo.show)
-for group, commands in (
-    (
-        app,
-        {
-            "translate": (translate.translate, translate.EXAMPLES),
-            "classify": (classify.classify, classify.EXAMPLES),
-            "tag": (tag.tag, tag.EXAMPLES),
-            "evaluate": (evaluate.evaluate, evaluate.EXAMPLES),
-            "score": (score.score, score.EXAMPLES),
-            "align": (alignment.align, alignment.ALIGN_EXAMPLES),
-            "lexicon": (alignment.lexicon, alignment.LEXICON_EXAMPLES),
-            "rescore": (rescore.rescore, rescore.EXAMPLES),
-            "generate": (generate.generate, generate.EXAMPLES),
-            "tokenize": (tokenize.tokenize, tokenize.EXAMPLES),
-            "similar": (similar.similar, similar.EXAMPLES),
-            "count": (count.count, count.EXAMPLES),
-            "average": (zoo.average, zoo.AVERAGE_EXAMPLES),
-            "export": (export.export, export.EXAMPLES),
-        },
-    ),
-    (
-        train,
-        {
-            "translate": (train_translate.train_translate, train_translate.EXAMPLES),
-            "lm": (train_lm.train_lm, train_lm.EXAMPLES),
-            "classify": (train_classify.train_classify, train_classify.EXAMPLES),
-            "tag": (train_tag.train_tag, train_tag.EXAMPLES),
-            "ngram": (train_ngram.train_ngram, train_ngram.EXAMPLES),
-            "tokenizer": (train_tokenizer.train_tokenizer, train_tokenizer.EXAMPLES),
-            "vectors": (train_vectors.train_vectors, train_vectors.EXAMPLES),
-        },
-    ),
-):
-    for name, (function, examples) in commands.items():
-        group.command(name, cls=Command, epilog=examples)(configurable(function))
 app.add_typer(train, name="train")
 
 
@@ -128,7 +125,8 @@ def main(arguments=None):
         arguments: list of strings, by default those of the process.
     """
     if threading.current_thread() is threading.main_thread():
-        # Until here, Ctrl-C has ended the process without a traceback.
+        # Until here, Ctrl-C has ended the process without a traceback, as it does once more while
+        # a command is imported.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning

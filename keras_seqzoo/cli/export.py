@@ -25,8 +25,8 @@ from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.preset_folders import preset_path
 from keras_seqzoo.serving import export as export_model
-from keras_seqzoo.zoo.names import preset_path
 
 EXAMPLES = """\b
 Examples:

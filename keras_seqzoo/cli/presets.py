@@ -20,7 +20,8 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.seq2seq.languages import check_language
 from keras_seqzoo.models.word_vectors import SubwordVectors, WordVectors
-from keras_seqzoo.zoo.names import CONFIG_FILE, preset_address, preset_path, task_class
+from keras_seqzoo.preset_folders import CONFIG_FILE, preset_address, preset_path
+from keras_seqzoo.zoo.task_class import task_class
 
 DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
 DEFAULT_LANGUAGE_MODEL = "lstm_bpe_imdb"

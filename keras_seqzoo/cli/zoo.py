@@ -1,4 +1,4 @@
-"""`seqzoo list`, `seqzoo show` and `seqzoo average`."""
+"""`seqzoo show` and `seqzoo average`."""
 
 from typing import Annotated
 
@@ -8,8 +8,8 @@ import yaml
 from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.cli.presets import NAME_HELP
 from keras_seqzoo.cli.train.options import Description
-from keras_seqzoo.zoo import average_presets, list_presets
-from keras_seqzoo.zoo.names import preset_path, read_metadata
+from keras_seqzoo.preset_folders import preset_path, read_metadata
+from keras_seqzoo.zoo import average_presets
 
 SHOW_EXAMPLES = """\b
 Example:
@@ -22,19 +22,6 @@ Example:
   seqzoo train tag --train a.conll --valid b.conll --start my-tagger --seed 1 --out run-1
   seqzoo average run-0 run-1 --out my-other-tagger
 """
-
-
-def list_names():
-    """List the pretrained presets.
-
-    Each line has the name, which other commands take as --preset, and a description.
-    """
-    presets = list_presets()
-    width = max(map(len, presets), default=0)
-    for name, metadata in presets.items():
-        typer.echo(f"{name:{width}}  {metadata['description']}".rstrip())
-    if not presets:
-        typer.echo("no presets are installed", err=True)
 
 
 def show(preset: Annotated[str, typer.Argument(metavar="NAME", help=f"{NAME_HELP}.")]):

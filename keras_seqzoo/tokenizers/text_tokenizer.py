@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from keras_seqzoo._compat import load_preset_json
 from keras_seqzoo.checks import check_choice
+from keras_seqzoo.preset_folders import preset_path
 from keras_seqzoo.tokenizers.normalization import (
     check_normalization,
     normalization_ops,
@@ -16,7 +17,6 @@ from keras_seqzoo.tokenizers.normalization import (
 )
 from keras_seqzoo.tokenizers.packing import SIDES, pad, split_room, truncate
 from keras_seqzoo.tokenizers.token_words import TokenWords
-from keras_seqzoo.zoo.names import preset_path
 
 PAD, UNK, BOS, EOS, SEP = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[SEP]")
 

@@ -1,7 +1,7 @@
 """The zoo: pretrained presets by name, listed, saved and averaged."""
 
+from keras_seqzoo.preset_folders import list_presets, preset_path
 from keras_seqzoo.zoo.averaging import average_presets
-from keras_seqzoo.zoo.names import list_presets, preset_path
 from keras_seqzoo.zoo.registration import register_presets, register_tokenizers
 from keras_seqzoo.zoo.saving import save_preset
 

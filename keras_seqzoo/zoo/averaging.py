@@ -8,8 +8,9 @@ import numpy as np
 
 from keras_seqzoo._compat import flatten_layers
 from keras_seqzoo.data.output_files import check_writable, is_vacant
-from keras_seqzoo.zoo.names import METADATA_FILE, preset_path, task_class
+from keras_seqzoo.preset_folders import METADATA_FILE, preset_path
 from keras_seqzoo.zoo.saving import ASSETS, save_preset
+from keras_seqzoo.zoo.task_class import task_class
 
 
 def average_presets(presets, directory, dtype="float16", metadata=None):

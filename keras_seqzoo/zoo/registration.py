@@ -7,7 +7,7 @@ import keras
 import keras_hub
 
 from keras_seqzoo._compat import register_hub_presets
-from keras_seqzoo.zoo.names import CONFIG_FILE, preset_folders, read_metadata
+from keras_seqzoo.preset_folders import CONFIG_FILE, preset_folders, read_metadata
 
 
 def register_tokenizers(backbone_classes):

@@ -13,7 +13,7 @@ import keras_hub
 import numpy as np
 
 from keras_seqzoo.data.output_files import check_writable, reserve, writing_into
-from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
+from keras_seqzoo.preset_folders import CONFIG_FILE, METADATA_FILE
 
 DTYPES = ("float16", "float32")
 # What KerasHub writes in addition to the configurations and assets of the tokenizers.

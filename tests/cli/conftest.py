@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from keras_seqzoo import cli
+from keras_seqzoo import cli, preset_folders
 from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.models import RecurrentSeq2SeqLM
-from keras_seqzoo.zoo import names, save_preset
+from keras_seqzoo.zoo import save_preset
 from tests.made_up import tiny_model
 
 
@@ -52,7 +52,7 @@ def model(zoo, load):
 @pytest.fixture
 def installed(zoo, load, monkeypatch):
     """Make the package find these presets instead of the pretrained ones."""
-    monkeypatch.setattr(names, "presets_folder", lambda: zoo)
+    monkeypatch.setattr(preset_folders, "presets_folder", lambda: zoo)
     monkeypatch.setattr(RecurrentSeq2SeqLM, "from_preset", load)
 
 

@@ -1,7 +1,22 @@
+import inspect
+
 import pytest
 
 import keras_seqzoo
 from keras_seqzoo.cli import translate
+from keras_seqzoo.cli.application import MainCommands, TrainCommands
+from tests.cli.processes import run_python
+
+# As the installed script does, and then what was imported.
+SCRIPT = """
+import sys
+sys.argv = ["seqzoo", *sys.argv[1:]]
+from keras_seqzoo.cli import main
+try:
+    main()
+finally:
+    print([name for name in ("tensorflow", "keras") if name in sys.modules])
+"""
 
 
 def test_version(seqzoo):
@@ -31,6 +46,20 @@ def test_help(seqzoo, command):
     assert result.status == 0 and result.errors == ""
     assert " ".join(("Usage: seqzoo", *command)) in result.output
     assert "..." not in result.output.partition("Commands:")[2]  # no summary is cut
+
+
+@pytest.mark.parametrize("group", [MainCommands, TrainCommands])
+def test_the_list_of_commands_says_what_their_own_help_does(group):
+    for name, entry in group.entries.items():
+        command = entry.load(name, group.settings)
+        assert inspect.getdoc(command.callback).partition("\n")[0] == entry.summary
+        assert (entry.examples is None) == (command.epilog is None) or entry.plain
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("list",), ("train",)])
+def test_what_needs_no_tensorflow_does_not_import_it(arguments):
+    *output, imported = run_python(SCRIPT, *arguments).stdout.splitlines()
+    assert imported == "[]" and (output or arguments == ("train",))
 
 
 @pytest.mark.parametrize("command", [(), ("train",)])

@@ -5,7 +5,6 @@ import pytest
 from tests.cli.processes import start
 
 
-@pytest.mark.slow
 def test_a_shell_gets_commands_and_nothing_else():
     words = {"COMP_WORDS": "seqzoo train ", "COMP_CWORD": "2"}
     process = start(_SEQZOO_COMPLETE="complete_bash", **words)

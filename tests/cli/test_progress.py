@@ -8,9 +8,10 @@ import types
 import pytest
 
 from keras_seqzoo.cli import lines
-from keras_seqzoo.cli.progress import EpochProgress, ProgressLine, clear_line, phases, training
+from keras_seqzoo.cli.progress import ProgressLine, clear_line, phases, training
 from keras_seqzoo.cli.progress import line as line_module
 from keras_seqzoo.cli.progress.line import format_rate, format_time
+from keras_seqzoo.cli.progress.training import EpochProgress
 
 
 class Clock:

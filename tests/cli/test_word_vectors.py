@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from keras_seqzoo.cli.progress import EpochProgress
+from keras_seqzoo.cli.progress.training import EpochProgress
 from keras_seqzoo.cli.train import vectors as train_vectors
 from keras_seqzoo.data import write_columns
 from keras_seqzoo.data.file_lock import FileLock

@@ -3,10 +3,11 @@
 import pytest
 import yaml
 
+from keras_seqzoo import preset_folders
 from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.models import RecurrentTagger
 from keras_seqzoo.training import make_tagger
-from keras_seqzoo.zoo import names, save_preset
+from keras_seqzoo.zoo import save_preset
 from tests.training.test_tagger import TAGS, WORDS
 
 
@@ -20,7 +21,7 @@ def test_list(seqzoo):
 
 
 def test_list_of_nothing(seqzoo, tmp_path, monkeypatch):
-    monkeypatch.setattr(names, "presets_folder", lambda: tmp_path)
+    monkeypatch.setattr(preset_folders, "presets_folder", lambda: tmp_path)
     assert seqzoo("list") == (0, "", "no presets are installed\n")
 
 

@@ -4,7 +4,7 @@ import os
 import random
 import signal
 
-from keras_seqzoo.cli.progress import TrainingProgress
+from keras_seqzoo.cli.progress.training import TrainingProgress
 
 WORDS = {"a": "x", "b": "y", "c": "z"}
 # All pairs fit the shortest batches, so that one shape is compiled.

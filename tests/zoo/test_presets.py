@@ -16,8 +16,8 @@ from keras_seqzoo.models import (
     RecurrentTextClassifier,
 )
 from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.preset_folders import preset_folders, presets_folder
 from keras_seqzoo.tokenizers import TextTokenizer
-from keras_seqzoo.zoo.names import preset_folders, presets_folder
 from tests.tiers import slow
 
 TRANSLATORS = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}

@@ -6,7 +6,8 @@ import keras
 import typer
 
 from keras_seqzoo.cli.presets import named_by
-from keras_seqzoo.cli.progress import TrainingProgress, clear_line
+from keras_seqzoo.cli.progress import clear_line
+from keras_seqzoo.cli.progress.training import TrainingProgress
 from keras_seqzoo.cli.train.options import option_fields
 from keras_seqzoo.cli.train.provenance import (
     RunRecord,
@@ -17,11 +18,11 @@ from keras_seqzoo.cli.train.provenance import (
 from keras_seqzoo.data.output_files import check_folder
 from keras_seqzoo.data.training_files import text_digests
 from keras_seqzoo.models.word_vectors import WordVectors
+from keras_seqzoo.preset_folders import CONFIG_FILE
 from keras_seqzoo.training import make_strategy
 from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.state import FOLDER
 from keras_seqzoo.training.workers import Workers
-from keras_seqzoo.zoo.names import CONFIG_FILE
 
 # Parameters that are no options of a run. Further ones may change when it is resumed.
 FREE_PARAMETERS = (

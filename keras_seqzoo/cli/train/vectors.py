@@ -19,7 +19,8 @@ from keras_seqzoo.cli.options import (
     number_option,
     refuse_given,
 )
-from keras_seqzoo.cli.progress import EpochProgress, phase
+from keras_seqzoo.cli.progress import phase
+from keras_seqzoo.cli.progress.training import EpochProgress
 from keras_seqzoo.cli.train.options import Description, Seed, TrainText
 from keras_seqzoo.cli.train.preset import make_report
 from keras_seqzoo.cli.train.vector_models import (

@@ -6,7 +6,7 @@ import keras_hub
 from keras_seqzoo.layers import GRU, LSTM, Elman
 from keras_seqzoo.models.common.low_rank_adaptation import LowRankAdaptation
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
-from keras_seqzoo.zoo.names import preset_address
+from keras_seqzoo.preset_folders import preset_address
 
 CELLS = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 

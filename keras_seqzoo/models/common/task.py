@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
-from keras_seqzoo.zoo.names import preset_address
+from keras_seqzoo.preset_folders import preset_address
 
 
 class SequenceTask(ReloadableModel):

@@ -11,10 +11,10 @@ import numpy as np
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.output_files import replacing, write_text, writing_into
 from keras_seqzoo.models.word_vectors.vector_files import read_vectors, write_vectors
+from keras_seqzoo.preset_folders import CONFIG_FILE, METADATA_FILE
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.zoo import preset_path
-from keras_seqzoo.zoo.names import CONFIG_FILE, METADATA_FILE
 
 VECTORS_FILE = "vectors.h5"
 TINY = np.finfo(np.float32).tiny

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_seqzoo.cli.progress import EpochProgress
+from keras_seqzoo.cli.progress.training import EpochProgress
 from keras_seqzoo.cli.train import vectors as train_vectors
 from keras_seqzoo.models.word_vectors import SubwordVectors, WordVectors
 from tests.cli.training_files import InterruptedAt

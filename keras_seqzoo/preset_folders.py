@@ -5,15 +5,13 @@ import json
 import os
 import pathlib
 
-import keras
-
 CONFIG_FILE = "config.json"
 METADATA_FILE = "metadata.json"
 
 
 def presets_folder():
     """Return the folder of the presets: inside an installed package, next to it in a checkout."""
-    package = pathlib.Path(__file__).resolve().parent.parent
+    package = pathlib.Path(__file__).resolve().parent
     inside = package / "saved_models"
     return inside if inside.is_dir() else package.parent / "saved_models"
 
@@ -93,24 +91,3 @@ def preset_address(preset):
     if isinstance(preset, str) and "://" in preset:
         return preset
     return str(preset_path(preset))
-
-
-def task_class(preset):
-    """Find the task class of a preset.
-
-    Args:
-        preset: see `preset_path`.
-
-    Returns:
-        The class, or `None` if the preset has no task or its class is unknown.
-
-    Raises:
-        ValueError: see `preset_path`.
-    """
-    # KerasHub's metadata does not name the class, so it is read from the configuration.
-    path = preset_path(preset) / "task.json"
-    if not path.is_file():
-        return None
-    name = json.loads(path.read_text(encoding="utf-8")).get("registered_name")
-    found = keras.saving.get_registered_object(name)
-    return found if isinstance(found, type) else None

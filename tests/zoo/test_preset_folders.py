@@ -5,9 +5,9 @@ import keras_hub
 import pytest
 
 import keras_seqzoo
-from keras_seqzoo import models, tokenizers
+from keras_seqzoo import models, preset_folders, tokenizers
 from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
-from keras_seqzoo.zoo import list_presets, names, preset_path, register_presets
+from keras_seqzoo.zoo import list_presets, preset_path, register_presets
 from tests.tiers import slow
 
 NAME = "gru_tiny_en_es"
@@ -20,7 +20,7 @@ def zoo(preset, tmp_path, monkeypatch):
     shutil.copytree(preset, folder / NAME)
     (folder / "empty").mkdir()
     (folder / "README.md").write_text("An index.")
-    monkeypatch.setattr(names, "presets_folder", lambda: folder)
+    monkeypatch.setattr(preset_folders, "presets_folder", lambda: folder)
     return folder
 
 

@@ -1,0 +1,43 @@
+"""All parts of the package, and its presets and classes registered with Keras."""
+
+from keras_seqzoo import (
+    callbacks,
+    counting,
+    data,
+    decoding,
+    layers,
+    losses,
+    metrics,
+    models,
+    serving,
+    tokenizers,
+    training,
+    zoo,
+)
+
+# The presets' classes are registered with Keras by now.
+zoo.register_presets()
+zoo.register_tokenizers(
+    [
+        models.ConvolutionalBackbone,
+        models.RecurrentBackbone,
+        models.RecurrentEncoderDecoderBackbone,
+        models.RecurrentTaggerBackbone,
+        models.TreeBackbone,
+    ]
+)
+
+__all__ = [
+    "callbacks",
+    "counting",
+    "data",
+    "decoding",
+    "layers",
+    "losses",
+    "metrics",
+    "models",
+    "serving",
+    "tokenizers",
+    "training",
+    "zoo",
+]
