@@ -15,7 +15,7 @@ MOST_LINES = 400  # of a module
 
 # A package imports from the rows above its own; see ARCHITECTURE.md.
 PACKAGES = [
-    {"checks", "tensors", "replicas", "overriding", "_compat", "_environment"},
+    {"checks", "tensors", "replicas", "overriding", "preset_folders", "_compat", "_environment"},
     {"losses", "metrics", "decoding", "layers"},
     {"data"},
     {"zoo", "plots", "counting"},
@@ -23,6 +23,7 @@ PACKAGES = [
     {"models"},
     {"callbacks"},
     {"training", "serving"},
+    {"_parts"},
     {"cli"},
 ]
 INNER = {

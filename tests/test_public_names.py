@@ -7,6 +7,7 @@ import typer
 
 import keras_seqzoo
 from keras_seqzoo.cli.application import app
+from keras_seqzoo.cli.command.lazy import LazyCommand
 
 RECORDED = pathlib.Path(__file__).with_name("public_names.txt")
 
@@ -24,6 +25,7 @@ def public_names():
 
 
 def commands(path, command):
+    command = command.load() if isinstance(command, LazyCommand) else command
     yield path
     for name, inner in getattr(command, "commands", {}).items():
         yield from commands(f"{path} {name}", inner)

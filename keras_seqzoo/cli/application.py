@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 import keras_seqzoo
-from keras_seqzoo.cli.lazy_commands import Entry, LazyGroup
+from keras_seqzoo.cli.command.lazy import Entry, LazyGroup
 from keras_seqzoo.cli.progress import clear_line
+from keras_seqzoo.preset_folders import list_presets
 
 PROGRAM = "seqzoo"
 USER_ERROR = 2
@@ -30,8 +31,12 @@ class MainCommands(LazyGroup):
 
     settings = SETTINGS
     entries = {
-        "list": Entry("catalogue:list_names", "List the pretrained presets.", plain=True),
-        "show": Entry("zoo:show", "Show what a preset is and how it was made.", "SHOW_EXAMPLES"),
+        "show": Entry(
+            "zoo:show",
+            "Show what a preset is and how it was made.",
+            "SHOW_EXAMPLES",
+            configurable=False,
+        ),
         "translate": Entry("translate:translate", "Translate sentences."),
         "classify": Entry("classify:classify", "Classify texts."),
         "tag": Entry("tag:tag", "Tag the words of sentences."),
@@ -94,6 +99,20 @@ train = typer.Typer(
     **SETTINGS,
 )
 app.add_typer(train, name="train")
+
+
+@app.command("list")
+def list_names():
+    """List the pretrained presets.
+
+    Each line has the name, which other commands take as --preset, and a description.
+    """
+    presets = list_presets()
+    width = max(map(len, presets), default=0)
+    for name, metadata in presets.items():
+        typer.echo(f"{name:{width}}  {metadata['description']}".rstrip())
+    if not presets:
+        typer.echo("no presets are installed", err=True)
 
 
 def _show_version(given):

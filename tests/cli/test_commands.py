@@ -7,7 +7,7 @@ import pytest
 import typer.main
 
 from keras_seqzoo.cli import app
-from keras_seqzoo.cli.commands import Command
+from keras_seqzoo.cli.command.command import Command
 from keras_seqzoo.data import write_columns
 from keras_seqzoo.training import make_tagger
 from keras_seqzoo.zoo import save_preset

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from keras_seqzoo.cli.config import option_name, option_parameters, read_config
+from keras_seqzoo.cli.command.config import option_name, option_parameters, read_config
 from keras_seqzoo.cli.train import classify
 from tests.cli.test_commands import commands
 from tests.tiers import mostly_slow

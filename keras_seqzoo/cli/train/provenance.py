@@ -9,7 +9,7 @@ import warnings
 import keras
 
 import keras_seqzoo
-from keras_seqzoo.cli.commands import ARGUMENTS
+from keras_seqzoo.cli.command.command import ARGUMENTS
 from keras_seqzoo.data.output_files import write_text
 
 CONFIG_FILE = "run.yaml"

@@ -26,14 +26,14 @@ class Entry:
     Attributes:
         function: string, `module:function`, the module within `keras_seqzoo.cli`.
         summary: string, the first line of the function's docstring.
-        examples: string or None, the name of the module's constant with examples.
-        plain: bool, whether the command has no options and needs none of the package's parts.
+        examples: string, the name of the module's constant with examples.
+        configurable: bool, whether it has --config and --print-config.
     """
 
     function: str
     summary: str
-    examples: str | None = "EXAMPLES"
-    plain: bool = False
+    examples: str = "EXAMPLES"
+    configurable: bool = True
 
     def load(self, name, settings):
         """Import the function and return its command.
@@ -42,20 +42,18 @@ class Entry:
             name: string, the name of the command.
             settings: dict, arguments of `typer.Typer`.
         """
+        import_parts()
+        from keras_seqzoo.cli.command.command import Command
+        from keras_seqzoo.cli.command.config import configurable
+
         module, function = self.function.split(":")
-        if not self.plain:
-            import_parts()
         module = importlib.import_module(f"keras_seqzoo.cli.{module}")
         function = getattr(module, function)
+        if self.configurable:
+            function = configurable(function)
+        options = {"cls": Command, "epilog": getattr(module, self.examples)}
         application = typer.Typer(add_completion=False, **settings)
-        if self.plain:
-            application.command(name)(function)
-            return typer.main.get_command(application)
-        from keras_seqzoo.cli.commands import Command
-        from keras_seqzoo.cli.config import configurable
-
-        examples = None if self.examples is None else getattr(module, self.examples)
-        application.command(name, cls=Command, epilog=examples)(configurable(function))
+        application.command(name, **options)(function)
         return typer.main.get_command(application)
 
 
@@ -86,18 +84,24 @@ class LazyCommand(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """A group of commands that are imported when they run; a subclass has `entries`."""
+    """A group of commands that are imported when they run, after others and before groups.
+
+    Attributes:
+        entries: dict from the commands' names to their entries; a subclass defines it.
+        settings: dict, arguments of `typer.Typer`.
+    """
 
     entries: ClassVar[dict[str, Entry]] = {}
     settings: ClassVar[dict] = {}
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        own = {name: LazyCommand(name, *self._of(name)) for name in self.entries}
-        self.commands = {**own, **self.commands}
-
-    def _of(self, name):
-        return self.entries[name], self.settings
+        lazy = {
+            name: LazyCommand(name, entry, self.settings) for name, entry in self.entries.items()
+        }
+        groups = {name: own for name, own in self.commands.items() if isinstance(own, TyperGroup)}
+        others = {name: own for name, own in self.commands.items() if name not in groups}
+        self.commands = {**others, **lazy, **groups}
 
 
 def import_parts():

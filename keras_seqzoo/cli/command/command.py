@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from keras_seqzoo.checks import ItemError
-from keras_seqzoo.cli.config import CONFIG_PATH, VALUES, format_config, option_name
+from keras_seqzoo.cli.command.config import CONFIG_PATH, VALUES, format_config, option_name
 from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.data import TaggedFiles, TextFiles
 

@@ -1,0 +1,1 @@
+"""What all commands have: help, errors, configurations, and an import when they run."""
