@@ -23,6 +23,7 @@ from keras_seqzoo.models import (
     CacheLanguageModel,
     DynamicEvaluation,
     InterpolatedLanguageModel,
+    NeuralCacheLanguageModel,
     NGramLanguageModel,
     RecurrentLanguageModel,
     RunningText,
@@ -41,6 +42,7 @@ RECURRENT = {
 }
 RATES = (0.02, 0.05, 0.1, 0.2, 0.5)
 CACHES = (0.02, 0.05, 0.1)
+NEURAL_CACHES = [(weight, flatness) for weight in (0.05, 0.1, 0.2) for flatness in (0.1, 0.3, 0.5)]
 
 
 def load(split):
@@ -93,6 +95,16 @@ def main():
     report(
         "dynamic evaluation and the 5-gram",
         InterpolatedLanguageModel.tuned([ngram, dynamic], valid),
+    )
+    for title, model in (("the last", running), ("dynamic evaluation", dynamic)):
+        cached = best_of(
+            [NeuralCacheLanguageModel(model, *options, 2000) for options in NEURAL_CACHES], valid
+        )
+        options = f"weight {cached.weight}, flatness {cached.flatness}"
+        report(f"{title} with a neural cache, {options}", cached)
+    report(
+        "dynamic evaluation, neural cache and 5-gram",
+        InterpolatedLanguageModel.tuned([ngram, cached], valid),
     )
 
 

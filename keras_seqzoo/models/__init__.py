@@ -24,6 +24,7 @@ from keras_seqzoo.models.language_model.dynamic_evaluation import DynamicEvaluat
 from keras_seqzoo.models.language_model.feed_forward import FeedForwardLanguageModel
 from keras_seqzoo.models.language_model.interpolated import InterpolatedLanguageModel
 from keras_seqzoo.models.language_model.log_linear import LogLinearLanguageModel
+from keras_seqzoo.models.language_model.neural_cache import NeuralCacheLanguageModel
 from keras_seqzoo.models.language_model.ngram import NGramLanguageModel
 from keras_seqzoo.models.language_model.open_vocabulary import OpenVocabulary
 from keras_seqzoo.models.language_model.preprocessor import (
@@ -95,6 +96,7 @@ __all__ = [
     "LogLinearLanguageModel",
     "MinimumRisk",
     "NGramLanguageModel",
+    "NeuralCacheLanguageModel",
     "OpenVocabulary",
     "ParseEncoder",
     "PerplexityReport",

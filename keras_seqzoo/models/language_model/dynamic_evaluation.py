@@ -48,11 +48,11 @@ class DynamicEvaluation(RunningText):
             self._score_and_update, reduce_retracing=True, autograph=False
         )
 
-    def token_scores(self, texts, batch_size=64):
-        """Compute log P of each token of a text, training on it; see `RunningText`."""
+    def read_parts(self, sentences):
+        """Read a text part by part, and train on each; see `RunningText`."""
         self._initial = [tf.convert_to_tensor(weight) for weight in self._weights]
         try:
-            return super().token_scores(texts, batch_size)
+            yield from super().read_parts(sentences)
         finally:
             for weight, initial in zip(self._weights, self._initial, strict=True):
                 weight.assign(initial)
@@ -63,7 +63,7 @@ class DynamicEvaluation(RunningText):
 
     def _score_and_update(self, token_ids, labels, sample_weights, state, initial):
         with tf.GradientTape() as tape:
-            scores, state = self.model.read(token_ids, labels, state)
+            scores, features, state = self.model.read_with_features(token_ids, labels, state)
             loss = -tf.math.divide_no_nan(
                 tf.reduce_sum(sample_weights * scores), tf.reduce_sum(sample_weights)
             )
@@ -72,4 +72,4 @@ class DynamicEvaluation(RunningText):
         gradients, _ = tf.clip_by_global_norm(gradients, self.clipnorm)
         for weight, gradient, start in zip(self._weights, gradients, initial, strict=True):
             weight.assign_add(self.decay * (start - weight) - self.learning_rate * gradient)
-        return scores, state
+        return scores, features, state

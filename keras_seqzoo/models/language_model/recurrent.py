@@ -190,8 +190,22 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
 
     def step(self, tokens, state):
         """Read one token a row and return the next distribution; see `LanguageModel`."""
+        scores, _, state = self.step_with_features(tokens, state)
+        return scores, state
+
+    def step_with_features(self, tokens, state):
+        """Read one token a row, and return what the output layer reads too.
+
+        Args:
+            tokens: int32 tensor `(rows,)`.
+            state: what `start` or the last step returned.
+
+        Returns:
+            A tuple of log P of the next tokens `(rows, V)`, the features `(rows, units)`, and the
+            new state.
+        """
         features, state = self.backbone.encoder.step(tokens, state)
-        return tf.nn.log_softmax(self.output_layer(features)), state
+        return tf.nn.log_softmax(self.output_layer(features)), features, state
 
     def token_log_probabilities(self, token_ids, lengths):
         """Compute log P of each token after the tokens before it; see `LanguageModel`."""
@@ -211,7 +225,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
             rows = tf.math.count_nonzero(lengths > begin, dtype=tf.int32)
             part = [x[:rows, begin:end] for x in (inputs, labels, mask)]
             state = tf.nest.map_structure(lambda leaf, rows=rows: leaf[:rows], state)
-            found, state = self._read(*part[:2], state, part[2])
+            found, _, state = self._read(*part[:2], state, part[2])
             parts.append(tf.pad(found, [[0, batch - rows], [0, 0]]))
             begin = end
         return tf.gather(tf.concat(parts, axis=1), tf.argsort(order))
@@ -229,6 +243,15 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
             A tuple of log P of the labels, float32 `(rows, length)`, 0 at padding, and the state
             after the last tokens.
         """
+        scores, _, state = self.read_with_features(token_ids, labels, state, mask)
+        return scores, state
+
+    def read_with_features(self, token_ids, labels, state, mask=None):
+        """Read parts of texts as `read` does, and return what the output layer reads too.
+
+        Returns:
+            A tuple of log P of the labels, the features `(rows, length, units)`, and the state.
+        """
         if mask is None:
             mask = tf.ones_like(token_ids, tf.bool)
         # A graph: loops over time are slow if each step is called from Python.
@@ -240,7 +263,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         own = label_log_probabilities(
             self.output_layer, tf.gather_nd(features, events), tf.gather_nd(labels, events)
         )
-        return tf.scatter_nd(events, own, tf.shape(labels, tf.int64)), state
+        return tf.scatter_nd(events, own, tf.shape(labels, tf.int64)), features, state
 
     def generate(
         self,

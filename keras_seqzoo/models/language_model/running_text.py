@@ -1,11 +1,30 @@
 """Scores of a running text, with the state carried from sentence to sentence."""
 
+from typing import NamedTuple
+
 import numpy as np
+import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data import stream_batches
 from keras_seqzoo.models.language_model.base import LanguageModel
 from keras_seqzoo.models.language_model.recurrent import RecurrentLanguageModel
+
+
+class ReadPart(NamedTuple):
+    """A part of each stream of a text, as it was read.
+
+    Attributes:
+        scores: log P of the labels, float32 array `(streams, length)`.
+        features: what the output layer read, float32 array `(streams, length, units)`.
+        labels: int32 array `(streams, length)`.
+        valid: bool array `(streams, length)`, False after the end of a stream.
+    """
+
+    scores: np.ndarray
+    features: np.ndarray
+    labels: np.ndarray
+    valid: np.ndarray
 
 
 class RunningText(LanguageModel):
@@ -62,23 +81,45 @@ class RunningText(LanguageModel):
             A list of float32 arrays `(tokens,)`, including `[EOS]`.
         """
         sentences = self.sentence_ids(texts)
+        parts = [(part.scores, part.valid) for part in self.read_parts(sentences)]
+        return split_scores(parts, sentences)
+
+    def read_parts(self, sentences):
+        """Read a text part by part.
+
+        Args:
+            sentences: list of int32 arrays, each ending with `[EOS]`.
+
+        Yields:
+            A `ReadPart` for each `length` tokens of the streams, one after the other.
+        """
         if not sentences:
-            return []
+            return
         inputs, labels = running_tokens(sentences, self.tokenizer.start_token_id)
         streams = min(self.streams, len(labels))
         state = self.model.start(streams)
-        scores, valid = [], []
         for batch in stream_batches(inputs, labels, streams, min(self.length, len(labels))):
-            batch_scores, state = self._read(*batch, state)
-            scores.append(batch_scores.numpy())
-            valid.append(batch[2].numpy() > 0)
-        # (streams, tokens): row by row in the order of the text
-        scores, valid = np.concatenate(scores, axis=1), np.concatenate(valid, axis=1)
-        ends = np.cumsum([len(sentence) for sentence in sentences])
-        return np.split(scores[valid], ends[:-1])
+            scores, features, state = self._read(*batch, state)
+            features = tf.cast(features, tf.float32)
+            yield ReadPart(*(x.numpy() for x in (scores, features, batch[1])), batch[2].numpy() > 0)
 
     def _read(self, inputs, labels, weights, state):
-        return self.model.read(inputs["token_ids"], labels, state)
+        return self.model.read_with_features(inputs["token_ids"], labels, state)
+
+
+def split_scores(parts, sentences):
+    """Return the scores of the tokens of each sentence.
+
+    Args:
+        parts: list of pairs of scores and whether they are valid, `(streams, length)`.
+        sentences: list of int32 arrays, the sentences that were read.
+    """
+    if not sentences:
+        return []
+    # (streams, tokens): row by row in the order of the text
+    scores, valid = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
+    ends = np.cumsum([len(sentence) for sentence in sentences])
+    return np.split(scores[valid], ends[:-1])
 
 
 def running_tokens(sentences, start_token_id):

@@ -1,0 +1,120 @@
+"""Neural cache: tokens that followed similar hidden states become more probable."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_seqzoo.checks import check_fraction, check_integer, check_number
+from keras_seqzoo.models.language_model.base import LanguageModel
+from keras_seqzoo.models.language_model.running_text import RunningText, split_scores
+
+
+class NeuralCacheLanguageModel(LanguageModel):
+    """Mixture of a recurrent model with a cache that is read by its hidden states.
+
+        P(w | h_t) = (1 - λ) P_model(w | h_t) + λ P_cache(w | h_t),
+        P_cache(w | h_t) ∝ Σ_{i=t-N}^{t-1} [w_{i+1} = w] exp(θ h_t · h_i)
+
+    where h_i is what the output layer read before token w_{i+1} (Grave, Joulin and Usunier 2017,
+    Improving neural language models with a continuous cache, equations 3 and 5). The cache holds
+    the last N tokens, including ends of sentences; nothing is trained. The first token has the
+    probability of the model. With θ = 0 it is `CacheLanguageModel` without decay.
+
+    `score` and `perplexity` read a text as `model` does, with a cache for each stream. With
+    `DynamicEvaluation` as the model, its weights change while the cache keeps earlier states.
+    Generation starts with an empty cache.
+
+    Args:
+        model: a `RunningText`, such as a `DynamicEvaluation`.
+        weight: float, λ, from 0 to 1.
+        flatness: float, θ, at least 0. The paper chooses it on a validation text, near 0.3 for
+            the Penn Treebank and LSTMs of 1,024 units.
+        size: int, N, at least 1.
+
+    Raises:
+        ValueError: if `model` is not a `RunningText`, or an argument is out of its range.
+
+    Example:
+    ```python
+    model = RecurrentLanguageModel.from_preset("lstm_bpe_imdb")
+    cached = NeuralCacheLanguageModel(RunningText(model), weight=0.1, flatness=0.3)
+    cached.perplexity(sentences)
+    ```
+    """
+
+    def __init__(self, model, weight=0.1, flatness=0.3, size=500):
+        if not isinstance(model, RunningText):
+            raise ValueError(f"`model` must be a RunningText, got {model!r}.")
+        self.model = model
+        self.tokenizer = model.tokenizer
+        self.weight = check_fraction("weight", weight)
+        self.flatness = check_number("flatness", flatness, minimum=0.0)
+        self.size = check_integer("size", size, minimum=1)
+
+    def token_scores(self, texts, batch_size=64):
+        """Compute log P of each token of the sentences of a text; see `RunningText`."""
+        sentences = self.sentence_ids(texts)
+        found, keys, values = [], None, None
+        for part in self.model.read_parts(sentences):
+            if keys is None:
+                keys, values = part.features[:, :0], part.labels[:, :0]
+            # (streams, past + length, ...)
+            keys = np.concatenate([keys, part.features], axis=1)
+            values = np.concatenate([values, part.labels], axis=1)
+            scores = self._mix_part(part, keys, values)
+            found.append((scores, part.valid))
+            keys, values = keys[:, -self.size :], values[:, -self.size :]
+        return split_scores(found, sentences)
+
+    def _mix_part(self, part, keys, values):
+        """Compute log P of the labels of a part, which are the last ones of keys and values."""
+        length, total = part.labels.shape[1], keys.shape[1]
+        logits = self.flatness * np.matmul(part.features, keys.transpose(0, 2, 1))
+        now = np.arange(total - length, total)[:, np.newaxis]
+        distance = now - np.arange(total)  # (length, past + length)
+        seen = (distance >= 1) & (distance <= self.size)
+        logits = np.where(seen, logits, -np.inf)
+        same = part.labels[:, :, np.newaxis] == values[:, np.newaxis]
+        highest = np.where(seen.any(-1), logits.max(-1), 0.0)[..., np.newaxis]
+        likelihoods = np.exp(logits - highest, dtype=np.float64)
+        all_tokens = likelihoods.sum(-1)
+        this_token = np.where(same, likelihoods, 0.0).sum(-1)
+        empty = all_tokens == 0
+        with np.errstate(divide="ignore"):
+            cached = np.log(this_token) - np.log(np.where(empty, 1.0, all_tokens))
+            mixed = np.logaddexp(np.log1p(-self.weight) + part.scores, np.log(self.weight) + cached)
+        return np.where(empty, part.scores, mixed).astype(np.float32)
+
+    def start(self, rows):
+        """Create the state before the beginning of sentences; see `LanguageModel`."""
+        backbone = self.model.model.backbone
+        units = backbone.output.shape[-1]
+        return {
+            "model": self.model.start(rows),
+            "hidden": tf.zeros([rows, units]),  # before the next token
+            "keys": tf.zeros([rows, self.size, units]),  # the last one first
+            "values": tf.fill([rows, self.size], -1),  # -1 for none
+        }
+
+    def step(self, tokens, state):
+        """Read one token per row and compute the next distribution; see `LanguageModel`."""
+        scores, hidden, model_state = self.model.model.step_with_features(tokens, state["model"])
+        hidden = tf.cast(hidden, tf.float32)
+        follows = (tokens != self.tokenizer.start_token_id)[:, tf.newaxis]  # a hidden state
+        keys = tf.concat([state["hidden"][:, tf.newaxis], state["keys"]], 1)[:, :-1]
+        keys = tf.where(follows[..., tf.newaxis], keys, state["keys"])
+        values = tf.concat([tokens[:, tf.newaxis], state["values"]], 1)[:, :-1]
+        values = tf.where(follows, values, state["values"])
+
+        full = values >= 0
+        logits = self.flatness * tf.einsum("bu,bnu->bn", hidden, keys)
+        weights = tf.where(full, tf.nn.softmax(tf.where(full, logits, logits.dtype.min)), 0.0)
+        rows = tf.range(tf.shape(values)[0])[:, tf.newaxis] + tf.zeros_like(values)
+        indices = tf.stack([rows, tf.maximum(values, 0)], axis=-1)
+        cached = tf.scatter_nd(indices, weights, tf.shape(scores))
+        mixed = tf.reduce_logsumexp(
+            tf.stack([scores + tf.math.log1p(-self.weight), tf.math.log(self.weight * cached)]),
+            axis=0,
+        )
+        known = tf.reduce_any(full, axis=-1, keepdims=True)
+        state = {"model": model_state, "hidden": hidden, "keys": keys, "values": values}
+        return tf.where(known, mixed, scores), state
