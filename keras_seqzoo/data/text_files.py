@@ -1,6 +1,7 @@
 """Lines, paragraphs and blocks of plain or gzip-compressed text files."""
 
 import contextlib
+import errno
 import gzip
 import itertools
 import os
@@ -167,7 +168,7 @@ def _opened(path):
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             yield file
     except FileNotFoundError:
-        raise FileNotFoundError(f"no such file: {path}") from None
+        raise FileNotFoundError(errno.ENOENT, "no such file", str(path)) from None
     except IsADirectoryError:
         raise IsADirectoryError(f"`path` must be a file, got the folder {path}") from None
     except PermissionError:

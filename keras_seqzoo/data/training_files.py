@@ -1,5 +1,6 @@
 """Files to train on, read anew in each pass and never held in memory."""
 
+import errno
 import glob
 import hashlib
 import os
@@ -267,7 +268,7 @@ def _expand(paths):
             if not matching:
                 raise FileNotFoundError(f"no file matches: {path}")
         elif not os.path.exists(path):
-            raise FileNotFoundError(f"no such file: {path}")
+            raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
         files += matching
     return files
 

@@ -107,7 +107,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (("train", "classify", "--train", "none"), "'--valid'"),
         (
             ("train", "classify", "--train", "none", "--valid", "none", "--out", "new"),
-            "no such file: none",
+            "none: no such file",
         ),
         (
             ("train", "classify", "--train", "train.tsv", "--valid", "other.tsv", "--out", "new"),
@@ -121,7 +121,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (
             *(("train", "classify", "--freeze-embeddings", "--train", "train.tsv", "--valid",
                "train.tsv", "--out", "new"),),
-            "--freeze-embeddings must be False without --vectors or --start",
+            "--freeze-embeddings cannot be used without --vectors or --start.",
         ),
         (
             *(("train", "classify", "--start", "gru_plain", "--train", "train.tsv", "--valid",

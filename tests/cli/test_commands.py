@@ -24,8 +24,8 @@ def commands(group=None, name=()):
     for part, command in (group or typer.main.get_command(app)).commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*name, part))
-        else:
-            yield " ".join((*name, part)), command
+        elif part != "list":  # it has no options
+            yield " ".join((*name, part)), command.load()
 
 
 def options(name):
@@ -122,6 +122,11 @@ def folder(tmp_path_factory):
         ("ngram --train blank.txt", "blank.txt must have a word"),
         (f"{TRANSLATE} --context-feeding --attend before", "--context-feeding must be False unless "
          "--attend after: the context is an input of the recurrence already with --attend before."),
+        (f"{TRANSLATE} --layer-normalization --cell elman", "--layer-normalization cannot be used "
+         'with the cell "elman".'),
+        (f"{TRANSLATE} --objective r-drop --dropout 0", "--objective must not be r-drop for a "
+         "model with --dropout 0: both passes are equal."),
+        ("lm --train none.txt --valid short.txt", "--train none.txt: no such file"),
         (f"{TRANSLATE} --attend-from bottom", "--decoder-layers must be at least 2 with "
          "--attend-from bottom, got 1."),
         (f"{TRANSLATE} --objective reinforced-attention", "--objective must not be reinforced-"

@@ -60,7 +60,7 @@ def test_an_unknown_tokenizer_is_refused(seqzoo):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"source": "missing"}, "no such file: {folder}/missing"),
+        ({"source": "missing"}, "--source {folder}/missing: no such file"),
         ({"target": "folder"}, "the path must be a file, got the folder {folder}/folder"),
         ({"target": "short"}, "got 2 in {folder}/source and 1 in {folder}/short"),
         ({"source": "latin"}, "{folder}/latin, line 2: not UTF-8 text (byte 0xe9"),

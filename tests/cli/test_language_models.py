@@ -105,7 +105,7 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
     ("arguments", "message"),
     [
         (("train", "ngram"), "standard input must have a word"),
-        (("train", "ngram", "--train", "none"), "no such file: none"),
+        (("train", "ngram", "--train", "none"), "--train none: no such file"),
         (("train", "ngram", "--out", "none/model.arpa"), "no such folder: none"),
         (("train", "ngram", "--order", 0), "--order must be "),
         (("train", "ngram", "--held-out", "x"), "--held-out can only be used with --estimator i"),
@@ -122,7 +122,7 @@ def test_no_unknown_words_are_written(seqzoo, tmp_path):
             ("score", "--preset", "model.arpa", "--preset", "x"),
             "--preset can only be given several times for",
         ),
-        (("score", "--preset", "none.arpa"), "no such file: none.arpa"),
+        (("score", "--preset", "none.arpa"), "--preset none.arpa: no such file"),
         (("generate", "--preset", "model", "a"), "got 'model'"),
         (
             ("generate", "--preset", "model.arpa", "--beam", 2, "--samples", 3, "a"),

@@ -198,8 +198,8 @@ BAD = {
     "unknown form": (("--length-form", "long"), "--length-form must be "),
     "n-best 0": (("--n-best", 0), "--n-best must be "),
     "unknown preset": (("--preset", "nowhere"), "got 'nowhere'"),
-    "no such file": (("--candidates", "no/file"), "no such file: no/file"),
-    "no such source": (("--source", "no/file"), "no such file: no/file"),
+    "no such file": (("--candidates", "no/file"), "--candidates no/file: no such file"),
+    "no such source": (("--source", "no/file"), "--source no/file: no such file"),
 }
 
 

@@ -107,7 +107,7 @@ def test_entities(seqzoo, folder, tmp_path):
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b", "--freeze-embeddings"),
-            "--freeze-embeddings must be False without --vectors or --start",
+            "--freeze-embeddings cannot be used without --vectors or --start.",
         ),
         (
             ("train", "tag", "--train", "test.conll", "--valid", "test.conll", "--out", "new")
@@ -131,7 +131,7 @@ def test_entities(seqzoo, folder, tmp_path):
             "broken.conllu, line 1: must have ten",
         ),
         (("evaluate", "--preset", "tagger"), "--test must be given"),
-        (("evaluate", "--preset", "tagger", "--test", "none.conll"), "no such file: none.conll"),
+        (("evaluate", "--preset", "tagger", "--test", "none.conll"), "--test none.conll: no such file"),
         (("classify", "--preset", "tagger", "a"), "--preset must be a text classifier"),
         (
             ("train", "tag", "--train", "broken.conllu", "--valid", "test.conllu", "--out", "new"),

@@ -154,6 +154,7 @@ def test_a_resumed_run_equals_a_whole_one_bit_by_bit(tmp_path, objective, change
         ("supervised-attention", TRAIN, "`train` must be with alignments with the objective sup"),
         ("likelihood", (*TRAIN, [[]] * 20), "`train` must be without alignments with the objec"),
         ("supervised-attention", (*TRAIN, [[]] * 3), "an alignment for each pair, got 3 for 20"),
+        ("supervised-attention", (*TRAIN, [[]] * 20), "`train` must have a link in one of its al"),
     ],
 )
 def test_alignments_are_given_with_their_objective(model, tmp_path, objective, train, message):

@@ -55,6 +55,10 @@ LIMITS = {
     "float_parsing": "a number",
 }
 
+# A message on a flag, and the name of an objective in messages.
+WITH_FLAG = "(^--[\\w-]+) must be False (.*?),? got True"
+OBJECTIVE = "(?<=--objective must not be )\\w+|(?<=with the objective )\\w+"
+
 # In the context of a command: its arguments, and whether it only prints its options.
 ARGUMENTS = f"{__name__}.arguments"
 PRINTS = f"{__name__}.prints"
@@ -126,9 +130,11 @@ class Command(TyperCommand):
         except OSError as error:
             if error.strerror is None:
                 raise OSError(self._translate(ctx, str(error))) from error
-            if "`" not in error.strerror:
+            place = self._place(ctx, error.filename)
+            if "`" not in error.strerror and place == error.filename:
                 raise
-            raise OSError(error.errno, self._translate(ctx, error.strerror)) from error
+            problem = self._translate(ctx, error.strerror)
+            raise OSError(error.errno, problem, place) from error
 
     def format_options(self, ctx, formatter):
         """Write the arguments, the options, and a section for each `rich_help_panel`.
@@ -156,10 +162,13 @@ class Command(TyperCommand):
     def _translate(self, ctx, message):
         """Replace the names of arguments, in backquotes, by those of options and files.
 
-        `name="value"` becomes `--name value`.
+        `name="value"` becomes `--name value`, and of a flag "must be False with" becomes "cannot
+        be used with". The class of an objective becomes the value of --objective.
         """
         message = re.sub("`(\\w+)`", lambda found: self._name(ctx, found), message)
-        return re.sub('`(\\w+)="([\\w-]+)"`', self._name_with_value, message)
+        message = re.sub('`(\\w+)="([\\w-]+)"`', self._name_with_value, message)
+        message = re.sub(WITH_FLAG, "\\1 cannot be used \\2", message)
+        return re.sub(OBJECTIVE, _kebab, message)
 
     def _name_with_value(self, found):
         flag = self._flag(found[1])
@@ -171,6 +180,15 @@ class Command(TyperCommand):
         if file is not None:
             return FILES[argument][0].format(file)
         return self._flag(argument) or PLACES.get(argument, found[0])
+
+    def _place(self, ctx, path):
+        """Return the name of a file after the option that gave it, if one did."""
+        for option in self.params:
+            value = ctx.params.get(option.name)
+            values = value if isinstance(value, (list, tuple)) else [value]
+            if path is not None and path in values and option.opts[0].startswith("--"):
+                return f"{option.opts[0]} {path}"
+        return path
 
     def _flag(self, argument):
         """Return the option of an argument, `None` if it has none."""
@@ -196,6 +214,11 @@ class Command(TyperCommand):
         kind = TaggedFiles if error.kind == "sentence" else TextFiles
         problem = error.problem.replace("`", "")
         return f"{kind(ctx.params[option]).place(error.number)}: {problem}"
+
+
+def _kebab(found):
+    """Return a name such as `MinimumRisk` as `minimum-risk`; leave one that is so already."""
+    return re.sub("(?<=[A-Za-z])(?=[A-Z])", "-", found[0]).lower()
 
 
 def _add_optional_values(args):

@@ -15,7 +15,8 @@ def check_alignments(objective, train, languages=()):
         Whether the objective reads alignments.
 
     Raises:
-        ValueError: if alignments are missing or too many, or their number is not that of the pairs.
+        ValueError: if alignments are missing or too many, their number is not that of the pairs, or
+            all are empty.
     """
     supervised = objective == "supervised-attention"
     if languages:
@@ -37,4 +38,6 @@ def check_alignments(objective, train, languages=()):
             "`train` must have an alignment for each pair, got "
             f"{len(train[2])} for {len(train[0])} pairs."
         )
+    if given and not any(train.alignments if is_files else train[2]):
+        raise ValueError("`train` must have a link in one of its alignments, got none.")
     return supervised

@@ -83,7 +83,7 @@ def test_wrong_alignments_are_refused(seqzoo, files, tmp_path, text, message):
         ({"alignments": None}, "--objective supervised-attention must be given with --alignment"),
         ({"subword_dropout": 0.1}, "--subword-dropout must not be given with the objective super"),
         slow(
-            {"attention": "none"}, "must not be SupervisedAttention for a model without attention"
+            {"attention": "none"}, "must not be supervised-attention for a model without attention"
         ),
         ({"alignment_weight": -1}, "--alignment-weight must be at least 0, got -1"),
     ],
