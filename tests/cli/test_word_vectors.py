@@ -96,10 +96,10 @@ def test_a_run_that_is_stopped_resumes(seqzoo, tmp_path, monkeypatch):
             ("train", "vectors", "--out", "good"),
             "--out must be a new file, got the existing file good",
         ),
-        (("train", "vectors", "--out", "new", "--train", "none"), "no such file: none"),
+        (("train", "vectors", "--out", "new", "--train", "none"), "none: no such file"),
         (("train", "vectors", "--out", "new"), "standard input must have a word, got none."),
         (("train", "vectors", "--out", "new", "--normalization", "x"), "--normalization must be "),
-        (("similar", "--vectors", "none", "king"), "no such file: none"),
+        (("similar", "--vectors", "none", "king"), "none: no such file"),
         (("similar", "--vectors", "good", "kings"), "'kings'; did you mean king?"),
         (
             ("similar", "--vectors", "good", "--analogy", "king"),

@@ -74,7 +74,7 @@ def test_a_model_from_counts(seqzoo, files):
     ("arguments", "message"),
     [
         (("count", "sentences", "--train", "text", "--out", "new"), "KIND must be one of words, "),
-        (("count", "words", "--train", "none", "--out", "new"), "no such file: none"),
+        (("count", "words", "--train", "none", "--out", "new"), "none: no such file"),
         (("count", "words", "--train", "text", "--out", "words.tsv"), "existing file words.tsv"),
         (
             ("count", "pairs", "--train", "text", "--out", "new", "--order", 2),

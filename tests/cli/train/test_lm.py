@@ -238,7 +238,7 @@ def test_export(seqzoo, preset, tmp_path):
             + ("--softmax", "nce"),
             "--untied can only be used with --softmax full",
         ),
-        (("train", "lm", "--train", "none", "--valid", "v", "--out", "new"), "no such file: none"),
+        (("train", "lm", "--train", "none", "--valid", "v", "--out", "new"), "none: no such file"),
         (
             ("train", "lm", "--dropout", 1.0, "--train", "t", "--valid", "v", "--out", "n"),
             "of at least 0 and below 1",

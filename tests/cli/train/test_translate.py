@@ -286,7 +286,7 @@ def test_defaults_are_those_of_the_pretrained_models(seqzoo, files, tmp_path, mo
 
 
 BAD = {
-    "missing file": ({"source": "{folder}/no"}, "no such file: {folder}/no"),
+    "missing file": ({"source": "{folder}/no"}, "{folder}/no: no such file"),
     "folder as file": ({"valid_source": "{folder}"}, "must be a file, got the folder"),
     "unequal lengths": ({"source": "{short}"}, "got 1 in {short} and"),
     "unequal validation": ({"valid_target": "{short}"}, "and 1 in {short}"),
