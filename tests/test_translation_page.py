@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from keras_seqzoo.cli.application import app
+from keras_seqzoo.cli.command.lazy import LazyCommand
 
 PAGE = Path(__file__).parent.parent / "docs" / "translation.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -32,5 +33,6 @@ def test_commands_are_there(line):
     command = typer.main.get_command(app)
     while words and words[0] in getattr(command, "commands", {}):
         command = command.commands[words.pop(0)]
+    command = command.load() if isinstance(command, LazyCommand) else command
     flags = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
     assert {word for word in words if word.startswith("--")} <= flags

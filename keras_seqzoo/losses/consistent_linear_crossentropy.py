@@ -58,6 +58,7 @@ def consistent_linear_crossentropy(
         NotImplementedError: if the gradient is differentiated.
 
     Example:
+    >>> from keras_seqzoo.losses import linear_crossentropy
     >>> features = tf.constant([[1.0, 0.0], [0.0, 2.0]])
     >>> kernel = tf.eye(2)
     >>> plain = linear_crossentropy(features, kernel, [0, 1])
