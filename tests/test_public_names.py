@@ -3,11 +3,9 @@
 import pathlib
 
 import keras
-import typer
 
 import keras_seqzoo
-from keras_seqzoo.cli.application import app
-from keras_seqzoo.cli.command.lazy import LazyCommand
+from tests.command_tree import all_commands, flags
 
 RECORDED = pathlib.Path(__file__).with_name("public_names.txt")
 
@@ -21,18 +19,10 @@ def public_names():
     for name in keras.saving.get_custom_objects():
         if name.startswith("keras_seqzoo>"):
             yield name
-    yield from commands("seqzoo", typer.main.get_command(app))
-
-
-def commands(path, command):
-    command = command.load() if isinstance(command, LazyCommand) else command
-    yield path
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands(f"{path} {name}", inner)
-    for option in command.params:
-        for flag in (*option.opts, *option.secondary_opts):
-            if flag.startswith("-"):
-                yield f"{path} {flag}"
+    for name, command in all_commands().items():
+        path = f"seqzoo {name}".strip()
+        yield path
+        yield from (f"{path} {flag}" for flag in flags(command))
 
 
 def test_public_names_stay():

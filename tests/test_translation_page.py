@@ -5,10 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-import typer
 
-from keras_seqzoo.cli.application import app
-from keras_seqzoo.cli.command.lazy import LazyCommand
+from tests.command_tree import all_commands, flags
 
 PAGE = Path(__file__).parent.parent / "docs" / "translation.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -30,9 +28,5 @@ def test_blocks_run(tmp_path, monkeypatch, capsys):
 def test_commands_are_there(line):
     name, *words = shlex.split(line)
     assert name == "seqzoo"
-    command = typer.main.get_command(app)
-    while words and words[0] in getattr(command, "commands", {}):
-        command = command.commands[words.pop(0)]
-    command = command.load() if isinstance(command, LazyCommand) else command
-    flags = {flag for option in command.params for flag in (*option.opts, *option.secondary_opts)}
-    assert {word for word in words if word.startswith("--")} <= flags
+    command = all_commands()[" ".join(words[: 2 if words[0] == "train" else 1])]
+    assert {word for word in words if word.startswith("--")} <= flags(command)

@@ -4,13 +4,12 @@ import json
 import re
 
 import pytest
-import typer.main
 
-from keras_seqzoo.cli import app
 from keras_seqzoo.cli.command.command import Command
 from keras_seqzoo.data import write_columns
 from keras_seqzoo.training import make_tagger
 from keras_seqzoo.zoo import save_preset
+from tests.command_tree import all_commands
 
 WORDS, TAGS = [["a", "b"], ["c"], ["d", "e"]], [["B-x", "I-x"], ["O"], ["O", "O"]]
 TRANSLATE = (
@@ -19,13 +18,10 @@ TRANSLATE = (
 )
 
 
-def commands(group=None, name=()):
-    """Yield the name of each command and the command."""
-    for part, command in (group or typer.main.get_command(app)).commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, (*name, part))
-        elif part != "list":  # it has no options
-            yield " ".join((*name, part)), command.load()
+def commands():
+    """Return the names of the commands with options of their own, and the commands."""
+    own = all_commands().items()
+    return [(name, command) for name, command in own if name not in ("", "list", "train")]
 
 
 def options(name):

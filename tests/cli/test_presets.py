@@ -3,15 +3,14 @@
 import pytest
 import typer
 
-from keras_seqzoo.cli.application import app
 from keras_seqzoo.zoo import list_presets
+from tests.command_tree import all_commands
 
 ANY_FAMILY = {"evaluate", "export", "score", "tokenize"}
 
 
 def preset_options():
-    commands = typer.main.get_command(app).commands
-    for name, command in commands.items():
+    for name, command in all_commands().items():
         for option in command.params:
             if "--preset" in option.opts:
                 yield name, command, option

@@ -131,7 +131,10 @@ def test_entities(seqzoo, folder, tmp_path):
             "broken.conllu, line 1: must have ten",
         ),
         (("evaluate", "--preset", "tagger"), "--test must be given"),
-        (("evaluate", "--preset", "tagger", "--test", "none.conll"), "--test none.conll: no such file"),
+        (
+            ("evaluate", "--preset", "tagger", "--test", "none.conll"),
+            "--test none.conll: no such file",
+        ),
         (("classify", "--preset", "tagger", "a"), "--preset must be a text classifier"),
         (
             ("train", "tag", "--train", "broken.conllu", "--valid", "test.conllu", "--out", "new"),
