@@ -1,0 +1,129 @@
+"""What the manual has besides the pages of `docs/`: the reference, the zoo, the books, the results.
+
+mkdocs runs the functions `on_...` (`hooks` in mkdocs.yml).
+"""
+
+import os
+import posixpath
+import re
+from pathlib import Path
+
+import griffe
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = "keras_seqzoo"
+# Pages of the reference: a module with `__all__`, and the title of its page.
+MODULES = {
+    "layers": "Layers",
+    "layers.large_softmax": "Output layers for large vocabularies",
+    "models": "Models",
+    "models.language_model.ngram": "Parts of n-gram models",
+    "models.language_model.log_linear": "Parts of log-linear models",
+    "models.word_vectors": "Parts of word vectors",
+    "decoding": "Decoding",
+    "tokenizers": "Tokenizers",
+    "data": "Data",
+    "losses": "Losses",
+    "metrics": "Metrics",
+    "callbacks": "Callbacks",
+    "training": "Training",
+    "counting": "Counting",
+    "serving": "Serving",
+    "plots": "Plots",
+    "zoo": "Zoo",
+}
+CARDS = sorted((ROOT / "saved_models").glob("*/README.md"))
+# Files of the repository that are pages, and their paths in the manual.
+PAGES = {
+    ROOT / "benchmarks" / "BOOKS.md": "books.md",
+    ROOT / "benchmarks" / "RESULTS.md": "results.md",
+    ROOT / "saved_models" / "README.md": "zoo/index.md",
+    **{card: f"zoo/{card.parent.name}.md" for card in CARDS},
+    **{page: page.name for page in (ROOT / "docs").glob("*.md")},
+}
+FIGURES = {figure: f"figures/{figure.name}" for figure in (ROOT / "benchmarks").glob("*.png")}
+LINK = re.compile(r"(!?)\[((?:[^][]|\[[^][]*\])*)\]\((?!\w+:|#)([^)\s#]*)(#[^)\s]*)?\)")
+
+
+class CallArguments(griffe.Extension):
+    """Shows the section "Call arguments" of docstrings of layers as the arguments."""
+
+    def on_object(self, *, obj, **kwargs):
+        """Give the section a name that the parser of docstrings knows, and its title."""
+        if obj.docstring:
+            value = obj.docstring.value
+            obj.docstring.value = value.replace(
+                "\nCall arguments:", "\nOther Args: Call arguments:"
+            )
+
+
+def on_config(config):
+    """Put the generated pages into the navigation."""
+    reference = [{title: f"reference/{module}.md"} for module, title in MODULES.items()]
+    cards = [{card.parent.name: f"zoo/{card.parent.name}.md"} for card in CARDS]
+    config["nav"] += [
+        {"Zoo": ["zoo/index.md", *cards]},
+        {"Books": "books.md"},
+        {"Results": "results.md"},
+        {"Reference": ["reference/index.md", *reference]},
+    ]
+    return config
+
+
+def on_files(files, config):
+    """Add the generated pages and the figures."""
+    pages = {path: source.read_text(encoding="utf-8") for source, path in PAGES.items()}
+    written = {page.src_uri for page in files}
+    for path, text in {**pages, **reference_pages()}.items():
+        if path not in written:
+            files.append(File.generated(config, path, content=text))
+    for figure, path in FIGURES.items():
+        files.append(File.generated(config, path, abs_src_path=str(figure)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Make links within the repository links within the manual."""
+    sources = [source for source, path in PAGES.items() if path == page.file.src_uri]
+    return rewrite_links(markdown, sources[0], page.file.src_uri) if sources else markdown
+
+
+def rewrite_links(markdown, source, page):
+    """Return the Markdown of a file of the repository with links to pages of the manual.
+
+    What a link to any other file says stays, as text.
+
+    Args:
+        markdown: string.
+        source: path of the file.
+        page: string, the path of its page in the manual.
+    """
+
+    def rewrite(found):
+        image, text, target, anchor = found.groups(default="")
+        if not target:
+            return found[0]
+        path = Path(os.path.normpath(source.parent / target))
+        place = FIGURES.get(path) or PAGES.get(path) or PAGES.get(path / "README.md")
+        if place is None:
+            return text
+        return f"{image}[{text}]({posixpath.relpath(place, posixpath.dirname(page))}{anchor})"
+
+    return LINK.sub(rewrite, markdown)
+
+
+def reference_pages():
+    """Return a dict from the paths of the reference's pages to their Markdown."""
+    package = griffe.load(PACKAGE, search_paths=[ROOT])
+    pages, rows = {}, ["# Reference", "", "| module | what it has |", "| --- | --- |"]
+    for module, title in MODULES.items():
+        own = package[module]
+        summary = own.docstring.value.partition("\n")[0]
+        names = sorted((str(name).strip("'\"") for name in own.exports), key=str.casefold)
+        lines = [f"# {title}", "", f"`{PACKAGE}.{module}`: {summary}"]
+        lines += [line for name in names for line in ("", f"::: {PACKAGE}.{module}.{name}")]
+        pages[f"reference/{module}.md"] = "\n".join(lines) + "\n"
+        rows.append(f"| [`{PACKAGE}.{module}`]({module}.md) | {summary} |")
+    pages["reference/index.md"] = "\n".join(rows) + "\n"
+    return pages
