@@ -39,6 +39,9 @@ PAGES = {
     ROOT / "benchmarks" / "BOOKS.md": "books.md",
     ROOT / "benchmarks" / "RESULTS.md": "results.md",
     ROOT / "saved_models" / "README.md": "zoo/index.md",
+    ROOT / "ARCHITECTURE.md": "design.md",
+    ROOT / "CONTRIBUTING.md": "contributing.md",
+    ROOT / "CHANGELOG.md": "changelog.md",
     **{card: f"zoo/{card.parent.name}.md" for card in CARDS},
     **{page: page.name for page in (ROOT / "docs").glob("*.md")},
 }
@@ -67,6 +70,7 @@ def on_config(config):
         {"Books": "books.md"},
         {"Results": "results.md"},
         {"Reference": ["reference/index.md", *reference]},
+        {"Develop": ["design.md", "contributing.md", "changelog.md"]},
     ]
     return config
 
@@ -102,7 +106,7 @@ def rewrite_links(markdown, source, page):
 
     def rewrite(found):
         image, text, target, anchor = found.groups(default="")
-        if not target:
+        if not target or target.startswith("reference/"):
             return found[0]
         path = Path(os.path.normpath(source.parent / target))
         place = FIGURES.get(path) or PAGES.get(path) or PAGES.get(path / "README.md")

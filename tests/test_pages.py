@@ -39,7 +39,7 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
         exec(compile(block, f"{page}.md block {number}", "exec"), names)
     if page == "translation":
         lines = capsys.readouterr().out.splitlines()
-        assert lines[0].startswith("['Two', 'dogs', 'run', 'through', 'the', 'snow.']")
+        assert any(line.startswith("['Two', 'dogs', 'run', 'through',") for line in lines)
         assert f"# {lines[-1]}" in PAGES[page]
 
 
@@ -54,7 +54,5 @@ def test_commands_are_there(page, line):
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_links_within_the_repository(page):
     folder = ROOT if page == "README" else ROOT / "docs"
-    made = {"books.md", "results.md", "zoo/index.md", "reference/index.md"}  # by docs/build.py
-    targets = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", PAGES[page])
-    missing = [target for target in targets if not (folder / target).exists()]
-    assert {target for target in missing if not target.startswith(("reference/", "zoo/"))} <= made
+    targets = re.findall(r"\]\((?!https?:|#|reference/)([^)#\s]+)", PAGES[page])
+    assert [target for target in targets if not (folder / target).exists()] == []
