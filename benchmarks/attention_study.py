@@ -59,8 +59,8 @@ def find(data, split, language):
     return str(Path(data, "multi30k", f"{split}.{language}.gz"))
 
 
-def train(folder, variant, source, target, seed, epochs):
-    """Trains a model, or what is left of it; does nothing for one that is done."""
+def train(folder, options, source, target, seed, epochs):
+    """Trains a model with these options, or what is left of it; does nothing for one that is done."""
     if RunState(folder).is_finished(epochs):
         return
     data = os.environ["SEQZOO_DATA"]
@@ -73,8 +73,8 @@ def train(folder, variant, source, target, seed, epochs):
     }
     command = [sys.executable, "-m", "keras_seqzoo", "train", "translate", "--quiet"]
     command += [word for pair in files.items() for word in pair]
-    command += [*SIZE.split(), *VARIANTS[variant].split()]
-    subprocess.run([*command, "--epochs", str(epochs), "--seed", str(seed)], check=True)
+    command += [*options.split(), "--epochs", str(epochs), "--seed", str(seed)]
+    subprocess.run(command, check=True)
 
 
 def links(preset, sources, targets):
@@ -130,9 +130,10 @@ def main():
             if not all(Path(run, "study.json").exists() for run in (*forward, backward)):
                 continue
         else:
+            options = f"{SIZE} {VARIANTS[variant]}"
             for run, seed in zip(forward, arguments.seeds, strict=True):
-                train(run, variant, one, other, seed, arguments.epochs)
-            train(backward, variant, other, one, arguments.seeds[0], arguments.epochs)
+                train(run, options, one, other, seed, arguments.epochs)
+            train(backward, options, other, one, arguments.seeds[0], arguments.epochs)
         scores = [measured(run, lambda run=run: bleu(run, sources, targets)) for run in forward]
         agreed = measured(
             backward,
