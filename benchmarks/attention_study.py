@@ -60,7 +60,7 @@ def find(data, split, language):
 
 
 def train(folder, options, source, target, seed, epochs):
-    """Trains a model with these options, or what is left of it; does nothing for one that is done."""
+    """Trains a model, or what is left of it; does nothing for one that is done."""
     if RunState(folder).is_finished(epochs):
         return
     data = os.environ["SEQZOO_DATA"]

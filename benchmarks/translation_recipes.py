@@ -2,10 +2,10 @@
 
     SEQZOO_DATA=data python benchmarks/translation_recipes.py runs --recipes base r-drop
 
-Each recipe is trained on Multi30k's raw text by `seqzoo train translate` with the same options but its
-own. The scores are of the validation set, with a beam of 5, of the weights of the epoch with the best
-validation chrF; "Moses" is lower-cased BLEU of Moses' tokens. A folder of runs is used again: the
-same command goes on where it was stopped, and with `--table` it shows what is there.
+Each recipe is trained on Multi30k's raw text by `seqzoo train translate` with the same options but
+its own. The scores are of the validation set, with a beam of 5, of the weights of the epoch with
+the best validation chrF; "Moses" is lower-cased BLEU of Moses' tokens. A folder of runs is used
+again: the same command goes on where it was stopped, and with `--table` it shows what is there.
 
 Models of more data begin elsewhere: `--start PRESET` trains each recipe on from a preset.
 """
