@@ -46,6 +46,7 @@ PAGES = {
     **{page: page.name for page in (ROOT / "docs").glob("*.md")},
 }
 FIGURES = {figure: f"figures/{figure.name}" for figure in (ROOT / "benchmarks").glob("*.png")}
+FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^][]*\])*)\]\((?!\w+:|#)([^)\s#]*)(#[^)\s]*)?\)")
 
 
@@ -114,7 +115,8 @@ def rewrite_links(markdown, source, page):
             return text
         return f"{image}[{text}]({posixpath.relpath(place, posixpath.dirname(page))}{anchor})"
 
-    return LINK.sub(rewrite, markdown)
+    parts = FENCE.split(markdown)  # text and blocks of code in turn
+    return "".join(part if odd % 2 else LINK.sub(rewrite, part) for odd, part in enumerate(parts))
 
 
 def reference_pages():

@@ -1,8 +1,9 @@
 """Recurrent sequence models for Keras 3: layers, models, search, tokenizers, a zoo and serving."""
 
+# Before everything that imports Keras.
 from keras_seqzoo import _environment
 
-# isort: split  before everything that imports Keras
+# isort: split
 from keras_seqzoo.preset_folders import list_presets
 
 # The command `seqzoo` imports the parts, which takes seconds, when it knows that it needs them.
@@ -41,10 +42,12 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib.metadata  # slow, for the command `seqzoo`
 
+    if name in __all__ and name != "__version__":
+        return getattr(importlib.import_module(f"{__name__}._parts"), name)
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         return importlib.metadata.version("keras-seqzoo")
     except importlib.metadata.PackageNotFoundError:  # a checkout that was not installed

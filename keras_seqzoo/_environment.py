@@ -24,10 +24,22 @@ def is_command_line():
     if arguments[0] == "-m":  # until Python has imported the package
         module = sys.orig_argv[len(sys.orig_argv) - len(arguments)]
         return module.removeprefix("-m") == PACKAGE
-    program = pathlib.PurePath(arguments[0])
+    program = pathlib.Path(arguments[0])
+    if _is_child():
+        return False
     if program.name == "__main__.py":
         return program.parent.name == PACKAGE
-    return program.name in (COMMAND, f"{COMMAND}.exe")
+    if program.name not in (COMMAND, f"{COMMAND}.exe"):
+        return False
+    with contextlib.suppress(OSError):  # the script that pip writes, and no other of this name
+        return f"{PACKAGE}.cli".encode() in program.read_bytes()
+    return False
+
+
+def _is_child():
+    """Return whether `multiprocessing` started this process: it has the arguments of its parent."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    return multiprocessing is not None and multiprocessing.parent_process() is not None
 
 
 def keras_backend():

@@ -98,7 +98,8 @@ class CheckpointFolder:
         differing = [name for name in names if options.get(name) != before.get(name)]
         if differing:
             differences = "; ".join(
-                f"`{name}` was {_short(before.get(name))}, got {_short(options.get(name))}"
+                f"`{name}` was {_short(before[name]) if name in before else 'not recorded'}, got "
+                f"{_short(options.get(name))}"
                 for name in differing
             )
             raise ValueError(

@@ -266,7 +266,7 @@ def _expand(paths):
         if not os.path.exists(path) and glob.has_magic(path):
             matching = sorted(glob.glob(path, recursive=True))
             if not matching:
-                raise FileNotFoundError(f"no file matches: {path}")
+                raise FileNotFoundError(errno.ENOENT, "no file matches", str(path))
         elif not os.path.exists(path):
             raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
         files += matching

@@ -34,9 +34,9 @@ def consistent_linear_crossentropy(
     ```
 
     and ∂J/∂z' with p and q exchanged. L is half of the loss of R-Drop for α = 2λ (Liang et al.
-    2021, "R-Drop: regularized dropout for neural networks", equation 3). Gradients reach both
-    passes. They are computed together with the loss, see `linear_crossentropy`, of which the other
-    arguments are.
+    2021, "R-Drop: regularized dropout for neural networks", section 2). Gradients reach both
+    passes. They are computed together with the loss, as in `linear_crossentropy`, and the other
+    arguments are those of that function.
 
     Args:
         features: x, a float tensor `(..., D)`.
@@ -79,10 +79,12 @@ def consistent_linear_crossentropy(
         chunk_size=chunk_size,
     )
     other_features = tf.convert_to_tensor(other_features)
-    if not other_features.shape.is_compatible_with(features.shape):
+    fits = other_features.shape.is_compatible_with(features.shape)
+    if not fits or other_features.dtype != features.dtype:
         raise ValueError(
-            f"`other_features` must have the shape of `features`, {tuple(features.shape)}, got "
-            f"{tuple(other_features.shape)}."
+            f"`other_features` must have the shape and dtype of `features`, "
+            f"{tuple(features.shape)} and {features.dtype.name}, got "
+            f"{tuple(other_features.shape)} and {other_features.dtype.name}."
         )
     chunks = functools.partial(TokenChunks, consistency=float(consistency), **options)
     passes = tf.concat([features, other_features], -1)

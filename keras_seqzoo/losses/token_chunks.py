@@ -150,6 +150,11 @@ def _loss(logits, bias, labels, weight, label_smoothing):
 
 @tf.function(jit_compile=True, autograph=False)
 def _loss_and_gradients(logits, bias, labels, weight, label_smoothing):
+    loss, d_logits = _loss_and_gradient(logits, bias, labels, weight, label_smoothing)
+    return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
+
+
+def _loss_and_gradient(logits, bias, labels, weight, label_smoothing):
     loss, exponentials, total = _loss_and_exponentials(
         logits, bias, labels, weight, label_smoothing
     )
@@ -159,25 +164,24 @@ def _loss_and_gradients(logits, bias, labels, weight, label_smoothing):
     # A comparison is fused; a scatter would take another pass.
     is_target = tf.range(size) == labels[:, tf.newaxis]
     target = tf.where(is_target, weight * (1.0 - label_smoothing + uniform), weight * uniform)
-    d_logits = exponentials * (weight / total) - target
-    return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
+    return loss, exponentials * (weight / total) - target
 
 
 @tf.function(jit_compile=True, autograph=False)
 def _consistent_loss_and_gradients(logits, bias, labels, weight, label_smoothing, consistency):
-    likelihood, d_logits, _ = _loss_and_gradients(
+    likelihood, d_logits = _loss_and_gradient(
         logits, bias, tf.repeat(labels, 2), 0.5 * tf.repeat(weight, 2), label_smoothing
     )
     size = tf.shape(logits)[1]
     logs = tf.nn.log_softmax(tf.cast(logits, bias.dtype) + bias)
     logs = tf.reshape(logs, [-1, 2, size])
     here, there = tf.exp(logs), tf.exp(logs[:, ::-1])  # p and q, q and p
-    ratio = logs - logs[:, ::-1]
+    ratio = tf.where(here > 0.0, logs - logs[:, ::-1], 0.0)  # a token may be forbidden
     mean = tf.reduce_sum(here * ratio, axis=-1, keepdims=True)  # KL of p and q, of q and p
     divergence = 0.5 * tf.reduce_sum(mean, axis=[1, 2])
     weight = consistency * weight
     d_divergence = 0.5 * weight[:, tf.newaxis, tf.newaxis] * (here * (ratio - mean) + here - there)
-    d_logits = tf.cast(d_logits, bias.dtype) + tf.reshape(d_divergence, [-1, size])
+    d_logits += tf.reshape(d_divergence, [-1, size])
     loss = likelihood + tf.reduce_sum(weight * divergence)
     return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
 

@@ -33,8 +33,13 @@ def start_python(*arguments, **environment):
 
 def run_python(code, *arguments, **environment):
     """Run Python code to its end; return the `subprocess.CompletedProcess`, with text."""
+    return run_program("-c", code, *arguments, **environment)
+
+
+def run_program(*arguments, **environment):
+    """Run Python with these arguments; return the `subprocess.CompletedProcess`, with text."""
     return subprocess.run(
-        [sys.executable, "-c", code, *map(str, arguments)],
+        [sys.executable, *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=600,

@@ -5,12 +5,12 @@ import pytest
 import keras_seqzoo
 from keras_seqzoo.cli import translate
 from keras_seqzoo.cli.application import MainCommands, TrainCommands
-from tests.cli.processes import run_python
+from tests.cli.processes import run_program, run_python
 
 # As the installed script does, and then what was imported.
 SCRIPT = """
-import sys
-sys.argv = ["seqzoo", *sys.argv[1:]]
+import pathlib, sys
+sys.argv[0] = str(pathlib.Path(sys.executable).with_name("seqzoo"))
 from keras_seqzoo.cli import main
 try:
     main()
@@ -56,10 +56,35 @@ def test_the_list_of_commands_says_what_their_own_help_does(group):
         assert "Example" in command.epilog
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("list",), ("train",)])
-def test_what_needs_no_tensorflow_does_not_import_it(arguments):
-    *output, imported = run_python(SCRIPT, *arguments).stdout.splitlines()
-    assert imported == "[]" and (output or arguments == ("train",))
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (("--help",), "Usage: seqzoo"),
+        (("train", "--help"), "Usage: seqzoo train"),
+        (("--version",), "seqzoo "),
+        (("list",), "gru_attention_multi30k_en_fr"),
+    ],
+)
+def test_what_needs_no_tensorflow_does_not_import_it(arguments, shown):
+    done = run_python(SCRIPT, *arguments)
+    *output, imported = done.stdout.splitlines()
+    assert (done.returncode, imported, done.stderr) == (0, "[]", "")
+    assert shown in "\n".join(output)
+
+
+def test_completion_of_a_command_does_not_import_it_either():
+    words = {"COMP_WORDS": "seqzoo tra", "COMP_CWORD": "1"}
+    done = run_python(SCRIPT, _SEQZOO_COMPLETE="complete_bash", **words)
+    assert done.stdout.split() == ["translate", "train", "[]"]
+
+
+@pytest.mark.parametrize("name", ["seqzoo", "seqzoo/__main__.py"])
+def test_a_program_of_the_same_name_has_the_whole_package(tmp_path, name):
+    program = tmp_path / name
+    program.parent.mkdir(exist_ok=True)
+    program.write_text("import keras_seqzoo\nprint(len(keras_seqzoo.zoo.list_presets()) > 1)\n")
+    done = run_program(program.parent if name.endswith(".py") else program)
+    assert (done.stdout, done.returncode) == ("True\n", 0)
 
 
 @pytest.mark.parametrize("command", [(), ("train",)])

@@ -78,7 +78,7 @@ def test_spaced_words_and_pairs(files):
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"paths": "none*"}, FileNotFoundError, "no file matches: none"),
+        ({"paths": "none*"}, FileNotFoundError, "no file matches: 'none"),
         ({"paths": ["one.txt", "none"]}, FileNotFoundError, "no such file: 'none'"),
         ({"paths": []}, ValueError, "`paths` must have at least one file"),
         ({"paths": "."}, ValueError, "`paths` must be files of text lines, got \\."),

@@ -89,6 +89,27 @@ def test_half_precision_compiled_and_weights_of_zero(jit):
     assert_equal_numbers(results, exact, 0.05)
 
 
+def test_a_forbidden_token():
+    bias = np.where(np.arange(5) == 3, -np.inf, BIAS)
+    labels = np.where(LABELS == 3, 2, LABELS)
+    results = with_gradients(
+        lambda x, y, w: consistent_linear_crossentropy(x, y, w, labels, 2.0, bias),
+        FEATURES,
+        OTHER,
+        KERNEL,
+    )
+    without = with_gradients(
+        lambda x, y, w: consistent_linear_crossentropy(
+            x, y, w, np.where(labels > 3, 3, labels), 2.0, np.delete(BIAS, 3)
+        ),
+        FEATURES,
+        OTHER,
+        np.delete(KERNEL, 3, axis=1),
+    )
+    results[3] = np.delete(results[3], 3, axis=1)
+    assert_equal_numbers(results, without, 1e-12)
+
+
 def test_equal_passes_and_no_consistency():
     plain = linear_crossentropy(FEATURES, KERNEL, LABELS, BIAS, WEIGHT, 0.1)
     for other, consistency in ((FEATURES, 5.0), (OTHER, 0.0)):
@@ -103,7 +124,8 @@ def test_equal_passes_and_no_consistency():
     ("changes", "message"),
     [
         ({"consistency": -1.0}, "`consistency` must be a number of at least 0, got -1.0"),
-        ({"other_features": FEATURES[:1]}, "`other_features` must have the shape of `features`"),
+        ({"other_features": OTHER.astype("float32")}, "and float64, got .* and float32"),
+        ({"other_features": FEATURES[:1]}, "`other_features` must have the shape and dtype"),
         ({"label_smoothing": 1.0}, "`label_smoothing`"),
         ({"chunk_size": 0}, "`chunk_size`"),
     ],

@@ -1,7 +1,7 @@
 """Commands that are imported when they run.
 
-TensorFlow takes seconds to import. Help, the version, the list of presets and completion of a
-command's name do without it.
+TensorFlow takes seconds to import. The help of groups, the version, the list of presets and
+completion of a command's name do without it.
 """
 
 import dataclasses
@@ -105,7 +105,7 @@ class LazyGroup(TyperGroup):
 
 
 def import_parts():
-    """Import all parts of the package, in a process of the command without their messages.
+    """Import all parts of the package, without the messages of TensorFlow.
 
     Ctrl-C ends the process meanwhile: an interrupted import leaves half a library behind.
     """
@@ -113,7 +113,9 @@ def import_parts():
         return
     is_main = threading.current_thread() is threading.main_thread()
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL) if is_main else None
-    _environment.import_quietly("tensorflow", "keras_hub", "tensorflow_text")
-    importlib.import_module(PARTS)
-    if is_main:
-        signal.signal(signal.SIGINT, handler)
+    try:
+        _environment.import_quietly("tensorflow", "keras_hub", "tensorflow_text")
+        importlib.import_module(PARTS)
+    finally:
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)

@@ -9,6 +9,7 @@ from keras_seqzoo.layers.attention.luong import LuongAttention
 from keras_seqzoo.layers.recurrence.affine import AffineCell
 from keras_seqzoo.layers.recurrence.kernel_loop import Recurrence, run_kernel_loop
 from keras_seqzoo.layers.recurrence.kernels import Kernel, sum_over_steps
+from keras_seqzoo.layers.recurrence.normalization import NormalizedCell
 from keras_seqzoo.layers.recurrence.shared_loop import is_compiled, zero_padding
 from keras_seqzoo.tensors import dimension, loop_dtype
 
@@ -114,6 +115,7 @@ def has_kernel(decoder):
     return (
         isinstance(layer.cell, AffineCell)
         and type(layer.cell).project is AffineCell.project
+        and type(layer.cell).multiply in (AffineCell.multiply, NormalizedCell.multiply)
         and layer.cell.get_kernel_step() is not None
         and not layer.cell.layer_normalization  # of the whole input, which the kernel splits
         and decoder.join.quantization_mode is None

@@ -17,7 +17,7 @@ FORMS = {
 
 def has_cudnn_form(cell):
     """Return whether cuDNN computes the equations of a cell."""
-    parts = ("project", "input_bias", "constants")
+    parts = ("project", "multiply", "input_bias", "constants")
     if any(overrides_without(type(cell), part, "kernel_step") for part in parts):
         return False
     return cell.get_kernel_step() in FORMS

@@ -31,8 +31,7 @@ class GRUCell(NormalizedCell):
     With `layer_normalization`, the blocks of z and r together and the block of h~ of `W·x` and of
     `U·h` are each normalized over their units, to mean 0 and variance 1 (with ε = 0.001), and
     multiplied by weights γ and γ' `(3U,)`, before any bias is added (Ba, Kiros and Hinton 2016,
-    Layer normalization, equations 26 to 28 of the supplement, whose reset gate acts after the
-    matmul).
+    Layer normalization, supplement, whose reset gate acts after the matmul).
 
     Args:
         units: int, size U of the state and of the output.

@@ -25,8 +25,8 @@ class LSTMCell(NormalizedCell):
 
     With `layer_normalization`, n normalizes a vector to mean 0 and variance 1 (with ε = 0.001):
     `W·x` becomes `γ ⊙ n(W·x)`, `U·h` becomes `γ' ⊙ n(U·h)`, each over the units of all gates, and
-    `h' = o ⊙ tanh(γ_c ⊙ n(c') + β_c)` (Ba, Kiros and Hinton 2016, Layer normalization, equations 20
-    to 22 of the supplement). The weights γ and γ' `(4U,)` and γ_c, β_c `(U,)` follow the others.
+    `h' = o ⊙ tanh(γ_c ⊙ n(c') + β_c)` (Ba, Kiros and Hinton 2016, Layer normalization,
+    supplement). The weights γ and γ' `(4U,)` and γ_c, β_c `(U,)` follow the others.
 
     Under mixed precision c is kept in float32: it is a sum over many steps, and half precision
     would drop small terms. h has the compute dtype.
@@ -122,11 +122,11 @@ class LSTMCell(NormalizedCell):
             self.memory_beta = self.add_weight(size, "zeros", name="memory_beta")
 
     def constants(self):
-        """Return U, and with layer normalization γ', γ_c and β_c, in the compute dtype."""
-        weights = [self.recurrent_kernel]
-        if self.layer_normalization:
-            weights += [self.recurrent_gamma, self.memory_gamma, self.memory_beta]
-        return [self.cast_weight(weight) for weight in weights]
+        """Return U in the compute dtype; with layer normalization a list of U, γ', γ_c and β_c."""
+        if not self.layer_normalization:
+            return self.cast_weight(self.recurrent_kernel)
+        norms = [self.recurrent_gamma, self.memory_gamma, self.memory_beta]
+        return [self.cast_weight(weight) for weight in (self.recurrent_kernel, *norms)]
 
     @property
     def kernel_step(self):
@@ -139,7 +139,8 @@ class LSTMCell(NormalizedCell):
 
     def advance(self, projected, states, training=False, constants=None, seen_scale=None):
         """Compute the gates, the memory and the output."""
-        kernel, *norms = self.constants() if constants is None else constants
+        constants = self.constants() if constants is None else constants
+        kernel, *norms = constants if self.layer_normalization else [constants]
         state, memory = states
         seen = state if seen_scale is None else state * seen_scale
         blocks = projected + self.multiply_state(seen, kernel, *norms[:1])

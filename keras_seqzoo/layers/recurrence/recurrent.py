@@ -137,7 +137,7 @@ class Recurrent(SequenceLayer):
         if implementation == "cudnn" and (any(noise.values()) or not has_cudnn_form(cell)):
             raise ValueError(
                 "`cell` must be an Elman, LSTM or GRU cell with tanh and sigmoid, a forget gate "
-                "and `reset_after`, without layer normalization and noise on states or weights, "
+                "and `reset_after`, without layer normalization or noise on states or weights, "
                 f'for `implementation="cudnn"`, got {cell!r} and {noise}.'
             )
         self.cell = cell

@@ -49,13 +49,21 @@ class DynamicEvaluation(RunningText):
         )
 
     def read_parts(self, sentences):
-        """Read a text part by part, and train on each; see `RunningText`."""
-        self._initial = [tf.convert_to_tensor(weight) for weight in self._weights]
+        """Read a text part by part, and train on each; see `RunningText`.
+
+        The weights are restored when the text ends, or the generator is closed.
+
+        Raises:
+            RuntimeError: if another text is being read.
+        """
+        if self._initial is not None:
+            raise RuntimeError("A text is being read already: read it to its end, or close it.")
+        initial = self._initial = [tf.convert_to_tensor(weight) for weight in self._weights]
         try:
             yield from super().read_parts(sentences)
         finally:
-            for weight, initial in zip(self._weights, self._initial, strict=True):
-                weight.assign(initial)
+            for weight, first in zip(self._weights, initial, strict=True):
+                weight.assign(first)
             self._initial = None
 
     def _read(self, inputs, labels, weights, state):

@@ -55,20 +55,21 @@ class NeuralCacheLanguageModel(LanguageModel):
         sentences = self.sentence_ids(texts)
         found, keys, values = [], None, None
         for part in self.model.read_parts(sentences):
+            features = tf.cast(part.features, tf.float32).numpy()
             if keys is None:
-                keys, values = part.features[:, :0], part.labels[:, :0]
+                keys, values = features[:, :0], part.labels[:, :0]
             # (streams, past + length, ...)
-            keys = np.concatenate([keys, part.features], axis=1)
+            keys = np.concatenate([keys, features], axis=1)
             values = np.concatenate([values, part.labels], axis=1)
-            scores = self._mix_part(part, keys, values)
+            scores = self._mix_part(part, features, keys, values)
             found.append((scores, part.valid))
             keys, values = keys[:, -self.size :], values[:, -self.size :]
         return split_scores(found, sentences)
 
-    def _mix_part(self, part, keys, values):
+    def _mix_part(self, part, features, keys, values):
         """Compute log P of the labels of a part, which are the last ones of keys and values."""
         length, total = part.labels.shape[1], keys.shape[1]
-        logits = self.flatness * np.matmul(part.features, keys.transpose(0, 2, 1))
+        logits = self.flatness * np.matmul(features, keys.transpose(0, 2, 1))
         now = np.arange(total - length, total)[:, np.newaxis]
         distance = now - np.arange(total)  # (length, past + length)
         seen = (distance >= 1) & (distance <= self.size)

@@ -16,13 +16,13 @@ class ReadPart(NamedTuple):
 
     Attributes:
         scores: log P of the labels, float32 array `(streams, length)`.
-        features: what the output layer read, float32 array `(streams, length, units)`.
+        features: what the output layer read, float tensor `(streams, length, units)`.
         labels: int32 array `(streams, length)`.
         valid: bool array `(streams, length)`, False after the end of a stream.
     """
 
     scores: np.ndarray
-    features: np.ndarray
+    features: tf.Tensor
     labels: np.ndarray
     valid: np.ndarray
 
@@ -88,7 +88,7 @@ class RunningText(LanguageModel):
         """Read a text part by part.
 
         Args:
-            sentences: list of int32 arrays, each ending with `[EOS]`.
+            sentences: list of int32 arrays, each ending with `[EOS]`, from `sentence_ids`.
 
         Yields:
             A `ReadPart` for each `length` tokens of the streams, one after the other.
@@ -100,8 +100,7 @@ class RunningText(LanguageModel):
         state = self.model.start(streams)
         for batch in stream_batches(inputs, labels, streams, min(self.length, len(labels))):
             scores, features, state = self._read(*batch, state)
-            features = tf.cast(features, tf.float32)
-            yield ReadPart(*(x.numpy() for x in (scores, features, batch[1])), batch[2].numpy() > 0)
+            yield ReadPart(scores.numpy(), features, batch[1].numpy(), batch[2].numpy() > 0)
 
     def _read(self, inputs, labels, weights, state):
         return self.model.read_with_features(inputs["token_ids"], labels, state)

@@ -86,8 +86,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             `keras_seqzoo.tokenizers.ParseTokenizer`.
         convolution_width: int, the tokens in a window of a convolutional encoder.
         convolution_activation: `"tanh"` or `"glu"`, see `StackedConvolutionalEncoder`.
-        layer_normalization: bool, whether LSTM or GRU cells normalize, see
-            `keras_seqzoo.layers.LSTMCell`.
+        layer_normalization: bool, whether the LSTM or GRU cells of the decoder and of a recurrent
+            encoder normalize, see `keras_seqzoo.layers.LSTMCell`.
         dtype: dtype policy of all layers.
 
     Call arguments:

@@ -38,6 +38,6 @@ def check_alignments(objective, train, languages=()):
             "`train` must have an alignment for each pair, got "
             f"{len(train[2])} for {len(train[0])} pairs."
         )
-    if given and not any(train.alignments if is_files else train[2]):
+    if given and not any(map(len, train.alignments if is_files else train[2])):
         raise ValueError("`train` must have a link in one of its alignments, got none.")
     return supervised

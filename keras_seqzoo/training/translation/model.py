@@ -102,7 +102,11 @@ class TranslationModelOptions(TranslationVocabularyOptions):
     bridge: Literal["tanh", "copy"] = option(
         "tanh", "From the last encoder states to the initial decoder states.", panel="Model"
     )
-    layer_normalization: bool = option(False, "Normalize inside LSTM or GRU cells.", panel="Model")
+    layer_normalization: bool = option(
+        False,
+        "Normalize inside the LSTM or GRU cells of the decoder and of a recurrent encoder.",
+        panel="Model",
+    )
     residual: bool = option(False, "Add each layer's input to its output.", panel="Model")
     tie_softmax: bool = option(
         True,

@@ -57,7 +57,7 @@ def test_the_division_into_files_changes_nothing(seqzoo, folder):
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("none-*.gz", "no file matches: {}"),
+        ("none-*.gz", "{}: no file matches"),
         ("none.txt", "{}: no such file"),
         ("cut.gz", "not a whole gzip file: {}"),
         ("cut.tfrecord", "not a whole TFRecord file: {}"),

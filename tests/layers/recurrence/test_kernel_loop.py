@@ -85,6 +85,18 @@ def normalized_lstm(p, seen, states, weights):
     return [tf.sigmoid(o) * tf.tanh(memory_gamma * normalized(memory) + memory_beta), memory]
 
 
+@equations(
+    "normalized lstm without forget gate",
+    NormalizedLSTMKernel(forget_gate=False),
+    *(3, 2, (1, 3), (3,), (1,), (1,)),
+)
+def normalized_lstm_without_forget_gate(p, seen, states, weights):
+    kernel, gamma, memory_gamma, memory_beta = weights
+    i, g, o = tf.split(p + gamma * normalized(seen @ kernel), 3, -1)
+    memory = states[1] + tf.sigmoid(i) * tf.tanh(g)
+    return [tf.sigmoid(o) * tf.tanh(memory_gamma * normalized(memory) + memory_beta), memory]
+
+
 @equations("normalized gru", NormalizedGRUKernel(), 3, 1, (1, 3), (3,), (3,))
 @equations("normalized gru without bias", NormalizedGRUKernel(), 3, 1, (1, 3), (3,))
 def normalized_gru(p, seen, states, weights):

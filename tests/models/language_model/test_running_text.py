@@ -42,6 +42,20 @@ def test_running_tokens():
     assert words[labels].tolist() == ["the", "cat", "[EOS]", "[EOS]", "a", "[EOS]"]
 
 
+def test_one_text_at_a_time_is_read_with_dynamic_evaluation():
+    model = make()
+    before = model.get_weights()
+    dynamic = DynamicEvaluation(model, length=6)
+    sentences = model.sentence_ids(TEXT)
+    reader = dynamic.read_parts(sentences)
+    next(reader)
+    with pytest.raises(RuntimeError, match="A text is being read already"):
+        next(dynamic.read_parts(sentences))
+    assert any((a != b).any() for a, b in zip(before, model.get_weights(), strict=True))
+    reader.close()
+    assert all((a == b).all() for a, b in zip(before, model.get_weights(), strict=True))
+
+
 @pytest.mark.parametrize("length", [1, 4, 100])
 def test_a_text_is_one_sequence(length):
     model = make(num_layers=2)

@@ -21,7 +21,7 @@ class RDrop(Objective):
     ```
 
     half of the loss of R-Drop (Liang et al. 2021, "R-Drop: regularized dropout for neural
-    networks", equation 3). Without the second term the passes are two draws of the gradient; with
+    networks", section 2). Without the second term the passes are two draws of the gradient; with
     it, dropout also teaches the model to give the same distribution with any of its units missing.
     Validation losses are those of the likelihood. A step costs as much as one of twice the batch
     size, and computes no logits of a whole batch, see `consistent_linear_crossentropy`.
