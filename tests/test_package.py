@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 
 import keras_seqzoo
 from keras_seqzoo import _environment
+
+SCRIPT = str(pathlib.Path(sys.executable).with_name("seqzoo"))  # as pip writes it
 
 
 def run(code, *arguments, **environment):
@@ -56,7 +59,8 @@ def test_another_backend_in_keras_configuration(tmp_path):
 
 
 def test_another_backend_at_the_command_line():
-    result = run("import sys; sys.argv = ['seqzoo']; import keras_seqzoo", KERAS_BACKEND="jax")
+    code = f"import sys; sys.argv = [{SCRIPT!r}]; import keras_seqzoo"
+    result = run(code, KERAS_BACKEND="jax")
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr.startswith("seqzoo: error: keras_seqzoo runs on Keras' TensorFlow")
@@ -82,7 +86,9 @@ def test_damaged_keras_configuration_means_the_default(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "argv, original, expected",
     [
-        (["/usr/bin/seqzoo", "list"], ["python", "/usr/bin/seqzoo", "list"], True),
+        ([SCRIPT, "list"], ["python", SCRIPT, "list"], True),
+        (["/none/seqzoo", "list"], ["python", "/none/seqzoo", "list"], False),
+        (["seqzoo"], ["python", "seqzoo"], False),  # a folder, perhaps
         (["-m", "list"], ["python", "-m", "keras_seqzoo", "list"], True),
         (["-m", "list"], ["python", "-W", "ignore", "-m", "keras_seqzoo", "list"], True),
         (["-m"], ["python", "-mkeras_seqzoo"], True),

@@ -86,6 +86,7 @@ def test_subwords_have_nothing_to_copy():
     ]
 
 
+@pytest.mark.slow
 def test_in_a_fresh_process(tmp_path):
     model = make_model(WordTokenizer, normalization=())  # which needs TensorFlow Text
     path = export(model, tmp_path / "exported", strategy=STRATEGY)

@@ -144,7 +144,7 @@ def test_other_options_are_named(tmp_path):
     state.check({"epochs": 3, "seed": 1, "boundaries": [4, 8]})
     with pytest.raises(ValueError, match="`epochs` was 3, got 4") as error:
         state.check({"epochs": 4, "seed": 1, "boundaries": (4, 8), "new": True})
-    assert "`new` was None, got True" in str(error.value)
+    assert "`new` was not recorded, got True" in str(error.value)
     assert "seed" not in str(error.value)
 
 

@@ -41,7 +41,8 @@ def test_gradients(layer):
     checks.check_gradients(maker(layer), *LAYERS[layer])
 
 
-@pytest.mark.parametrize("layer", [LSTM, slow(GRU)])
+@pytest.mark.slow
+@both_layers
 def test_general_checks(layer):
     checks.check_all(maker(layer), LAYERS[layer][1])
 
