@@ -78,11 +78,11 @@ def on_config(config):
 
 def on_files(files, config):
     """Add the generated pages and the figures."""
-    pages = {path: source.read_text(encoding="utf-8") for source, path in PAGES.items()}
     written = {page.src_uri for page in files}
+    elsewhere = {path: source for source, path in PAGES.items() if path not in written}
+    pages = {path: source.read_text(encoding="utf-8") for path, source in elsewhere.items()}
     for path, text in {**pages, **reference_pages()}.items():
-        if path not in written:
-            files.append(File.generated(config, path, content=text))
+        files.append(File.generated(config, path, content=text))
     for figure, path in FIGURES.items():
         files.append(File.generated(config, path, abs_src_path=str(figure)))
     return files

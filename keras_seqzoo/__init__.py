@@ -44,11 +44,11 @@ __all__ = [
 def __getattr__(name):
     import importlib.metadata  # slow, for the command `seqzoo`
 
-    if name in __all__ and name != "__version__":
+    if name == "__version__":
+        try:
+            return importlib.metadata.version("keras-seqzoo")
+        except importlib.metadata.PackageNotFoundError:  # a checkout that was not installed
+            return "0+unknown"
+    if name in __all__:
         return getattr(importlib.import_module(f"{__name__}._parts"), name)
-    if name != "__version__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return importlib.metadata.version("keras-seqzoo")
-    except importlib.metadata.PackageNotFoundError:  # a checkout that was not installed
-        return "0+unknown"
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

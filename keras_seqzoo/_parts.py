@@ -1,6 +1,6 @@
 """All parts of the package, and its presets and classes registered with Keras."""
 
-from keras_seqzoo import (
+from keras_seqzoo import (  # noqa: F401
     callbacks,
     counting,
     data,
@@ -26,18 +26,3 @@ zoo.register_tokenizers(
         models.TreeBackbone,
     ]
 )
-
-__all__ = [
-    "callbacks",
-    "counting",
-    "data",
-    "decoding",
-    "layers",
-    "losses",
-    "metrics",
-    "models",
-    "serving",
-    "tokenizers",
-    "training",
-    "zoo",
-]

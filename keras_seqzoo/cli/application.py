@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import keras_seqzoo
-from keras_seqzoo.cli.command.lazy import Entry, LazyGroup
+from keras_seqzoo.cli.command.lazy import SETTINGS, Entry, LazyGroup
 from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.preset_folders import list_presets
 
@@ -22,14 +22,10 @@ INTERRUPTED = 130
 # The base class of typer's errors of a wrong command line, whichever click it is built on.
 USAGE_ERRORS = typer.BadParameter.__mro__[1]
 
-# Plain help, without colours and boxes: it goes to logs and pipes as well as to screens.
-SETTINGS = {"rich_markup_mode": None, "no_args_is_help": True}
-
 
 class MainCommands(LazyGroup):
     """The commands `seqzoo ...`."""
 
-    settings = SETTINGS
     entries = {
         "show": Entry(
             "zoo:show",
@@ -67,7 +63,6 @@ class MainCommands(LazyGroup):
 class TrainCommands(LazyGroup):
     """The commands `seqzoo train ...`."""
 
-    settings = SETTINGS
     entries = {
         "translate": Entry(
             "train.translate:train_translate", "Train a translation model on parallel text."

@@ -67,7 +67,7 @@ def consistent_linear_crossentropy(
     >>> bool(abs(same - plain) < 1e-6), bool(other > plain)
     (True, True)
     """
-    check_number("consistency", consistency, minimum=0.0)
+    consistency = check_number("consistency", consistency, minimum=0.0)
     features, kernel, bias, options = check_tokens(
         features,
         kernel,
@@ -82,12 +82,11 @@ def consistent_linear_crossentropy(
     fits = other_features.shape.is_compatible_with(features.shape)
     if not fits or other_features.dtype != features.dtype:
         raise ValueError(
-            f"`other_features` must have the shape and dtype of `features`, "
+            "`other_features` must have the shape and dtype of `features`, "
             f"{tuple(features.shape)} and {features.dtype.name}, got "
             f"{tuple(other_features.shape)} and {other_features.dtype.name}."
         )
-    chunks = functools.partial(TokenChunks, consistency=float(consistency), **options)
+    chunks = functools.partial(TokenChunks, consistency=consistency, **options)
     passes = tf.concat([features, other_features], -1)
     passes = tf.reshape(passes, [-1, 2 * features.shape[-1]])  # (N, 2·D)
-    inputs = (passes, kernel) if bias is None else (passes, kernel, bias)
-    return differentiable(lambda *inputs: chunks(*inputs).loss_and_gradients(), inputs)
+    return differentiable(chunks, passes, kernel, bias)

@@ -89,8 +89,7 @@ def linear_crossentropy(
     if not gradient:
         inputs = (tf.stop_gradient(x) if x is not None else None for x in (features, kernel, bias))
         return chunks(*inputs).loss()
-    inputs = (features, kernel) if bias is None else (features, kernel, bias)
-    return differentiable(lambda *inputs: chunks(*inputs).loss_and_gradients(), inputs)
+    return differentiable(chunks, features, kernel, bias)
 
 
 def check_tokens(
@@ -149,21 +148,23 @@ def _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kerne
         raise ValueError(f"`bias` must have the shape ({size},), got {tuple(bias.shape)}.")
 
 
-def differentiable(function, inputs):
-    """Call a function that returns its gradients.
+def differentiable(chunks, features, kernel, bias):
+    """Compute the loss of tokens, differentiable once.
 
     Args:
-        function: function of tensors that returns a value, a scale, and the list of gradients that,
-            times the scale, are those of the value.
-        inputs: sequence of tensors.
+        chunks: function that makes `TokenChunks` of the other arguments.
+        features: float tensor `(N, D)`, or of two passes `(N, 2·D)`.
+        kernel: float tensor.
+        bias: float tensor or `None`.
 
     Returns:
-        The value, differentiable once.
+        A scalar.
     """
+    tensors = (features, kernel) if bias is None else (features, kernel, bias)
 
     @tf.custom_gradient
     def run(*inputs):
-        value, scale, gradients = function(*inputs)
+        value, scale, gradients = chunks(*inputs).loss_and_gradients()
 
         def backward(upstream):
             @tf.custom_gradient
@@ -179,7 +180,7 @@ def differentiable(function, inputs):
 
         return value, backward
 
-    return run(*inputs)
+    return run(*tensors)
 
 
 def _refuse(*upstream):

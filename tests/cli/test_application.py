@@ -52,7 +52,7 @@ def test_help(seqzoo, command):
 @pytest.mark.parametrize("group", [MainCommands, TrainCommands])
 def test_the_list_of_commands_says_what_their_own_help_does(group):
     for name, entry in group.entries.items():
-        command = entry.load(name, group.settings)
+        command = entry.load(name)
         assert inspect.getdoc(command.callback).partition("\n")[0] == entry.summary
         assert "Example" in command.epilog
 

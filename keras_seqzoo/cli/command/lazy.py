@@ -18,6 +18,9 @@ from keras_seqzoo import _environment
 
 PARTS = "keras_seqzoo._parts"
 
+# Plain help, without colours and boxes: it goes to logs and pipes as well as to screens.
+SETTINGS = {"rich_markup_mode": None, "no_args_is_help": True}
+
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
@@ -35,13 +38,8 @@ class Entry:
     examples: str = "EXAMPLES"
     configurable: bool = True
 
-    def load(self, name, settings):
-        """Import the function and return its command.
-
-        Args:
-            name: string, the name of the command.
-            settings: dict, arguments of `typer.Typer`.
-        """
+    def load(self, name):
+        """Import the function and return its command, with this name."""
         import_parts()
         from keras_seqzoo.cli.command.command import Command
         from keras_seqzoo.cli.command.config import configurable
@@ -52,7 +50,7 @@ class Entry:
         if self.configurable:
             function = configurable(function)
         options = {"cls": Command, "epilog": getattr(module, self.examples)}
-        application = typer.Typer(add_completion=False, **settings)
+        application = typer.Typer(add_completion=False, **SETTINGS)
         application.command(name, **options)(function)
         return typer.main.get_command(application)
 
@@ -63,19 +61,17 @@ class LazyCommand(TyperCommand):
     Args:
         name: string.
         entry: its `Entry`.
-        settings: dict, arguments of `typer.Typer`.
     """
 
-    def __init__(self, name, entry, settings):
+    def __init__(self, name, entry):
         super().__init__(name, help=entry.summary)
         self._entry = entry
-        self._settings = settings
         self._command = None
 
     def load(self):
         """Return the command itself."""
         if self._command is None:
-            self._command = self._entry.load(self.name, self._settings)
+            self._command = self._entry.load(self.name)
         return self._command
 
     def make_context(self, *args, **kwargs):
@@ -88,17 +84,13 @@ class LazyGroup(TyperGroup):
 
     Attributes:
         entries: dict from the commands' names to their entries; a subclass defines it.
-        settings: dict, arguments of `typer.Typer`.
     """
 
     entries: ClassVar[dict[str, Entry]] = {}
-    settings: ClassVar[dict] = {}
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        lazy = {
-            name: LazyCommand(name, entry, self.settings) for name, entry in self.entries.items()
-        }
+        lazy = {name: LazyCommand(name, entry) for name, entry in self.entries.items()}
         groups = {name: own for name, own in self.commands.items() if isinstance(own, TyperGroup)}
         others = {name: own for name, own in self.commands.items() if name not in groups}
         self.commands = {**others, **lazy, **groups}

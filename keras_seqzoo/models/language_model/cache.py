@@ -80,11 +80,27 @@ class CacheLanguageModel(LanguageModel):
         recent = tf.where(new < 0, state["recent"], tf.concat([new, state["recent"]], 1)[:, :-1])
         weights = tf.exp(-self.decay * tf.range(self.size, dtype=tf.float32))
         weights = tf.where(recent >= 0, weights, 0.0)  # (rows, N)
-        rows = tf.range(tf.shape(recent)[0])[:, tf.newaxis] + tf.zeros_like(recent)
-        indices = tf.stack([rows, tf.maximum(recent, 0)], axis=-1)
-        cached = tf.scatter_nd(indices, weights, tf.shape(scores))
-        total = tf.reduce_sum(weights, axis=-1, keepdims=True)
-        cache_scores = tf.math.log(tf.math.divide_no_nan(cached, total) * self.weight)
-        model_scores = scores + tf.math.log1p(-self.weight)
-        mixed = tf.reduce_logsumexp(tf.stack([model_scores, cache_scores]), axis=0)
-        return tf.where(total > 0, mixed, scores), {"model": model_state, "recent": recent}
+        mixed = mix_with_recent(scores, recent, weights, self.weight)
+        return mixed, {"model": model_state, "recent": recent}
+
+
+def mix_with_recent(scores, recent, weights, share):
+    """Mix distributions with those of recent tokens.
+
+    Args:
+        scores: log P of each token, float32 tensor `(rows, V)`.
+        recent: int32 tensor `(rows, N)`, -1 for none.
+        weights: float32 tensor `(rows, N)`, of any sum, 0 where there is no token.
+        share: float, of the recent tokens. Rows without one keep their distribution.
+
+    Returns:
+        log P of the mixture, float32 `(rows, V)`.
+    """
+    rows = tf.range(tf.shape(recent)[0])[:, tf.newaxis] + tf.zeros_like(recent)
+    indices = tf.stack([rows, tf.maximum(recent, 0)], axis=-1)
+    cached = tf.scatter_nd(indices, weights, tf.shape(scores))
+    total = tf.reduce_sum(weights, axis=-1, keepdims=True)
+    cache_scores = tf.math.log(tf.math.divide_no_nan(cached, total) * share)
+    model_scores = scores + tf.math.log1p(-share)
+    mixed = tf.reduce_logsumexp(tf.stack([model_scores, cache_scores]), axis=0)
+    return tf.where(total > 0, mixed, scores)

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_fraction, check_integer, check_number
 from keras_seqzoo.models.language_model.base import LanguageModel
+from keras_seqzoo.models.language_model.cache import mix_with_recent
 from keras_seqzoo.models.language_model.running_text import RunningText, split_scores
 
 
@@ -109,13 +110,5 @@ class NeuralCacheLanguageModel(LanguageModel):
         full = values >= 0
         logits = self.flatness * tf.einsum("bu,bnu->bn", hidden, keys)
         weights = tf.where(full, tf.nn.softmax(tf.where(full, logits, logits.dtype.min)), 0.0)
-        rows = tf.range(tf.shape(values)[0])[:, tf.newaxis] + tf.zeros_like(values)
-        indices = tf.stack([rows, tf.maximum(values, 0)], axis=-1)
-        cached = tf.scatter_nd(indices, weights, tf.shape(scores))
-        mixed = tf.reduce_logsumexp(
-            tf.stack([scores + tf.math.log1p(-self.weight), tf.math.log(self.weight * cached)]),
-            axis=0,
-        )
-        known = tf.reduce_any(full, axis=-1, keepdims=True)
         state = {"model": model_state, "hidden": hidden, "keys": keys, "values": values}
-        return tf.where(known, mixed, scores), state
+        return mix_with_recent(scores, values, weights, self.weight), state
