@@ -117,8 +117,16 @@ assert double(tf.ones(2)).numpy().sum() == 4
 
 
 @pytest.mark.slow
-def test_the_command_line_starts_in_silence():
-    result = run(f"import sys; sys.argv = ['seqzoo']; import keras_seqzoo\n{USE}")
+def test_a_command_loads_its_parts_in_silence():
+    code = f"""
+import sys
+sys.argv = [{SCRIPT!r}]
+from keras_seqzoo.cli.command import lazy
+assert "tensorflow" not in sys.modules
+lazy.import_parts()
+{USE}
+"""
+    result = run(code)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
