@@ -6,7 +6,6 @@ import keras_seqzoo
 from keras_seqzoo.cli import translate
 from keras_seqzoo.cli.application import MainCommands, TrainCommands
 from tests.cli.processes import run_program, run_python
-from tests.tiers import slow
 
 # As the installed script does, and then what was imported.
 SCRIPT = """
@@ -79,7 +78,8 @@ def test_completion_of_a_command_does_not_import_it_either():
     assert done.stdout.split() == ["translate", "train", "[]"]
 
 
-@pytest.mark.parametrize("name", ["seqzoo", slow("seqzoo/__main__.py")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["seqzoo", "seqzoo/__main__.py"])
 def test_a_program_of_the_same_name_has_the_whole_package(tmp_path, name):
     program = tmp_path / name
     program.parent.mkdir(exist_ok=True)

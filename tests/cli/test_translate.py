@@ -24,6 +24,7 @@ from keras_seqzoo.models import (
     word_alignment,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
+from tests.tiers import slow
 
 # The strategies with the limit that the command line sets.
 BeamSearch, DiverseBeamSearch, Greedy, LexicallyConstrainedBeamSearch, Sampling = (
@@ -290,8 +291,10 @@ def test_groups_give_as_many_as_are_asked_for(seqzoo, model):
     "options, strategy, utility",
     [
         (("--samples", 6, "--seed", 1), Sampling(6, seed=1), "chrf"),
-        (("--n-best", 4), BeamSearch(5, n_best=4), "bleu"),
-        (("--groups", 3, "--beam", 6, "--n-best", 4), DiverseBeamSearch(6, 3, n_best=6), "chrf"),
+        slow(("--n-best", 4), BeamSearch(5, n_best=4), "bleu"),
+        slow(
+            ("--groups", 3, "--beam", 6, "--n-best", 4), DiverseBeamSearch(6, 3, n_best=6), "chrf"
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

@@ -173,6 +173,7 @@ def test_a_prefix_is_kept_whatever_is_forbidden():
     assert found.tokens.numpy().tolist() == [[[1, 1, 2, 0, 3]], [[1, 0, 3, 0, 0]]]
 
 
+@pytest.mark.slow
 def test_saved_model_in_fresh_process():
     model = reference.Model(5, end_token=2, seed=5)
     constraints = [constraint for constraint, _ in CONSTRAINTS.values()]

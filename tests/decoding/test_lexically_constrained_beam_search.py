@@ -10,6 +10,7 @@ from keras_seqzoo.decoding import BeamSearch, Greedy, LexicallyConstrainedBeamSe
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.properties import examples
+from tests.tiers import slow
 
 FEW = examples(40)
 END = 3
@@ -141,7 +142,7 @@ def test_without_phrases_a_covering_beam_is_beam_search():
     reference.assert_equal(found, reference.rows(plain)[0])
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
 def test_rows_with_other_phrases_and_xla(jit_compile):
     model = model_of(5)
     phrases = [[[0, 1], [2]], [], [[2, 2, 1]], [[1], [0]]]

@@ -128,7 +128,7 @@ def check_loading(model, inputs, path):
     return loaded
 
 
-@pytest.mark.parametrize("make", mostly_slow(LAYERS, "translation", "characters"))
+@pytest.mark.parametrize("make", mostly_slow(LAYERS, "characters"))
 def test_quantized_layers_inside_of_others_are_loaded(make, tmp_path):
     keras.utils.set_random_seed(0)
     model, inputs = make()

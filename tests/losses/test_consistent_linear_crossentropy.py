@@ -32,7 +32,7 @@ def test_numbers():
 
 
 @pytest.mark.hypothesis
-@examples(8)
+@examples(4)
 @given(problem=problems(), consistency=st.sampled_from([0.0, 1.0, 2.5]), chunk=st.integers(1, 9))
 def test_gradients_equal_automatic_ones(problem, consistency, chunk):
     features, kernel, bias = (problem.pop(name) for name in ("features", "kernel", "bias"))

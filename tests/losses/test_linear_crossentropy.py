@@ -92,7 +92,7 @@ def reference(features, kernel, bias, problem):
 
 
 @pytest.mark.parametrize("dtype, tolerance", [slow("float64", 1e-10), ("float32", 1e-5)])
-@examples(12)
+@examples(6)
 @given(problem=problems(), chunk_size=st.integers(1, 9))
 def test_equals_the_loss_of_full_logits(dtype, tolerance, problem, chunk_size):
     inputs = [problem.pop(name) for name in ("features", "kernel", "bias")]

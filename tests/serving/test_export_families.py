@@ -85,7 +85,7 @@ MODELS = {
     "tagger": (tagger, LIMITS),
     "vectors": (vectors, {"n_best": 2}),
 }
-SLOW = ("translation",)
+SLOW = ("translation", "language model", "classifier", "tagger")
 
 
 def calls_of(description):

@@ -69,9 +69,9 @@ def test_unknown_names_give_near_ones(zoo, tmp_path):
     "cls",
     [
         RecurrentSeq2SeqLM,
-        RecurrentEncoderDecoderBackbone,
+        slow(RecurrentEncoderDecoderBackbone),
         keras_hub.models.Seq2SeqLM,
-        keras_hub.models.Backbone,
+        slow(keras_hub.models.Backbone),
     ],
 )
 def test_from_preset_by_name(registered, cls):

@@ -18,7 +18,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.preset_folders import preset_folders, presets_folder
 from keras_seqzoo.tokenizers import TextTokenizer
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 TRANSLATORS = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}
 LANGUAGE_MODELS = {"lstm_char_shakespeare": "The king is", "lstm_bpe_imdb": "The film is"}
@@ -73,7 +73,7 @@ def test_metadata(name):
     assert task is None or name in task.presets
 
 
-@pytest.mark.parametrize("name", sorted(TRANSLATORS))
+@pytest.mark.parametrize("name", mostly_slow(sorted(TRANSLATORS), "gru_attention_multi30k_en_fr"))
 def test_translates_offline(name, offline):
     model = RecurrentSeq2SeqLM.from_preset(name)
     [[best]] = model.translate([SENTENCE])
@@ -93,7 +93,8 @@ def test_writes_offline(name, offline):
     assert likely[0] > other[0] + 5
 
 
-@pytest.mark.parametrize("name", ["lstm_char_shakespeare", slow("lstm_bpe_imdb")])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["lstm_char_shakespeare", "lstm_bpe_imdb"])
 def test_keras_hub_loads_a_language_model(name, offline):
     model = keras_hub.models.CausalLM.from_preset(str(preset_folders()[name]))
     assert isinstance(model, RecurrentLanguageModel)
@@ -125,7 +126,7 @@ def test_keras_hub_loads_a_classifier(name, offline):
     assert found.labels == ["positive"]
 
 
-@pytest.mark.parametrize("name", sorted(TAGGERS))
+@pytest.mark.parametrize("name", mostly_slow(sorted(TAGGERS), "bilstm_crf_ewt_upos"))
 def test_tags_offline(name, offline):
     model = RecurrentTagger.from_preset(name)
     [tags] = model.tag([["Maria", "lives", "in", "London", "."]])

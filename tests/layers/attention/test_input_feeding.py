@@ -119,7 +119,7 @@ def test_equals_differentiation_of_the_steps(cell, score):
 
 # The loops alone, and all around them.
 @pytest.mark.parametrize("jit_compile", [slow(None), True])
-@pytest.mark.parametrize("cell", mostly_slow(list(CELLS), "lstm", "gru reset before"))
+@pytest.mark.parametrize("cell", mostly_slow(list(CELLS), "lstm"))
 def test_compiled_equals_not_compiled(cell, jit_compile):
     layer = decoder(cell, dtype="float32")
     data = make_data(layer, (4, 3, 2), MASK, MEMORY_MASK, 0)

@@ -264,7 +264,7 @@ def test_graphs_with_unknown_shapes(name):
         assert_equal(run(case), differentiate(unrolled, as_tensors(case)), 1e-10)
 
 
-@pytest.mark.parametrize("name", mostly_slow(list(KERNELS), "lstm", "gru reset before"))
+@pytest.mark.parametrize("name", mostly_slow(list(KERNELS), "lstm"))
 @pytest.mark.parametrize("where", [slow("loops alone"), "all around them"])
 def test_compiled_equals_not_compiled(name, where):
     around = True if where == "all around them" else None

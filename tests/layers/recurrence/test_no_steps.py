@@ -59,7 +59,7 @@ def run(call, layer, mode, arguments):
 
 
 MODES = ["eager", "graph, open", "xla", "xla, open"]
-every_mode = pytest.mark.parametrize("mode", mostly_slow(MODES, "graph, open", "xla"))
+every_mode = pytest.mark.parametrize("mode", mostly_slow(MODES, "graph, open"))
 LAYERS = {
     "elman": functools.partial(Elman, UNITS),
     "lstm": functools.partial(LSTM, UNITS),

@@ -94,7 +94,7 @@ def assert_same_training(options=None, tolerance=1e-5, **arguments):
     ("output", "units"),
     # With 3 units a tied layer has a projection to the embedding's 4.
     [
-        *(("tied", 4), slow("tied", 3), ("tied, no bias", 3)),
+        *(("tied", 4), slow("tied", 3), slow("tied, no bias", 3)),
         *(slow(output, 4) for output in OUTPUT_LAYERS if output not in ("tied", "dense")),
         ("dense", 4),
     ],
@@ -161,7 +161,7 @@ class OwnLoss(SequenceCrossentropy):
         {"loss": lambda: OwnLoss(0.1)},
         slow({"loss_weights": lambda: [2.0]}),
         slow({"options": lambda: {"output": "tanh"}}),
-        {"options": lambda: {"output": "regularized"}},
+        slow({"options": lambda: {"output": "regularized"}}),
     ],
 )
 def test_other_cases_take_the_steps_of_keras(calls, arguments):
@@ -252,7 +252,7 @@ def test_weights_of_whole_sequences(calls):
     assert not calls
 
 
-@pytest.mark.parametrize("run_eagerly", [False, True])
+@pytest.mark.parametrize("run_eagerly", [False, slow(True)])
 def test_added_losses_do_not_pile_up(calls, run_eagerly):
     class Adding:
         def features(self, inputs, training=None):

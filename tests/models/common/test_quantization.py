@@ -67,7 +67,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize(("make", "outputs"), mostly_slow(MODELS, "tied", "attention", "features"))
+@pytest.mark.parametrize(("make", "outputs"), mostly_slow(MODELS, "tied", "features"))
 def test_files_and_presets_hold_what_is_quantized(make, outputs, tmp_path):
     keras.utils.set_random_seed(0)
     model = make()

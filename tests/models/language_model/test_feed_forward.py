@@ -9,6 +9,7 @@ from keras_seqzoo.models import FeedForwardLanguageModel
 from keras_seqzoo.tokenizers import WordTokenizer
 from tests.fits import fit_passes
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.tiers import slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 OPTIONS = [
@@ -68,7 +69,7 @@ def test_a_step_and_a_score_agree(options):
         np.testing.assert_allclose(scores[:, t], own, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", OPTIONS[1:4])
+@pytest.mark.parametrize("options", [*map(slow, OPTIONS[1:3]), OPTIONS[3]])
 def test_fit(options):
     keras.utils.set_random_seed(0)
     model = make(**{**options, "dropout": 0.0})
@@ -115,6 +116,7 @@ def test_training_goes_on_after_loading(tmp_path):
     assert "accuracy" in other.evaluate(*examples, return_dict=True, verbose=0)
 
 
+@pytest.mark.slow
 def test_export():
     check_saved_model_in_fresh_process(make(), np.array([[5, 6, 7], [2, 2, 5]], np.int32))
 

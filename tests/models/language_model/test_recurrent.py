@@ -23,7 +23,7 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.seeds import made_once
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 OPTIONS = {
@@ -32,7 +32,7 @@ OPTIONS = {
     "elman": {"cell": "elman", "num_layers": 2, "last_units": 3},
     "untied": {"tie_softmax": False, "zoneout": 0.1},
 }
-every_kind = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+every_kind = pytest.mark.parametrize("options", mostly_slow(OPTIONS, "lstm", "gru"))
 
 
 def make(tie_softmax=True, length=8, softmax=None, **options):
@@ -115,8 +115,9 @@ def test_a_tokenizer_that_adds_or_cuts_is_refused(options):
 
 def test_padding_changes_nothing():
     model = make(num_layers=2)
-    alone = [model.score([text])[0] for text in TEXT]
-    together = model.score(TEXT)
+    texts = TEXT[1:4]
+    alone = [model.score([text])[0] for text in texts]
+    together = model.score(texts)
     np.testing.assert_allclose(alone, together, rtol=1e-5)
 
 
@@ -193,6 +194,7 @@ def test_presets(options, tmp_path):
     assert backbone.get_config()["dropout"] == 0.1
 
 
+@pytest.mark.slow
 def test_keras_file(tmp_path):
     model = make()
     model.compile(keras.optimizers.Adam(0.01), streams=2, sampler=BeamSearch(2))

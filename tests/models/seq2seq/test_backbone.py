@@ -107,10 +107,7 @@ def test_a_mask_of_another_shape_is_an_error(side):
         "bottom feeding",
         "between",
         "coverage",
-        "no attention",
-        "every step",
         "every step of both",
-        "gated convolutions",
         "tree",
     ),
 )
@@ -162,8 +159,8 @@ def test_source_order_matters_as_the_direction_says():
     "options",
     [
         {"cell": "lstm", "input_feeding": True, "decoder_layers": 2},
-        {"attention": None, "context": "every_step", "cell": "lstm"},
-        {"encoder": "convolution", "cell": "lstm"},
+        slow({"attention": None, "context": "every_step", "cell": "lstm"}),
+        slow({"encoder": "convolution", "cell": "lstm"}),
     ],
     ids=["feeding", "every step", "convolution"],
 )
@@ -213,7 +210,6 @@ def test_dropout_is_in_training_only():
             *("feeding", "bahdanau", "neubig", "coverage", "monotonic", "every step of both"),
             "gated convolutions",
         ],
-        "bahdanau",
         "monotonic",
     ),
 )

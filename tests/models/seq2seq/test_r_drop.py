@@ -8,6 +8,7 @@ from tests.layer_checks import assert_close
 from tests.made_up import parallel_text, tiny_model
 from tests.models.small import SOURCE, TARGET, backbone, inputs, model
 from tests.seeds import made_once
+from tests.tiers import slow
 
 LABELS = np.roll(TARGET, -1, axis=1)
 VALID = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [1, 1, 0, 0]], "float32")
@@ -47,7 +48,7 @@ def log_probabilities(subject):
     return logs.reshape(2, *TARGET.shape, -1)
 
 
-@pytest.mark.parametrize("weight", [0.0, 3.0])
+@pytest.mark.parametrize("weight", [slow(0.0), 3.0])
 def test_the_loss_is_that_of_the_equation(weight):
     p, q = log_probabilities(make_model())
     assert np.abs(p - q).max() > 0.1  # the passes differ

@@ -49,7 +49,9 @@ def weights_step_by_step(translator, source, target):
     return np.stack(weights)
 
 
-@pytest.mark.parametrize("name", ["one", slow("input feeding"), slow("ensemble"), "shallow fusion"])
+@pytest.mark.parametrize(
+    "name", ["one", slow("input feeding"), slow("ensemble"), slow("shallow fusion")]
+)
 def test_align(name):
     translator = MODELS[name]()
     aligned = translator.align(SOURCES, TARGETS, batch_size=3)
@@ -66,7 +68,7 @@ def test_align(name):
         assert (found.source_words, found.target_words) == (source.split(), target.split())
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [slow(False), True])
 def test_weights_are_those_of_the_search(jit_compile):
     translator = shared_model()
     mask = tf.constant(SOURCE > 0)

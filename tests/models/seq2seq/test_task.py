@@ -125,6 +125,7 @@ def test_generate_goes_on_from_prompts(sampler):
         assert texts == ["cow dew elm", "hat", "fig gem"]
 
 
+@pytest.mark.slow
 def test_generate_under_xla():
     subject = shared_model()
     results = []

@@ -128,7 +128,7 @@ TEXT = ["king rules land", "queen rules land", "dog eats bone", "cat eats bone"]
 
 KINDS = [
     ("skip-gram", "negative-sampling"),
-    ("cbow", "hierarchical"),
+    slow("cbow", "hierarchical"),
     slow("skip-gram", "hierarchical"),
     slow("skip-gram", "full"),
     slow("cbow", "negative-sampling"),
