@@ -1,4 +1,4 @@
-"""What the manual has besides the pages of `docs/`: the reference, the zoo, the books, the results.
+"""What the manual has besides the pages of `docs/`: reference, zoo, notebooks, results, figures.
 
 mkdocs runs the functions `on_...` (`hooks` in mkdocs.yml).
 """
@@ -6,10 +6,15 @@ mkdocs runs the functions `on_...` (`hooks` in mkdocs.yml).
 import os
 import posixpath
 import re
+import sys
 from pathlib import Path
 
 import griffe
+import jupytext
 from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))
+import figures  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "keras_seqzoo"
@@ -39,27 +44,35 @@ PAGES = {
     ROOT / "benchmarks" / "BOOKS.md": "books.md",
     ROOT / "benchmarks" / "RESULTS.md": "results.md",
     ROOT / "saved_models" / "README.md": "zoo/index.md",
+    ROOT / "examples" / "notebooks" / "README.md": "notebooks/index.md",
     ROOT / "ARCHITECTURE.md": "design.md",
     ROOT / "CONTRIBUTING.md": "contributing.md",
     ROOT / "CHANGELOG.md": "changelog.md",
     **{card: f"zoo/{card.parent.name}.md" for card in CARDS},
     **{page: page.name for page in (ROOT / "docs").glob("*.md")},
 }
+NOTEBOOKS = {
+    path: f"notebooks/{path.stem}.md"
+    for path in sorted((ROOT / "examples" / "notebooks").glob("*.py"))
+}
 FIGURES = {figure: f"figures/{figure.name}" for figure in (ROOT / "benchmarks").glob("*.png")}
+FIGURE = re.compile(r"<!-- figure (\w+): (.*?) -->", re.DOTALL)
+SESSION = re.compile(r"(?:^>>> .*\n(?:\S.*\n)*)+", re.MULTILINE)  # an interactive one
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^][]*\])*)\]\((?!\w+:|#)([^)\s#]*)(#[^)\s]*)?\)")
 
 
-class CallArguments(griffe.Extension):
-    """Shows the section "Call arguments" of docstrings of layers as the arguments."""
+class Docstrings(griffe.Extension):
+    """Makes our docstrings what the parser of docstrings knows."""
 
     def on_object(self, *, obj, **kwargs):
-        """Give the section a name that the parser of docstrings knows, and its title."""
+        """Title the sections "Call arguments" and "Example", and fence what is in no section."""
         if obj.docstring:
-            value = obj.docstring.value
-            obj.docstring.value = value.replace(
-                "\nCall arguments:", "\nOther Args: Call arguments:"
-            )
+            text = obj.docstring.value
+            text = text.replace("\nCall arguments:", "\nOther Args: Call arguments:")
+            text = text.replace("\nExample:\n ", "\nExamples:\n ")
+            text = re.sub(r"^Example:\n(?=\S)", "**Example**\n\n", text, flags=re.MULTILINE)
+            obj.docstring.value = SESSION.sub(r"```pycon\n\g<0>```\n", text + "\n")
 
 
 def on_config(config):
@@ -67,6 +80,7 @@ def on_config(config):
     reference = [{title: f"reference/{module}.md"} for module, title in MODULES.items()]
     cards = [{card.parent.name: f"zoo/{card.parent.name}.md"} for card in CARDS]
     config["nav"] += [
+        {"Notebooks": ["notebooks/index.md", *NOTEBOOKS.values()]},
         {"Zoo": ["zoo/index.md", *cards]},
         {"Books": "books.md"},
         {"Results": "results.md"},
@@ -81,7 +95,8 @@ def on_files(files, config):
     written = {page.src_uri for page in files}
     elsewhere = {path: source for source, path in PAGES.items() if path not in written}
     pages = {path: source.read_text(encoding="utf-8") for path, source in elsewhere.items()}
-    for path, text in {**pages, **reference_pages()}.items():
+    drawn = {f"figures/{name}.svg": figures.draw(name) for name in figures.FIGURES}
+    for path, text in {**pages, **notebook_pages(), **reference_pages(), **drawn}.items():
         files.append(File.generated(config, path, content=text))
     for figure, path in FIGURES.items():
         files.append(File.generated(config, path, abs_src_path=str(figure)))
@@ -89,7 +104,8 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Make links within the repository links within the manual."""
+    """Make links within the repository links within the manual, and show the figures."""
+    markdown = FIGURE.sub(r"![\2](figures/\1.svg)", markdown)
     sources = [source for source, path in PAGES.items() if path == page.file.src_uri]
     return rewrite_links(markdown, sources[0], page.file.src_uri) if sources else markdown
 
@@ -110,13 +126,28 @@ def rewrite_links(markdown, source, page):
         if not target or target.startswith("reference/"):
             return found[0]
         path = Path(os.path.normpath(source.parent / target))
-        place = FIGURES.get(path) or PAGES.get(path) or PAGES.get(path / "README.md")
+        places = {**FIGURES, **PAGES, **NOTEBOOKS}
+        place = places.get(path) or places.get(path / "README.md")
         if place is None:
             return text
         return f"{image}[{text}]({posixpath.relpath(place, posixpath.dirname(page))}{anchor})"
 
     parts = FENCE.split(markdown)  # text and blocks of code in turn
     return "".join(part if odd % 2 else LINK.sub(rewrite, part) for odd, part in enumerate(parts))
+
+
+def notebook_pages():
+    """Return a dict from the paths of the notebooks' pages to their Markdown."""
+    pages = {}
+    for path, page in NOTEBOOKS.items():
+        cells = [cell for cell in jupytext.read(path).cells if cell.source]
+        parts = [
+            cell.source if cell.cell_type == "markdown" else f"```python\n{cell.source}\n```"
+            for cell in cells
+        ]
+        parts.insert(1, f"This page is the notebook `{path.relative_to(ROOT).as_posix()}`.")
+        pages[page] = "\n\n".join(parts) + "\n"
+    return pages
 
 
 def reference_pages():

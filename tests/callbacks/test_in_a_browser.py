@@ -10,7 +10,7 @@ import pytest
 
 from keras_seqzoo.callbacks import SequenceBoard
 from keras_seqzoo.training import TokenVectorsReport, TranslationReport
-from tests.callbacks import browser
+from tests import browser
 from tests.made_up import parallel_text, tiny_model
 
 pytestmark = [

@@ -1,5 +1,6 @@
 """Base class of the zoo's tasks."""
 
+import math
 import warnings
 
 import keras
@@ -7,6 +8,28 @@ import tensorflow as tf
 
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.preset_folders import preset_address
+
+
+def _rows(data):
+    """Return a dataset of the rows of `(x, y, sample_weight)`, or `None` if it is one or ragged."""
+    if isinstance(data, tf.data.Dataset):
+        return None
+    try:
+        packed = keras.utils.pack_x_y_sample_weight(*keras.utils.unpack_x_y_sample_weight(data))
+        return tf.data.Dataset.from_tensor_slices(packed)
+    except (TypeError, ValueError):
+        return None
+
+
+def _split(rows, fraction):
+    """Return the first rows, and the last ones, which are the fraction to validate on."""
+    count = math.floor(len(rows) * (1.0 - fraction))
+    if not 0 < count < len(rows):
+        raise ValueError(
+            f"`validation_split` must leave rows to train and to validate on, got {fraction!r} of "
+            f"{len(rows)} rows."
+        )
+    return rows.take(count), rows.skip(count)
 
 
 class SequenceTask(ReloadableModel):
@@ -44,11 +67,34 @@ class SequenceTask(ReloadableModel):
             warnings.filterwarnings("ignore", "Skipping variable loading for optimizer")
             super().load_task_weights(filepath)
 
-    def fit(self, x=None, *args, **kwargs):
-        """Train the model; see `keras.Model.fit`. Distributed datasets must hold ids."""
+    def fit(self, x=None, y=None, batch_size=None, sample_weight=None, shuffle=True, **kwargs):
+        """Train the model; see `keras.Model.fit`. Distributed datasets must hold ids.
+
+        Strings are shuffled anew in each epoch, unless `shuffle` is false. Of a dataset the order
+        stays.
+        """
         if isinstance(x, tf.distribute.DistributedDataset):  # KerasHub cannot map them
-            return keras.Model.fit(self, x, *args, **kwargs)
-        return super().fit(x, *args, **kwargs)
+            return keras.Model.fit(self, x, shuffle=False, **kwargs)
+        if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
+            # KerasHub would keep the order of the rows.
+            rows = _rows((x, y, sample_weight))
+            if rows is not None:
+                size, split = batch_size or 32, kwargs.pop("validation_split", None)
+                validation = kwargs.get("validation_data")
+                if validation is None and split:
+                    rows, held_out = _split(rows, split)
+                    kwargs["validation_data"] = held_out.batch(size)
+                elif validation is not None and (other := _rows(validation)) is not None:
+                    kwargs["validation_data"] = other.batch(size)
+                x = (rows.shuffle(len(rows)) if shuffle else rows).batch(size)
+                y = batch_size = sample_weight = None
+        if isinstance(x, tf.data.Dataset):
+            x, shuffle = self.training_batches(x), False
+        return super().fit(x, y, batch_size, sample_weight, shuffle=shuffle, **kwargs)
+
+    def training_batches(self, batches):
+        """Return what `fit` reads of a dataset of batches, before they are preprocessed."""
+        return batches
 
     # AutoGraph has nothing to convert here and would hide the plain error.
     @tf.autograph.experimental.do_not_convert

@@ -195,30 +195,11 @@ class RecurrentSeq2SeqLM(
             config["objective"] = keras.saving.serialize_keras_object(self.objective)
         return config
 
-    def fit(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
-        """Train the model; see `keras.Model.fit`.
-
-        Raises:
-            ValueError: if the preprocessor has `sample_subwords` and `validation_split` is given.
-        """
-        strings = isinstance(x, tf.data.Dataset) or (isinstance(x, dict) and "encoder_text" in x)
-        if strings and getattr(self.preprocessor, "sample_subwords", False):
-            if kwargs.get("validation_split"):
-                raise ValueError(
-                    "`validation_split` must not be given with `sample_subwords`, give "
-                    f"`validation_data`; got {kwargs['validation_split']!r}."
-                )
-            if isinstance(x, dict):
-                validation, size = kwargs.get("validation_data"), batch_size or 32
-                if validation is not None and not isinstance(validation, tf.data.Dataset):
-                    texts, *_ = keras.utils.unpack_x_y_sample_weight(validation)
-                    kwargs["validation_data"] = tf.data.Dataset.from_tensor_slices(texts).batch(
-                        size
-                    )
-                x = tf.data.Dataset.from_tensor_slices(x).batch(size)
-                y = batch_size = sample_weight = None
-            x = x.map(self._sample_subwords, num_parallel_calls=tf.data.AUTOTUNE)
-        return super().fit(x, y=y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+    def training_batches(self, batches):
+        """Return batches of strings with segmentations that are drawn, if they are to be."""
+        if getattr(self.preprocessor, "sample_subwords", False):
+            return batches.map(self._sample_subwords, num_parallel_calls=tf.data.AUTOTUNE)
+        return batches
 
     @tf.autograph.experimental.do_not_convert
     def _sample_subwords(self, x, y=None, sample_weight=None):

@@ -1,6 +1,7 @@
 """Strings and ids in `fit`, `evaluate` and `predict` of the tasks, each with its preprocessor."""
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -188,3 +189,53 @@ def test_translator_needs_a_dict_of_strings(data, got):
     model = small.shared_model()
     with pytest.raises(ValueError, match=f'`x` must be a dict .*{{"encoder_text": .* got {got}'):
         model.preprocess_samples(*data)
+
+
+@pytest.fixture
+def seen_by_keras(task, monkeypatch):
+    """A function from arguments of `fit` to the source of each epoch, and those of `fit`."""
+
+    def epochs(model, *data, **options):
+        found = {}
+
+        def fit(self, x, *_, **kwargs):
+            found.update(kwargs, epochs=[texts_of(x) for _ in range(3)])
+
+        monkeypatch.setattr(keras_hub.models.Task, "fit", fit)
+        model.fit(*data, **options)
+        return found
+
+    return epochs
+
+
+def texts_of(batches):
+    """The first texts of each row."""
+    rows = []
+    for batch in batches:
+        x, *_ = keras.utils.unpack_x_y_sample_weight(batch)
+        rows += [str(row) for row in np.asarray(x["encoder_text"] if isinstance(x, dict) else x)]
+    return rows
+
+
+def test_strings_are_shuffled_anew_in_each_epoch(task, seen_by_keras):
+    model, strings, _ = task
+    many = convert(strings, lambda part: [*part, *part])
+    found = seen_by_keras(model, *many, batch_size=2)
+    plain = seen_by_keras(model, *many, batch_size=2, shuffle=False)
+    one, *others = found["epochs"]
+    assert plain["epochs"][0] == plain["epochs"][1]
+    assert any(epoch != one for epoch in others)
+    assert all(sorted(epoch) == sorted(plain["epochs"][0]) for epoch in found["epochs"])
+    assert found["shuffle"] is plain["shuffle"] is False  # Keras would warn of a dataset's
+
+
+def test_the_last_rows_validate(task, seen_by_keras):
+    model, strings, _ = task
+    many = convert(strings, lambda part: [*part, *part])
+    whole = seen_by_keras(model, *many, shuffle=False)["epochs"][0]
+    found = seen_by_keras(model, *many, validation_split=0.25, batch_size=3)
+    count = len(found["epochs"][0])
+    assert sorted(found["epochs"][0]) == sorted(whole[:count])
+    assert texts_of(found["validation_data"]) == whole[count:] != []
+    with pytest.raises(ValueError, match="`validation_split` must leave rows .* got 1.0 of"):
+        model.fit(*many, validation_split=1.0)

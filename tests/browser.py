@@ -68,6 +68,7 @@ class Browser:
             stack.callback(_end, process)
             self._pending = b""
             self._number = 0
+            self._events = []
             self._session = None
             target = self.call("Target.createTarget", url="about:blank")["targetId"]
             attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
@@ -90,6 +91,41 @@ class Browser:
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
+            self._events.append(answer)
+
+    def evaluate(self, expression):
+        """Evaluate JavaScript, wait for what it promises, and return the value."""
+        found = self.call(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def open(self, address, width, height, scheme):
+        """Open an address in a window of a size, and wait until the page is loaded.
+
+        Args:
+            address: string.
+            width: int, pixels.
+            height: int, pixels.
+            scheme: the colors that the user prefers, "light" or "dark".
+
+        Returns:
+            A list of strings, the errors that the page wrote to the console.
+        """
+        for domain in ("Page", "Runtime", "Log"):
+            self.call(f"{domain}.enable")
+        self.call("Page.navigate", url="about:blank")
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.call("Emulation.setEmulatedMedia", features=features)
+        self._events.clear()
+        self.call("Page.navigate", url=address)
+        while not any(event["method"] == "Page.loadEventFired" for event in self._events):
+            self._events.append(self._read())
+        self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
+        return [text for event in self._events if (text := _error_of(event))]
 
     def wait_for(self, address, is_there, seconds=120):
         """Open an address, and look at the page until it has what is wanted; return the page."""
@@ -112,6 +148,18 @@ class Browser:
             self._pending += part
         message, _, self._pending = self._pending.partition(b"\0")
         return json.loads(message)
+
+
+def _error_of(event):
+    """Return what an event of the protocol says of an error, or `None`."""
+    parameters = event.get("params", {})
+    if event.get("method") == "Runtime.exceptionThrown":
+        return json.dumps(parameters["exceptionDetails"])
+    if event.get("method") == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+        return parameters["entry"]["text"] + " " + parameters["entry"].get("url", "")
+    if event.get("method") == "Runtime.consoleAPICalled" and parameters["type"] == "error":
+        return json.dumps(parameters["args"])
+    return None
 
 
 def _end(process):

@@ -1,0 +1,114 @@
+"""The manual as a site, in a browser: each page, its figures, its tables and the search."""
+
+import functools
+import http.server
+import importlib
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.browser import PROGRAM, Browser
+
+ROOT = Path(__file__).parent.parent
+VIEWS = {"desktop, light": (1280, 900, "light"), "phone, dark": (390, 844, "dark")}
+# Pictures that were not loaded, and whether the page is wider than the window.
+PAGE = """
+({
+  broken: [...document.images].filter((x) => !x.complete || !x.naturalWidth).map((x) => x.src),
+  wide: document.documentElement.scrollWidth - window.innerWidth,
+  dark: document.body.dataset.mdColorScheme === 'slate',
+})
+"""
+SEARCH = """
+new Promise((done) => {
+  document.querySelector('[for=__search]').click();
+  const field = document.querySelector('.md-search__input');
+  field.focus();
+  field.value = 'BeamSearch';
+  field.dispatchEvent(new Event('keyup'));
+  const look = () => {
+    const links = [...document.querySelectorAll('a.md-search-result__link')].map((x) => x.href);
+    links.length ? done(links) : setTimeout(look, 200);
+  };
+  look();
+})
+"""
+# The second column of a table of numbers, before and after a click on its title.
+SORT = """
+(() => {
+  const table = [...document.querySelectorAll('article table:not([class])')].find(
+    (x) => x.tHead.textContent.includes('perplexity') || x.tHead.textContent.includes('Penn'));
+  const column = table.tHead.rows[0].cells.length - 1;
+  const rows = () => [...table.tBodies[0].rows];
+  const values = () => rows().map((x) => parseFloat(x.cells[column].textContent));
+  const found = [values()];
+  table.tHead.rows[0].cells[column].querySelector('button').click();
+  found.push(values());
+  return found;
+})()
+"""
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves the files of a folder and writes no log."""
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The address of the site, and its pages."""
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    config = importlib.import_module("mkdocs.config")
+    build = importlib.import_module("mkdocs.commands.build")
+    build.build(config.load_config(str(ROOT / "mkdocs.yml"), site_dir=str(folder), strict=True))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(folder))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    pages = sorted(
+        page.parent.relative_to(folder).as_posix() for page in folder.rglob("index.html")
+    )
+    yield f"http://127.0.0.1:{server.server_port}", pages
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if PROGRAM is None:
+        pytest.skip("no Chromium")
+    with Browser() as browser:
+        yield browser
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", VIEWS)
+def test_pages(site, browser, view):
+    address, pages = site
+    assert len(pages) > 40
+    for page in pages:
+        errors = browser.open(f"{address}/{page}/", *VIEWS[view])
+        found = browser.evaluate(PAGE)
+        assert (page, errors, found["broken"]) == (page, [], [])
+        assert found["wide"] <= 0, page
+        assert found["dark"] == ("dark" in view), page
+
+
+@pytest.mark.slow
+def test_search(site, browser):
+    address, _ = site
+    browser.open(f"{address}/", *VIEWS["desktop, light"])
+    links = browser.evaluate(SEARCH)
+    assert any("reference/decoding/#keras_seqzoo.decoding.BeamSearch" in link for link in links)
+
+
+@pytest.mark.slow
+def test_tables_are_sorted(site, browser):
+    address, _ = site
+    browser.open(f"{address}/language_models/", *VIEWS["desktop, light"])
+    before, after = browser.evaluate(SORT)
+    assert before != after == sorted(before)
