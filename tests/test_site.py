@@ -77,8 +77,9 @@ def site(tmp_path_factory):
     server.server_close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser():
+    """A new one, which remembers no choice of colors."""
     if PROGRAM is None:
         pytest.skip("no Chromium")
     with Browser() as browser:
