@@ -32,6 +32,7 @@ VARIANTS = {
     "luong": "",
     "bahdanau": "--attention bahdanau",
     "input-feeding": "--input-feeding",
+    "concat": "--readout concat",
     "before": "--attend before --attention bahdanau",
     "before-state": "--attend before --readout state",
     "neubig": "--context-feeding --readout concat",

@@ -105,9 +105,10 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     """Make links within the repository links within the manual, and show the figures."""
-    markdown = FIGURE.sub(r"![\2](figures/\1.svg)", markdown)
     sources = [source for source, path in PAGES.items() if path == page.file.src_uri]
-    return rewrite_links(markdown, sources[0], page.file.src_uri) if sources else markdown
+    if sources:
+        markdown = rewrite_links(markdown, sources[0], page.file.src_uri)
+    return FIGURE.sub(r"![\2](figures/\1.svg)", markdown)
 
 
 def rewrite_links(markdown, source, page):

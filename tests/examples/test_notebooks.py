@@ -47,7 +47,8 @@ def test_each_notebook_is_known():
 @pytest.mark.parametrize("name", sorted(FOUND))
 def test_format(name):
     text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-    assert text.startswith("# ---\n# jupyter:\n")
+    head, _, cells = text.partition("\n# ---\n")
+    assert head.startswith("# ---\n# jupyter:\n") and cells.startswith("\n# %% [markdown]\n# # ")
     assert text.count("\n# %%\n") >= 5 and text.count("\n# %% [markdown]\n# #") >= 4
 
 
