@@ -1,19 +1,52 @@
 """The manual: its Python runs, its commands and options are there, and its links lead somewhere."""
 
+import gzip
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+import trustme
 
+from keras_seqzoo.data import translation_batches
+from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.serving import export
+from keras_seqzoo.training import make_language_model
 from tests.command_tree import all_commands, flags
-from tests.made_up import parallel_text
+from tests.made_up import parallel_text, tiny_model
+from tests.serving.model_server.process import ServerProcess
 
 ROOT = Path(__file__).parent.parent
 PAGES = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
 PAGES["README"] = (ROOT / "README.md").read_text(encoding="utf-8")
-# Their blocks go on from files and servers that the reader has; `test_readme` runs the README's.
-NOT_RUN = {"training", "serving", "README"}
+# Their blocks go on from files, models and servers that the reader has.
+BY_THEMSELVES = {"training", "serving", "README"}
+# What the reader has before a block of the page on training, by its number.
+BEFORE = {
+    0: """
+with gzip.open("news/part-0.txt.gz", "wt") as file:
+    file.write("\\n".join(english))
+model = make_language_model(english, units=4, embedding_dim=4)
+valid_sentences = english[:4]
+""",
+    1: """
+with gzip.open("pairs.tsv.gz", "wt") as file:
+    file.write("\\n".join("\\t".join(pair) for pair in zip(english, french)))
+model = tiny_model()
+model.compile()
+english_tokenizer = model.preprocessor.encode_source
+french_tokenizer = model.preprocessor.encode_target
+""",
+    3: """
+valid_english, valid_french = english[:4], french[:4]
+model = tiny_model()
+model.compile()
+encoders = model.preprocessor.encode_source, model.preprocessor.encode_target
+dataset = translation_batches(english, french, *encoders, batch_size=8)
+""",
+    5: "files = ['news/part-0.txt.gz']",
+    6: "model = tiny_model(dropout=0.2)",
+}
 
 
 def blocks(page, language):
@@ -31,7 +64,7 @@ def command_lines():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", sorted(set(PAGES) - NOT_RUN))
+@pytest.mark.parametrize("page", sorted(set(PAGES) - BY_THEMSELVES))
 def test_blocks_run(page, tmp_path, monkeypatch, capsys):
     """The blocks of a page go on from each other, and print what comments say they print."""
     monkeypatch.chdir(tmp_path)
@@ -46,6 +79,44 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
         lines = capsys.readouterr().out.splitlines()
         assert any(line.startswith("['Two', 'dogs', 'run', 'through',") for line in lines)
         assert f"# {lines[-1]}" in PAGES[page]
+
+
+@pytest.mark.slow
+def test_blocks_on_training_run(tmp_path, monkeypatch):
+    """With fewer epochs and smaller models than the page has."""
+    monkeypatch.chdir(tmp_path)
+    Path("news").mkdir()
+    names = dict(zip(("english", "french"), parallel_text(16), strict=True))
+    names |= {"gzip": gzip, "make_language_model": make_language_model, "tiny_model": tiny_model}
+    names["translation_batches"] = translation_batches
+    for number, block in enumerate(blocks("training", "python")):
+        exec(BEFORE.get(number, ""), names)
+        short = re.sub(r"epochs=\d+", "epochs=1", block)
+        short = short.replace("steps_per_epoch=20_000", "steps_per_epoch=2, epochs=1")
+        short = short.replace("batch_size=128", "batch_size=128, epochs=1")
+        short = short.replace("range(10)", "range(1)")
+        exec(compile(short, f"training.md block {number}", "exec"), names)
+    assert list(Path("logs").iterdir()) and Path("my-preset", "task.json").exists()
+
+
+@pytest.mark.slow
+def test_blocks_on_serving_run(tmp_path, monkeypatch, capsys):
+    """A double stands for the server."""
+    monkeypatch.chdir(tmp_path)
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path("roots.pem")
+    own = authority.issue_cert("client.example.org")
+    own.private_key_pem.write_to_path("client.key")
+    own.cert_chain_pems[0].write_to_path("client.pem")
+    export(RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr"), "models/en_fr")
+    ask, connect = blocks("serving", "python")
+    names = {}
+    with ServerProcess({"en_fr": tmp_path / "models" / "en_fr"}) as server:
+        exec(ask.replace("localhost:8500", server.grpc), names)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    assert names["arrays"]["translations"].shape == (1, 5)
+    exec(connect, names)
+    names["client"].close()
 
 
 @pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))
