@@ -42,8 +42,11 @@ VARIANTS = {
     "convolution": "--attention-terms convolution",
     "coverage": "--attention-terms coverage",
     "coverage-loss": "--attention-terms coverage --attention-losses coverage",
+    "weak-coverage-loss": "--attention-terms coverage --attention-losses coverage "
+    "--attention-loss-scale 0.1",
     "fertility": "--attention-terms fertility",
     "fertility-loss": "--attention-losses fertility",
+    "weak-fertility-loss": "--attention-losses fertility --attention-loss-scale 0.1",
     "local-m": "--attention-weighting local-m",
     "local-p": "--attention-weighting local-p",
     "monotonic": "--attention-weighting monotonic",

@@ -2,7 +2,7 @@
 
 import functools
 
-from keras_seqzoo.checks import check_choice
+from keras_seqzoo.checks import check_choice, check_number
 from keras_seqzoo.layers import (
     BahdanauAttention,
     Coverage,
@@ -80,11 +80,13 @@ def make_attention(kind, units, scaled, terms, weighting, dtype):
     return LuongAttention(kind, scale=scaled, **options)
 
 
-def make_losses(names, dtype):
+def make_losses(names, scale, dtype):
     """Create attention losses.
 
     Args:
         names: list of keys of `LOSSES`.
+        scale: number of at least 0, the factor of each.
         dtype: dtype policy.
     """
-    return [LOSSES[name](dtype=dtype, name=f"{name}_loss") for name in names]
+    check_number("attention_loss_scale", scale, minimum=0.0)
+    return [LOSSES[name](scale, dtype=dtype, name=f"{name}_loss") for name in names]

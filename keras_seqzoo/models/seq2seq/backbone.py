@@ -70,6 +70,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             `"monotonic"` (`MonotonicWeighting`) or `"hard"` (`HardWeighting`).
         attention_losses: list of `"coverage"` (see `CoverageLoss`) and `"fertility"`
             (`FertilityLoss`), added in training.
+        attention_loss_scale: number of at least 0, the factor of `attention_losses`.
         source_output: what the source adds to the output distribution of the task: `None`,
             `"copy"` (a mixture with `CopyDistribution`; only with `share_embeddings`), `"lexicon"`
             or `"lexicon-bias"` (a mixture or a bias with `LexiconDistribution`, see
@@ -139,6 +140,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         attention_terms=(),
         attention_weighting="softmax",
         attention_losses=(),
+        attention_loss_scale=1.0,
         source_output=None,
         encoder=None,
         convolution_width=3,
@@ -237,7 +239,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attend=attend,
             context_feeding=context_feeding,
             readout=readout,
-            attention_losses=make_losses(attention_losses, dtype),
+            attention_losses=make_losses(attention_losses, attention_loss_scale, dtype),
             source_distribution=make_source_distribution(
                 source_output, encoder_vocabulary_size, decoder_vocabulary_size, dtype
             ),
@@ -299,6 +301,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attention_terms=list(attention_terms),
             attention_weighting=attention_weighting,
             attention_losses=list(attention_losses),
+            attention_loss_scale=attention_loss_scale,
             source_output=source_output,
             convolution_width=convolution_width,
             convolution_activation=convolution_activation,

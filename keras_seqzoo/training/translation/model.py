@@ -90,6 +90,9 @@ class TranslationModelOptions(TranslationVocabularyOptions):
     attention_losses: tuple[Literal[tuple(LOSSES)], ...] | None = option(
         None, "Losses of the attention weights, added in training.", panel="Model"
     )
+    attention_loss_scale: float = option(
+        1.0, "Factor of the attention losses.", minimum=0, panel="Model"
+    )
     source_output: Literal[tuple(SOURCE_OUTPUTS)] | None = option(
         None,
         "What the source adds to the output distribution: copied tokens, or their translations by "
@@ -134,6 +137,8 @@ class TranslationModelOptions(TranslationVocabularyOptions):
             self.check_not_given(CONVOLUTIONAL_OPTIONS, why)
         if self.reads_trees:
             self.check_not_given(("languages",), why)
+        if not self.attention_losses:
+            self.check_not_given(("attention_loss_scale",), "without `attention_losses`")
         if self.source_output == "copy":  # within one vocabulary
             self.check_not_given(("separate_vocabularies",), "with the `source_output` copy")
 
@@ -175,6 +180,7 @@ def make_translation_model(source, target, **kwargs):
         attention_terms=options.attention_terms or (),
         attention_weighting=options.attention_weighting,
         attention_losses=options.attention_losses or (),
+        attention_loss_scale=options.attention_loss_scale,
         source_output=options.source_output,
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(

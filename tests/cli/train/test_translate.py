@@ -345,6 +345,10 @@ BAD = {
         {"attention": "none", "attention_losses": "coverage"},
         "--attention must not be None with --attention-losses",
     ),
+    "scale of no losses": (
+        {"attention_loss_scale": 0.5},
+        "--attention-loss-scale must not be given without --attention-losses, got 0.5",
+    ),
     "options that do not go together": ({"context": "every_step"}, "context"),
     "pairs too long": (
         {"max_length": 2},

@@ -270,6 +270,7 @@ def test_preset(shared, tmp_path):
         ({"attention_terms": "markov"}, "`attention_terms` must be a list of names"),
         ({"attention_terms": ["markov", "markov"]}, "`attention_terms` must be different"),
         ({"attention_losses": ["symmetry"]}, "`attention_losses` must be one of coverage"),
+        ({"attention_loss_scale": -0.5}, "`attention_loss_scale` must be .* got -0.5"),
         ({"attention_weighting": "local"}, "`attention_weighting` must be one of softmax"),
         ({"attend": "during"}, "`attend` must be one of after, before, between"),
         ({"attend": "between", "context_feeding": True}, "`context_feeding`"),
@@ -285,6 +286,18 @@ def test_preset(shared, tmp_path):
 def test_errors_name_the_argument(options, message):
     with pytest.raises(ValueError, match=message):
         backbone(**options)
+
+
+def test_losses_of_the_attention_are_scaled():
+    losses = {}
+    for scale in (1.0, 0.1):
+        keras.utils.set_random_seed(0)
+        subject = task(attention_losses=["coverage", "fertility"], attention_loss_scale=scale)
+        subject(inputs(), training=True)
+        losses[scale] = [float(loss) for loss in subject.losses]
+        assert subject.backbone.get_config()["attention_loss_scale"] == scale
+    np.testing.assert_allclose(losses[0.1], np.multiply(losses[1.0], 0.1), rtol=1e-5)
+    assert len(losses[1.0]) == 2 and all(losses[1.0])
 
 
 def test_losses_of_the_attention_are_refused_on_several_devices(monkeypatch):
