@@ -1,6 +1,7 @@
 """Names and folders of the presets that come with the package."""
 
 import difflib
+import itertools
 import json
 import os
 import pathlib
@@ -73,8 +74,11 @@ def preset_path(preset):
     if name and path.is_dir():
         if (path / CONFIG_FILE).is_file():
             return path
-        raise ValueError(f"`preset` must be a folder with a {CONFIG_FILE}, got {name!r}.")
-    similar = difflib.get_close_matches(name, known, n=3)
+        exported = any(itertools.chain(path.glob("saved_model.pb"), path.glob("*/saved_model.pb")))
+        what = ", an exported model, which `--server` asks" if exported else ""
+        raise ValueError(f"`preset` must be a folder with a {CONFIG_FILE}, got {name!r}{what}.")
+    beside = [str(file.parent) for file in path.parent.glob(f"*/{CONFIG_FILE}")]
+    similar = difflib.get_close_matches(name, [*known, *beside], n=3)
     hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
     raise ValueError(
         f"`preset` must be one of {', '.join(known) or '(none is installed)'}, or an existing "

@@ -109,8 +109,10 @@ def test_blocks_on_serving_run(tmp_path, monkeypatch, capsys):
     own.private_key_pem.write_to_path("client.key")
     own.cert_chain_pems[0].write_to_path("client.pem")
     export(RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr"), "models/en_fr")
-    ask, connect = blocks("serving", "python")
+    load, ask, connect = blocks("serving", "python")
     names = {}
+    exec(load, names)
+    assert capsys.readouterr().out == "Deux chiens courent.\n"
     with ServerProcess({"en_fr": tmp_path / "models" / "en_fr"}) as server:
         exec(ask.replace("localhost:8500", server.grpc), names)
     assert len(capsys.readouterr().out.splitlines()) == 2

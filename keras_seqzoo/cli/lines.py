@@ -37,6 +37,13 @@ def input_chunks(texts):
         ValueError: if a line is not UTF-8.
     """
     if texts:
+        for text in texts:
+            if "\0" not in text and os.path.isfile(text):
+                warnings.warn(
+                    f"TEXT {text!r} is the name of a file, and read as a text; give its lines by "
+                    f"`< {text}`",
+                    stacklevel=2,
+                )
         lines, size = _argument_lines(texts), CHUNK
     elif sys.stdin is None:
         raise ValueError("TEXT must be given if standard input is closed.")

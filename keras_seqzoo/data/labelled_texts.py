@@ -1,6 +1,7 @@
 """Files of labelled texts."""
 
 import collections
+import csv
 import json
 import os
 
@@ -17,9 +18,10 @@ def read_labelled_texts(path, parses=False):
     If the file name ends in `.jsonl` (or `.jsonl.gz`), each line is a JSON object with `text`, a
     string, and `label`, a string, an int, or a list of them for a text with any number of labels.
     If it ends in `.conllu`, each sentence has a comment `# label = …`, and its text is that of the
-    comment `# text = …`, or its words with spaces between them. Otherwise each line is a label, a
-    tab and the text, without a header or further columns. Warn if the label of the first line is
-    the only one that occurs once.
+    comment `# text = …`, or its words with spaces between them. If it ends in `.csv`, the first
+    line names the columns, among them `text` and `label`; line breaks in a text become spaces.
+    Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
+    the label of the first line is the only one that occurs once.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
@@ -51,6 +53,8 @@ def iterate_labelled_texts(path, parses=False):
     """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`."""
     if parses or is_conllu(path):
         return _iterate_sentences(path, parses)
+    if os.fspath(path).removesuffix(".gz").endswith(".csv"):
+        return _iterate_csv(path)
     return _iterate_lines(path)
 
 
@@ -64,6 +68,34 @@ def _iterate_sentences(path, parses):
                 "`# label = …`, got none."
             )
         yield str(sentence) if parses else sentence.text or " ".join(sentence.words), label
+
+
+def _iterate_csv(path):
+    name, columns = os.fspath(path), ("text", "label")
+    rows = csv.reader((f"{line}\n" for line in iterate_lines(path)), strict=True)
+    try:
+        header = next(rows, [])
+        if not set(columns) <= set(header):
+            raise ValueError(
+                f"{name}, line 1: must name the columns `text` and `label`, got {header}."
+            )
+        places = [header.index(column) for column in columns]
+        count = 0
+        for row in rows:
+            if not row:  # a blank line
+                continue
+            if len(row) != len(header) or not row[places[1]]:
+                raise ValueError(
+                    f"{name}, line {rows.line_num}: must have {len(header)} columns and a label, "
+                    f"got {row}."
+                )
+            text, label = (row[place] for place in places)
+            yield " ".join(text.split()), label
+            count += 1
+    except csv.Error as error:
+        raise ValueError(f"{name}, line {rows.line_num}: must be CSV: {error}.") from None
+    if not count:
+        raise ValueError(f"{name}, line 2: must be a text with a label, got no row.")
 
 
 def _iterate_lines(path):
@@ -99,7 +131,12 @@ def _tabbed_line(line, place):
     cells = line.split("\t")
     if len(cells) != 2 or not cells[0]:
         columns = f" ({len(cells)} columns)" if len(cells) > 2 else ""
-        raise ValueError(f"{place}: must be a label, a tab and a text, got {line[:60]!r}{columns}.")
+        advice = (
+            " The name of a CSV file must end in .csv." if "," in line and columns == "" else ""
+        )
+        raise ValueError(
+            f"{place}: must be a label, a tab and a text, got {line[:60]!r}{columns}.{advice}"
+        )
     return cells[1], cells[0]
 
 

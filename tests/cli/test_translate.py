@@ -1,4 +1,5 @@
 import functools
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -108,6 +109,16 @@ def test_max_length(seqzoo, model):
     [[expected]] = model.translate(["a dog"], Greedy(), max_length=2)
     result = seqzoo("translate", "--beam", 1, "--max-length", 2, "a dog")
     assert result.output == as_output([expected.text])
+
+
+def test_the_name_of_a_file_is_a_text_with_a_warning(seqzoo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("some.en").write_text("a dog runs\n")
+    result = seqzoo("translate", "some.en")
+    assert result.status == 0 and len(result.output.splitlines()) == 1
+    [warning] = result.errors.splitlines()
+    assert warning.startswith("seqzoo: warning: TEXT 'some.en' is the name of a file, and read")
+    assert warning.endswith("give its lines by `< some.en`")
 
 
 def test_long_lines_are_cut_with_a_warning(seqzoo):

@@ -22,9 +22,25 @@ def test_files(tmp_path):
     assert read_labelled_texts(tmp_path / "b.jsonl") == (["a", "b"], [[], ["x"]])
 
 
+def test_csv(tmp_path):
+    content = 'id,text,label\r\n1,"A ""great"" film,\nto see again.",good\r\n\r\n2,Dull.,bad\r\n'
+    expected = ['A "great" film, to see again.', "Dull."], ["good", "bad"]
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + content.encode())
+    assert read_labelled_texts(tmp_path / "a.csv") == expected
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content.encode()))
+    assert read_labelled_texts(tmp_path / "a.csv.gz") == expected
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("a.csv", "", r"a.csv, line 1: must name the columns `text` and `label`, got \[\]"),
+        ("a.csv", "review,label\n", r"line 1: must name .* got \['review', 'label'\]"),
+        ("a.csv", "text,label\n", "a.csv, line 2: must be a text with a label, got no row"),
+        ("a.csv", "text,label\na,b\n\nc\n", r"line 4: must have 2 columns and a label, got"),
+        ("a.csv", "text,label\na,\n", r"line 2: must have 2 columns and a label, got"),
+        ("a.csv", 'text,label\n"a"b,c\n', "line 2: must be CSV: "),
+        ("a.tsv", "text,label\n", "got 'text,label'. The name of a CSV file must end in .csv"),
         ("a.tsv", "", "a.tsv, line 1: must be a text with a label"),
         (
             "a.tsv",

@@ -57,6 +57,14 @@ def test_unknown_names_give_near_ones(zoo, tmp_path):
         preset_path("gru_tinny_en")
     with pytest.raises(ValueError, match=f"`preset` must be one of {NAME}, or .* got 'qqq'.$"):
         preset_path("qqq")
+    (tmp_path / "en_fr" / "1").mkdir(parents=True)
+    (tmp_path / "en_fr" / "1" / "saved_model.pb").touch()
+    with pytest.raises(ValueError, match="en_fr', an exported model, which `--server` asks"):
+        preset_path(tmp_path / "en_fr")
+    own = tmp_path / "my-classifier"
+    shutil.copytree(zoo / NAME, own)
+    with pytest.raises(ValueError, match=f"Did you mean '{own}'"):
+        preset_path(tmp_path / "my-clasifier")
     with pytest.raises(ValueError, match="got ''.$"):
         preset_path("")
     with pytest.raises(ValueError, match="`preset` must be a folder with a config.json"):

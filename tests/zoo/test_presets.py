@@ -170,3 +170,9 @@ def test_keras_hub_loads_a_tokenizer(name, offline):
     own = TextTokenizer.from_preset(name)
     assert type(found) is type(own)
     assert found.get_vocabulary() == own.get_vocabulary()
+
+
+@pytest.mark.slow
+def test_a_preset_of_another_kind_is_refused(offline):
+    with pytest.raises(ValueError, match="must hold a RecurrentSeq2SeqLM or its backbone, got 'ls"):
+        RecurrentSeq2SeqLM.from_preset("lstm_bpe_imdb")

@@ -30,7 +30,7 @@ LabelledFile = Annotated[
     list[str],
     typer.Option(
         metavar="FILE",
-        help="Lines of label, tab and text, or .jsonl with label and text, or .conllu with "
+        help="Lines of label, tab and text, or .csv or .jsonl with label and text, or .conllu with "
         f"comments `# label = …`; may be gzipped (.gz), or .tfrecord. {SEVERAL_FILES}",
     ),
 ]

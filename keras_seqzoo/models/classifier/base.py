@@ -9,8 +9,14 @@ from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.common.graph_functions import graph_function
-from keras_seqzoo.models.common.labels import TextLabels, count_labels
+from keras_seqzoo.models.common.labels import TextLabels, count_labels, label_indices
 from keras_seqzoo.models.common.task import SequenceTask
+
+
+def _are_names(labels):
+    """Return whether labels of texts, or lists of them, are strings."""
+    own = (name for label in labels for name in (label if isinstance(label, list) else [label]))
+    return all(isinstance(name, str) for name in own)
 
 
 class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifier):
@@ -79,6 +85,17 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         self.k = k
         self.hidden_units = hidden_units
         self.dropout = dropout
+
+    def fit(self, x=None, y=None, *args, **kwargs):
+        """Train the model; see `keras.Model.fit`.
+
+        Raises:
+            ValueError: if `y` is a list with a label that the preprocessor does not have.
+        """
+        labels = getattr(self.preprocessor, "labels", None)
+        if labels and isinstance(y, (list, tuple)) and _are_names(y):
+            label_indices(labels, y, "y", self.multi_label)
+        return super().fit(x, y, *args, **kwargs)
 
     @staticmethod
     def default_pooling(backbone):

@@ -21,6 +21,19 @@ def _rows(data):
         return None
 
 
+def _check_lengths(**parts):
+    """Raise `ValueError` if parts, lists, arrays or dicts of them, have other numbers of rows."""
+    sizes = {}
+    for name, part in parts.items():
+        fields = part if isinstance(part, dict) else {"": part}
+        for field, rows in fields.items():
+            if hasattr(rows, "__len__"):
+                sizes[f"`{name}`" + (f"[{field!r}]" if field else "")] = len(rows)
+    if len(set(sizes.values())) > 1:
+        got = ", ".join(f"{size} of {name}" for name, size in sizes.items())
+        raise ValueError(f"the parts of the data must have the same number of rows, got {got}.")
+
+
 def _split(rows, fraction):
     """Return the first rows, and the last ones, which are the fraction to validate on."""
     count = math.floor(len(rows) * (1.0 - fraction))
@@ -58,7 +71,15 @@ class SequenceTask(ReloadableModel):
             ValueError: if there is no such preset (the error lists similar names), or it holds
                 another kind of model.
         """
-        return super().from_preset(preset_address(preset), load_weights=load_weights, **kwargs)
+        address = preset_address(preset)
+        try:
+            return super().from_preset(address, load_weights=load_weights, **kwargs)
+        except ValueError as error:
+            if "Unable to find a subclass" not in str(error):  # KerasHub's words
+                raise
+            raise ValueError(
+                f"`preset` must hold a {cls.__name__} or its backbone, got {preset!r}."
+            ) from error
 
     def load_task_weights(self, filepath):
         """Load the weights outside of the backbone from a `.weights.h5` file."""
@@ -76,6 +97,7 @@ class SequenceTask(ReloadableModel):
         if isinstance(x, tf.distribute.DistributedDataset):  # KerasHub cannot map them
             return keras.Model.fit(self, x, shuffle=False, **kwargs)
         if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
+            _check_lengths(x=x, y=y, sample_weight=sample_weight)
             # KerasHub would keep the order of the rows.
             rows = _rows((x, y, sample_weight))
             if rows is not None:

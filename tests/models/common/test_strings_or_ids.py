@@ -239,3 +239,25 @@ def test_the_last_rows_validate(task, seen_by_keras):
     assert texts_of(found["validation_data"]) == whole[count:] != []
     with pytest.raises(ValueError, match="`validation_split` must leave rows .* got 1.0 of"):
         model.fit(*many, validation_split=1.0)
+
+
+def test_parts_of_other_lengths_are_refused(task):
+    model, strings, _ = task
+    (x, *_), cut = strings, convert(strings, lambda part: part[:-1])
+    if isinstance(x, dict):
+        name = next(iter(x))
+        data, message = [{**x, name: cut[0][name]}], f"got 2 of `x`\\['{name}'\\], 3 of `x`"
+    elif len(strings) > 1:
+        data, message = [x, cut[1]], "got 3 of `x`, 2 of `y`"
+    else:
+        data, message = [x, None, None, [1.0]], "got 3 of `x`, 1 of `sample_weight`"
+    with pytest.raises(ValueError, match=message):
+        model.fit(*data)
+
+
+def test_unknown_labels_in_a_list_are_named(task):
+    model, (texts, *_), _ = task
+    if not isinstance(model, (RecurrentTextClassifier, ConvolutionalTextClassifier)):
+        pytest.skip("no classifier")
+    with pytest.raises(ValueError, match="a label must be among bad, good, got 'god'"):
+        model.fit(texts, ["bad", "god", "good"])
