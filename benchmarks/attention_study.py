@@ -32,6 +32,7 @@ VARIANTS = {
     "luong": "",
     "bahdanau": "--attention bahdanau",
     "input-feeding": "--input-feeding",
+    "wide-tanh": "--attention-units 512",
     "concat": "--readout concat",
     "before": "--attend before --attention bahdanau",
     "before-state": "--attend before --readout state",

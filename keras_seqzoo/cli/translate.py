@@ -73,7 +73,10 @@ def translate(
         ),
     ] = 1,
     scores: Annotated[
-        bool, typer.Option("--scores", help="Add a column with the score, after a tab.")
+        bool,
+        typer.Option(
+            "--scores", help="Add a column with the score, after a tab; an empty line has 0."
+        ),
     ] = False,
     batch_size: BatchSize = 64,
     truncate: Truncate = True,
