@@ -4,6 +4,7 @@ import math
 import warnings
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
@@ -11,12 +12,25 @@ from keras_seqzoo.preset_folders import preset_address
 
 
 def _rows(data):
-    """Return a dataset of the rows of `(x, y, sample_weight)`, or `None` if it is one or ragged."""
-    if isinstance(data, tf.data.Dataset):
-        return None
+    """Return a dataset of the rows of `(x, y, sample_weight)`.
+
+    `None` if a part is no list, array or dict of them, or a list of lists of different lengths.
+    """
+
+    def as_array(part):
+        if part is None or isinstance(part, (list, tf.Tensor, tf.RaggedTensor)):
+            return part
+        if isinstance(part, tuple):
+            return list(part)
+        if isinstance(part, dict):
+            return {name: as_array(field) for name, field in part.items()}
+        if hasattr(part, "__array__"):  # of NumPy, pandas and others
+            return np.asarray(part)
+        raise TypeError
+
     try:
-        packed = keras.utils.pack_x_y_sample_weight(*keras.utils.unpack_x_y_sample_weight(data))
-        return tf.data.Dataset.from_tensor_slices(packed)
+        parts = map(as_array, keras.utils.unpack_x_y_sample_weight(data))
+        return tf.data.Dataset.from_tensor_slices(keras.utils.pack_x_y_sample_weight(*parts))
     except (TypeError, ValueError):
         return None
 
@@ -27,7 +41,7 @@ def _check_lengths(**parts):
     for name, part in parts.items():
         fields = part if isinstance(part, dict) else {"": part}
         for field, rows in fields.items():
-            if hasattr(rows, "__len__"):
+            if hasattr(rows, "__len__") and not isinstance(rows, (str, bytes)):
                 sizes[f"`{name}`" + (f"[{field!r}]" if field else "")] = len(rows)
     if len(set(sizes.values())) > 1:
         got = ", ".join(f"{size} of {name}" for name, size in sizes.items())
