@@ -18,13 +18,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from measure import Table, machine
 
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.models import RecurrentSeq2SeqLM, word_alignment
 from keras_seqzoo.models.seq2seq.text_translation import default_search
-from keras_seqzoo.plots import plot_alignment
 from keras_seqzoo.training import RunState
 
 SIZE = "--embedding-dim 128 --encoder-units 128 --decoder-units 256 --attention-units 128"
@@ -58,6 +58,14 @@ VARIANTS = {
     "lexicon-bias": "--source-output lexicon-bias",
     "convolutional-encoder": "--encoder convolution --encoder-layers 4",
 }
+
+
+# Made up: none is in the data.
+SENTENCES = [
+    "Two men play guitar on a stage.",
+    "A small brown dog jumps over a red fence.",
+    "Children in yellow shirts run through the park.",
+]
 
 
 def find(data, split, language):
@@ -112,6 +120,22 @@ def bleu(preset, sources, references):
     return score_translations(texts, references).bleu
 
 
+def draw(presets, path):
+    """Draws the attention weights of translations: a row for each preset, a column a sentence."""
+    figure = Figure((4 * len(SENTENCES), 3.2 * len(presets)), layout="constrained")
+    axes = figure.subplots(len(presets), len(SENTENCES), squeeze=False)
+    for row, (name, preset) in zip(axes, presets.items(), strict=True):
+        model = RecurrentSeq2SeqLM.from_preset(str(preset))
+        found = model.translate(SENTENCES, default_search(), alignments=True)
+        for axis, (best, *_) in zip(row, found, strict=True):
+            axis.imshow(best.alignment, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+            axis.set_xticks(range(len(best.source_tokens)), best.source_tokens, rotation=60)
+            axis.set_yticks(range(len(best.target_tokens)), best.target_tokens)
+            axis.tick_params(length=0, labelsize=7)
+        row[0].set_ylabel(name)
+    figure.savefig(path, dpi=100)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="of the runs")
@@ -121,7 +145,7 @@ def main():
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--split", default="test_2016_flickr", choices=["val", "test_2016_flickr"])
     parser.add_argument("--table", action="store_true", help="train nothing, show what is done")
-    parser.add_argument("--plots", type=int, default=0, help="sentences whose alignments are drawn")
+    parser.add_argument("--figure", type=Path, help="file of the attention to three sentences")
     arguments = parser.parse_args()
 
     one, other = arguments.languages
@@ -146,14 +170,14 @@ def main():
                 links(first, sources, targets), links(back, targets, sources)
             ),
         )
-        for number in range(arguments.plots):
-            model = RecurrentSeq2SeqLM.from_preset(str(forward[0]))
-            [[found, *_]] = model.translate([sources[number]], alignments=True)
-            plot_alignment(found, path=arguments.folder / f"{variant}-{number}.png")
         by_seed = ", ".join(f"{score:.1f}" for score in scores)
         table.row(
             variant, VARIANTS[variant], f"{statistics.mean(scores):.1f}", by_seed, f"{agreed:.1f}"
         )
+    if arguments.figure:
+        runs = {name: f"{name}-{one}-{other}-{arguments.seeds[0]}" for name in arguments.variants}
+        presets = {name: arguments.folder / run for name, run in runs.items()}
+        draw({name: run for name, run in presets.items() if run.exists()}, arguments.figure)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ print(own == theirs, own)
 # longer.
 
 # %%
-sentence = "A man in a blue shirt is standing on a ladder and cleaning a window."
+sentence = "A woman in a green coat is waiting at a bus stop and reading a book."
 sizes, latency = [1, 2, 4, 8, 16, 32], []
 for size in sizes:
     batch = tf.constant([sentence] * size)
