@@ -48,7 +48,7 @@ def read_table(heading, number=0):
 
 
 def ladder(figure):
-    """Test perplexity of each language model, and the published one."""
+    """Draw the test perplexity of each language model, and the published one."""
     rows = read_table("The ladder of language models")
     rows = [row for row in rows if "sentence by sentence" not in row["model"]]
     axes = figure.add_subplot()
@@ -65,7 +65,7 @@ def ladder(figure):
 
 
 def layers(figure):
-    """How many times ours Keras and PyTorch take, forward and backward, under XLA."""
+    """Draw the times of Keras and PyTorch divided by ours, forward and backward, under XLA."""
     rows = [row for row in read_table("float32") if row["pass"] == "forward+backward"]
     for place, cell in enumerate(("elman", "gru", "lstm")):
         axes = figure.add_subplot(1, 3, place + 1)
@@ -85,7 +85,7 @@ def layers(figure):
 
 
 def beam_width(figure):
-    """Lower-cased BLEU by the width of the beam and by the power of the length."""
+    """Draw lower-cased BLEU by the width of the beam and by the power of the length."""
     rows = read_table("Search (")
     for place, language in enumerate(("fr", "de")):
         own = {
@@ -110,7 +110,7 @@ def beam_width(figure):
 
 
 def attention(figure):
-    """BLEU of each attention decoder, of each seed and their mean."""
+    """Draw the BLEU of each attention decoder, of each seed and their mean."""
     rows = read_table("Attention decoders with equal budgets")
     rows.sort(key=lambda row: float(row["BLEU"]))
     axes = figure.add_subplot()
@@ -124,7 +124,7 @@ def attention(figure):
 
 
 def training_speed(figure):
-    """Target tokens a second in training, ours and the peers'."""
+    """Draw target tokens a second in training, ours and the peers'."""
     rows = read_table("Training speed")
     axes = figure.add_subplot()
     values = [float(row["target tokens/s"]) for row in rows]
@@ -169,7 +169,7 @@ def search(width, steps=3):
 
 
 def beam(figure):
-    """The hypotheses of a beam of 2, kept ones dark, with their probabilities."""
+    """Draw the hypotheses of a beam of 2, kept ones dark, with their probabilities."""
     axes = figure.add_subplot()
     places = {(): (0, 0.0)}
     for step, hypotheses in enumerate(search(2), 1):

@@ -127,8 +127,7 @@ def recurrent(train, valid, tokenizer, options):
         RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=options.sequence_length),
     )
     model.compile(keras.optimizers.Adam(options.learning_rate, global_clipnorm=1.0))
-    # Of strings KerasHub makes a dataset, in their order.
-    model.fit(train, batch_size=options.batch_size, epochs=options.epochs, shuffle=False, verbose=2)
+    model.fit(train, batch_size=options.batch_size, epochs=options.epochs, verbose=2)
     return model
 
 

@@ -1,7 +1,6 @@
 """Names and folders of the presets that come with the package."""
 
 import difflib
-import itertools
 import json
 import os
 import pathlib
@@ -74,8 +73,9 @@ def preset_path(preset):
     if name and path.is_dir():
         if (path / CONFIG_FILE).is_file():
             return path
-        exported = any(itertools.chain(path.glob("saved_model.pb"), path.glob("*/saved_model.pb")))
-        what = ", an exported model, which `--server` asks" if exported else ""
+        model = "saved_model.pb"
+        exported = (path / model).is_file() or any(path.glob(f"*/{model}"))
+        what = ", which is an exported model, for a server" if exported else ""
         raise ValueError(f"`preset` must be a folder with a {CONFIG_FILE}, got {name!r}{what}.")
     beside = [str(file.parent) for file in path.parent.glob(f"*/{CONFIG_FILE}")]
     similar = difflib.get_close_matches(name, [*known, *beside], n=3)

@@ -115,17 +115,21 @@ class Browser:
         """
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
-        self.call("Page.navigate", url="about:blank")
+        self._load("about:blank")
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", features=features)
-        self._events.clear()
-        self.call("Page.navigate", url=address)
-        while not any(event["method"] == "Page.loadEventFired" for event in self._events):
-            self._events.append(self._read())
+        self._load(address)
         self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))")
         return [text for event in self._events if (text := _error_of(event))]
+
+    def _load(self, address):
+        """Open an address, and wait until it is loaded."""
+        self._events.clear()
+        self.call("Page.navigate", url=address)
+        while not any(event.get("method") == "Page.loadEventFired" for event in self._events):
+            self._events.append(self._read())
 
     def wait_for(self, address, is_there, seconds=120):
         """Open an address, and look at the page until it has what is wanted; return the page."""

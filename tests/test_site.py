@@ -40,7 +40,7 @@ FIGURES = {
     page.stem: page.read_text(encoding="utf-8").count("<!-- figure ")
     for page in (ROOT / "docs").glob("*.md")
 }
-# The second column of a table of numbers, before and after a click on its title.
+# The last column of a table of numbers, before and after a click on its title.
 SORT = """
 (() => {
   const table = [...document.querySelectorAll('article table:not([class])')].find(

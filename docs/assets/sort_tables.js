@@ -13,14 +13,14 @@ document$.subscribe(() => {
         const order = new Intl.Collator("en", { numeric: true });
         const text = (row) => row.cells[column].textContent.trim();
         const compare = (one, other) => {
-          const [a, b] = [text(one), text(other)];
-          const numbers = [parseFloat(a), parseFloat(b)];
-          if (!numbers.some(isNaN)) return numbers[0] - numbers[1];
-          return isNaN(numbers[0]) - isNaN(numbers[1]) || order.compare(a, b);
+          const texts = [text(one), text(other)];
+          const [a, b] = texts.map((cell) => parseFloat(cell.replace(/,(?=\d{3}\b)/g, "")));
+          if (isNaN(a) !== isNaN(b)) return isNaN(a) - isNaN(b); // numbers come first
+          return direction * (isNaN(a) ? order.compare(...texts) : a - b);
         };
         for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
         title.ariaSort = direction === 1 ? "ascending" : "descending";
-        body.append(...[...body.rows].sort((one, other) => direction * compare(one, other)));
+        body.append(...[...body.rows].sort(compare));
       });
     });
   }

@@ -107,7 +107,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The training accuracy goes on rising when the validation accuracy does not any more: with 5,000
+# The training accuracy keeps rising after the validation accuracy has stopped: with 5,000
 # reviews the model learns them by heart. The preset `bilstm_imdb_sentiment`, which begins with a
 # language model and trains on all 25,000, has 91.1% on the test reviews.
 #

@@ -43,8 +43,8 @@ sources, references = (texts[:200] for texts in load_multi30k("val"))
 # %% [markdown]
 # ## Wider beams
 #
-# A beam keeps the most probable partial translations. Greedy search is a beam of one that never
-# looks back. The second call of each strategy is timed, since the first one compiles.
+# A beam keeps the most probable partial translations. Greedy search keeps only one. The second
+# call of each strategy is timed, since the first one compiles.
 
 # %%
 bleu, seconds = {}, {}

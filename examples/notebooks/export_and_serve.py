@@ -54,7 +54,8 @@ for name, signature in description["signatures"].items():
 # %% [markdown]
 # ## Call it
 #
-# As a server does, without our package:
+# As a server does. A program without our package imports `tensorflow_text` first, for the ops of
+# the tokenizer.
 
 # %%
 served = tf.saved_model.load(str(path))

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -38,10 +39,10 @@ def input_chunks(texts):
     """
     if texts:
         for text in texts:
-            if "\0" not in text and os.path.isfile(text):
+            if os.path.isfile(text):
                 warnings.warn(
-                    f"TEXT {text!r} is the name of a file, and read as a text; give its lines by "
-                    f"`< {text}`",
+                    f"TEXT {text!r} is the name of a file but is read as a text; give its lines by "
+                    f"`< {shlex.quote(text)}`",
                     stacklevel=2,
                 )
         lines, size = _argument_lines(texts), CHUNK

@@ -19,7 +19,8 @@ def read_labelled_texts(path, parses=False):
     string, and `label`, a string, an int, or a list of them for a text with any number of labels.
     If it ends in `.conllu`, each sentence has a comment `# label = …`, and its text is that of the
     comment `# text = …`, or its words with spaces between them. If it ends in `.csv`, the first
-    line names the columns, among them `text` and `label`; line breaks in a text become spaces.
+    line names the columns, among them `text` and `label`; white space in a cell becomes one space,
+    and a cell has at most 131,072 characters.
     Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
     the label of the first line is the only one that occurs once.
 
@@ -75,7 +76,7 @@ def _iterate_csv(path):
     rows = csv.reader((f"{line}\n" for line in iterate_lines(path)), strict=True)
     try:
         header = next(rows, [])
-        if not set(columns) <= set(header):
+        if any(header.count(column) != 1 for column in columns):
             raise ValueError(
                 f"{name}, line 1: must name the columns `text` and `label`, got {header}."
             )
@@ -84,13 +85,13 @@ def _iterate_csv(path):
         for row in rows:
             if not row:  # a blank line
                 continue
-            if len(row) != len(header) or not row[places[1]]:
+            if len(row) != len(header) or not row[places[1]].strip():
                 raise ValueError(
                     f"{name}, line {rows.line_num}: must have {len(header)} columns and a label, "
-                    f"got {row}."
+                    f"got {str(row)[:60]}."
                 )
-            text, label = (row[place] for place in places)
-            yield " ".join(text.split()), label
+            text, label = (" ".join(row[place].split()) for place in places)
+            yield text, label
             count += 1
     except csv.Error as error:
         raise ValueError(f"{name}, line {rows.line_num}: must be CSV: {error}.") from None
@@ -131,9 +132,8 @@ def _tabbed_line(line, place):
     cells = line.split("\t")
     if len(cells) != 2 or not cells[0]:
         columns = f" ({len(cells)} columns)" if len(cells) > 2 else ""
-        advice = (
-            " The name of a CSV file must end in .csv." if "," in line and columns == "" else ""
-        )
+        is_csv = "," in line and not columns and place.endswith(", line 1")
+        advice = " The name of a CSV file must end in .csv." if is_csv else ""
         raise ValueError(
             f"{place}: must be a label, a tab and a text, got {line[:60]!r}{columns}.{advice}"
         )

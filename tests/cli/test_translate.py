@@ -117,7 +117,7 @@ def test_the_name_of_a_file_is_a_text_with_a_warning(seqzoo, tmp_path, monkeypat
     result = seqzoo("translate", "some.en")
     assert result.status == 0 and len(result.output.splitlines()) == 1
     [warning] = result.errors.splitlines()
-    assert warning.startswith("seqzoo: warning: TEXT 'some.en' is the name of a file, and read")
+    assert warning.startswith("seqzoo: warning: TEXT 'some.en' is the name of a file but is read")
     assert warning.endswith("give its lines by `< some.en`")
 
 

@@ -117,6 +117,23 @@ def test_fit_on_strings_draws_in_training_alone(monkeypatch, as_dataset):
     assert texts["encoder_text"].shape == (3,)  # the model's own `fit` turns them into ids
 
 
+def test_the_last_strings_validate_and_are_not_drawn(monkeypatch):
+    model = tiny_model(vocabulary_size=290)
+    model.preprocessor.tokenizer.dropout = 0.5
+    model.preprocessor.sample_subwords = True
+    given = {}
+    monkeypatch.setattr(
+        keras_hub.models.Task, "fit", lambda self, x, *_, **kwargs: given.update(kwargs, x=x)
+    )
+    sources, targets = VALIDATION
+    model.fit({"encoder_text": sources, "decoder_text": targets}, validation_split=0.5)
+    [(held_out,)] = [keras.utils.unpack_x_y_sample_weight(b)[:1] for b in given["validation_data"]]
+    found = [text.decode() for text in held_out["encoder_text"].numpy()]
+    assert found == sources[len(sources) // 2 :]
+    [(ids, *_)] = given["x"]
+    assert ids["encoder_token_ids"].shape[0] == len(sources) // 2
+
+
 @pytest.mark.slow
 def test_fit_on_strings_trains_on_what_is_drawn():
     keras.utils.set_random_seed(3)

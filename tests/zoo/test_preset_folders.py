@@ -59,7 +59,7 @@ def test_unknown_names_give_near_ones(zoo, tmp_path):
         preset_path("qqq")
     (tmp_path / "en_fr" / "1").mkdir(parents=True)
     (tmp_path / "en_fr" / "1" / "saved_model.pb").touch()
-    with pytest.raises(ValueError, match="en_fr', an exported model, which `--server` asks"):
+    with pytest.raises(ValueError, match="en_fr', which is an exported model, for a server"):
         preset_path(tmp_path / "en_fr")
     own = tmp_path / "my-classifier"
     shutil.copytree(zoo / NAME, own)

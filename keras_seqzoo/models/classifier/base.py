@@ -9,14 +9,8 @@ from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.common.graph_functions import graph_function
-from keras_seqzoo.models.common.labels import TextLabels, count_labels, label_indices
+from keras_seqzoo.models.common.labels import TextLabels, count_labels
 from keras_seqzoo.models.common.task import SequenceTask
-
-
-def _are_names(labels):
-    """Return whether labels of texts, or lists of them, are strings."""
-    own = (name for label in labels for name in (label if isinstance(label, list) else [label]))
-    return all(isinstance(name, str) for name in own)
 
 
 class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifier):
@@ -86,16 +80,37 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         self.hidden_units = hidden_units
         self.dropout = dropout
 
-    def fit(self, x=None, y=None, *args, **kwargs):
+    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Train the model; see `keras.Model.fit`.
 
+        Args:
+            x: texts, or inputs of the backbone.
+            y: labels as the preprocessor takes them. With `multi_label` also a list of lists of
+                names.
+            *args: see `keras.Model.fit`.
+            validation_data: the same as a tuple, or a dataset.
+            **kwargs: see `keras.Model.fit`.
+
         Raises:
-            ValueError: if `y` is a list with a label that the preprocessor does not have.
+            ValueError: if a list has a label that the preprocessor does not have.
         """
-        labels = getattr(self.preprocessor, "labels", None)
-        if labels and isinstance(y, (list, tuple)) and _are_names(y):
-            label_indices(labels, y, "y", self.multi_label)
-        return super().fit(x, y, *args, **kwargs)
+        if isinstance(validation_data, (list, tuple)) and len(validation_data) > 1:
+            texts, labels, *rest = validation_data
+            validation_data = (texts, self._targets(labels, "validation_data"), *rest)
+        return super().fit(
+            x, self._targets(y, "y"), *args, validation_data=validation_data, **kwargs
+        )
+
+    def _targets(self, y, argument):
+        """Check the names in a list of labels; with `multi_label` return what the loss reads."""
+        kind = list if self.multi_label else str
+        known = getattr(self.preprocessor, "labels", None)
+        if not known or not isinstance(y, list) or not all(isinstance(own, kind) for own in y):
+            return y
+        if self.multi_label and not all(isinstance(name, str) for own in y for name in own):
+            return y
+        targets = self.label_array(y, argument)
+        return targets if self.multi_label else y
 
     @staticmethod
     def default_pooling(backbone):

@@ -16,23 +16,30 @@ def _rows(data):
 
     `None` if a part is no list, array or dict of them, or a list of lists of different lengths.
     """
-
-    def as_array(part):
-        if part is None or isinstance(part, (list, tf.Tensor, tf.RaggedTensor)):
-            return part
-        if isinstance(part, tuple):
-            return list(part)
-        if isinstance(part, dict):
-            return {name: as_array(field) for name, field in part.items()}
-        if hasattr(part, "__array__"):  # of NumPy, pandas and others
-            return np.asarray(part)
-        raise TypeError
-
+    parts = keras.utils.unpack_x_y_sample_weight(data)
+    if not all(map(_is_array, parts)):
+        return None
     try:
-        parts = map(as_array, keras.utils.unpack_x_y_sample_weight(data))
-        return tf.data.Dataset.from_tensor_slices(keras.utils.pack_x_y_sample_weight(*parts))
+        packed = keras.utils.pack_x_y_sample_weight(*map(_as_array, parts))
+        return tf.data.Dataset.from_tensor_slices(packed)
     except (TypeError, ValueError):
         return None
+
+
+def _is_array(part):
+    if isinstance(part, dict):
+        return all(map(_is_array, part.values()))
+    return part is None or isinstance(part, (list, tuple)) or hasattr(part, "__array__")
+
+
+def _as_array(part):
+    """Return what TensorFlow slices: tuples as lists, arrays of other libraries as NumPy's."""
+    if isinstance(part, dict):
+        return {name: _as_array(field) for name, field in part.items()}
+    if isinstance(part, tuple):
+        return list(part)
+    is_foreign = hasattr(part, "__array__") and not isinstance(part, (tf.Tensor, tf.RaggedTensor))
+    return np.asarray(part) if is_foreign else part
 
 
 def _check_lengths(**parts):
@@ -102,16 +109,17 @@ class SequenceTask(ReloadableModel):
             warnings.filterwarnings("ignore", "Skipping variable loading for optimizer")
             super().load_task_weights(filepath)
 
-    def fit(self, x=None, y=None, batch_size=None, sample_weight=None, shuffle=True, **kwargs):
+    def fit(self, x=None, y=None, batch_size=None, sample_weight=None, *, shuffle=True, **kwargs):
         """Train the model; see `keras.Model.fit`. Distributed datasets must hold ids.
 
-        Strings are shuffled anew in each epoch, unless `shuffle` is false. Of a dataset the order
-        stays.
+        Rows are shuffled anew in each epoch, unless `shuffle` is false. A dataset keeps its order.
         """
         if isinstance(x, tf.distribute.DistributedDataset):  # KerasHub cannot map them
-            return keras.Model.fit(self, x, shuffle=False, **kwargs)
+            return keras.Model.fit(self, x, y, batch_size, shuffle=False, **kwargs)
         if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
             _check_lengths(x=x, y=y, sample_weight=sample_weight)
+            if y is None and sample_weight is not None:
+                raise ValueError("`sample_weight` must be None without `y`, got weights.")
             # KerasHub would keep the order of the rows.
             rows = _rows((x, y, sample_weight))
             if rows is not None:
@@ -125,11 +133,11 @@ class SequenceTask(ReloadableModel):
                 x = (rows.shuffle(len(rows)) if shuffle else rows).batch(size)
                 y = batch_size = sample_weight = None
         if isinstance(x, tf.data.Dataset):
-            x, shuffle = self.training_batches(x), False
+            x, shuffle = self._training_batches(x), False
         return super().fit(x, y, batch_size, sample_weight, shuffle=shuffle, **kwargs)
 
-    def training_batches(self, batches):
-        """Return what `fit` reads of a dataset of batches, before they are preprocessed."""
+    def _training_batches(self, batches):
+        """Return a dataset of batches as `fit` preprocesses it."""
         return batches
 
     # AutoGraph has nothing to convert here and would hide the plain error.

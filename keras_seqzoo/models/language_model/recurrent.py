@@ -155,6 +155,10 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         config = super().get_compile_config()
         return {**config, "streams": self.streams} if config else config
 
+    def fit(self, x=None, *args, shuffle=True, **kwargs):
+        """Train the model; see `keras.Model.fit`. With `streams` rows keep their order."""
+        return super().fit(x, *args, shuffle=shuffle and self.streams is None, **kwargs)
+
     def reset_metrics(self):
         """Start an epoch or an evaluation: reset the metrics and the states of streams."""
         super().reset_metrics()

@@ -195,8 +195,7 @@ class RecurrentSeq2SeqLM(
             config["objective"] = keras.saving.serialize_keras_object(self.objective)
         return config
 
-    def training_batches(self, batches):
-        """Return batches of strings with segmentations that are drawn, if they are to be."""
+    def _training_batches(self, batches):
         if getattr(self.preprocessor, "sample_subwords", False):
             return batches.map(self._sample_subwords, num_parallel_calls=tf.data.AUTOTUNE)
         return batches

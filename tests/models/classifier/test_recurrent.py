@@ -12,6 +12,7 @@ from keras_seqzoo.models import (
     RecurrentTextClassifier,
     RecurrentTextClassifierPreprocessor,
 )
+from keras_seqzoo.models.common.task import SequenceTask
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import dtype_policy
@@ -215,3 +216,17 @@ def test_errors():
     model.preprocessor = None
     with pytest.raises(ValueError, match="`preprocessor` must not be None"):
         model.classify(TEXTS)
+
+
+def test_lists_of_names_are_targets_of_many_labels():
+    model = make(multi_label=True)
+    labels = [["yes", "no"], [], ["yes"]]
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SequenceTask, "fit", lambda self, x, y, **kwargs: seen.extend((y, kwargs)))
+        model.fit(TEXTS[:3], labels, validation_data=(TEXTS[:3], labels))
+    expected = [[1, 1], [0, 0], [0, 1]]
+    np.testing.assert_array_equal(seen[0], expected)
+    np.testing.assert_array_equal(seen[1]["validation_data"][1], expected)
+    with pytest.raises(ValueError, match="validation_data.* a label must be among .*, got 'yea'"):
+        model.fit(TEXTS[:3], labels, validation_data=(TEXTS[:3], [["yea"], [], []]))

@@ -192,7 +192,7 @@ def test_translator_needs_a_dict_of_strings(data, got):
 
 
 @pytest.fixture
-def seen_by_keras(task, monkeypatch):
+def seen_by_keras(monkeypatch):
     """A function from arguments of `fit` to the source of each epoch, and those of `fit`."""
 
     def epochs(model, *data, **options):
@@ -229,14 +229,29 @@ def test_strings_are_shuffled_anew_in_each_epoch(task, seen_by_keras):
     assert found["shuffle"] is plain["shuffle"] is False  # Keras would warn of a dataset's
 
 
+def test_labels_and_weights_stay_with_their_texts(seen_by_keras):
+    model, (texts, labels), _ = recurrent_classifier()
+    found = {}
+
+    def fit(self, x, *_, **kwargs):
+        found["rows"] = [row for batch in x for row in zip(*map(np.asarray, batch), strict=True)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keras_hub.models.Task, "fit", fit)
+        model.fit(texts * 4, labels * 4, batch_size=5, sample_weight=[0.5, 1.5, 2.5] * 4)
+    pairs = set(zip(texts, labels, [0.5, 1.5, 2.5], strict=True))
+    assert len(found["rows"]) == 12
+    assert {(str(x, "utf-8"), str(y, "utf-8"), float(w)) for x, y, w in found["rows"]} == pairs
+
+
 def test_the_last_rows_validate(task, seen_by_keras):
     model, strings, _ = task
     many = convert(strings, lambda part: [*part, *part])
     whole = seen_by_keras(model, *many, shuffle=False)["epochs"][0]
     found = seen_by_keras(model, *many, validation_split=0.25, batch_size=3)
-    count = len(found["epochs"][0])
-    assert sorted(found["epochs"][0]) == sorted(whole[:count])
-    assert texts_of(found["validation_data"]) == whole[count:] != []
+    assert len(whole) == 6
+    assert sorted(found["epochs"][0]) == sorted(whole[:4])  # 0.75 of them, rounded down
+    assert texts_of(found["validation_data"]) == whole[4:]
     with pytest.raises(ValueError, match="`validation_split` must leave rows .* got 1.0 of"):
         model.fit(*many, validation_split=1.0)
 
@@ -250,7 +265,7 @@ def test_parts_of_other_lengths_are_refused(task):
     elif len(strings) > 1:
         data, message = [x, cut[1]], "got 3 of `x`, 2 of `y`"
     else:
-        data, message = [x, None, None, [1.0]], "got 3 of `x`, 1 of `sample_weight`"
+        data, message = [x, None, None, [1.0] * 3], "`sample_weight` must be None without `y`"
     with pytest.raises(ValueError, match=message):
         model.fit(*data)
 

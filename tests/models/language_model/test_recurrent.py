@@ -19,6 +19,7 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RecurrentLanguageModelPreprocessor,
 )
+from keras_seqzoo.models.common.task import SequenceTask
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import check_saved_model_in_fresh_process
@@ -318,3 +319,13 @@ def test_stop_token_ids_may_be_an_array():
     for none in (None, [], np.array([], int)):
         with pytest.raises(ValueError, match="`stop_token_ids` must be at least one id, got "):
             model.generate_step(inputs, none)
+
+
+@pytest.mark.parametrize("streams", [None, 2])
+def test_rows_of_streams_keep_their_order(streams, monkeypatch):
+    model = make()
+    model.compile(streams=streams)
+    given = []
+    monkeypatch.setattr(SequenceTask, "fit", lambda self, x, *, shuffle: given.append(shuffle))
+    model.fit(TEXT)
+    assert given == [streams is None]
