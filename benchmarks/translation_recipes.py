@@ -25,6 +25,9 @@ from keras_seqzoo.training import RunState
 SIZE = "--embedding-dim 256 --encoder-units 256 --decoder-units 512 --attention-units 256"
 RECIPES = {
     "base": "",
+    "concat": "--readout concat",
+    "concat and context feeding": "--readout concat --context-feeding",
+    "concat and conditional GRU": "--readout concat --attend between",
     "conditional GRU": "--attend between",
     "layer normalization": "--layer-normalization",
     "input feeding": "--input-feeding",
