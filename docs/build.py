@@ -56,6 +56,7 @@ NOTEBOOKS = {
     for path in sorted((ROOT / "examples" / "notebooks").glob("*.py"))
 }
 FIGURES = {figure: f"figures/{figure.name}" for figure in (ROOT / "benchmarks").glob("*.png")}
+PLACES = {**FIGURES, **PAGES, **NOTEBOOKS}
 FIGURE = re.compile(r"<!-- figure (\w+): (.*?) -->", re.DOTALL)
 SESSION = re.compile(r"(?:^>>> .*\n(?:\S.*\n)*)+", re.MULTILINE)  # an interactive one
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
@@ -127,8 +128,7 @@ def rewrite_links(markdown, source, page):
         if not target or target.startswith("reference/"):
             return found[0]
         path = Path(os.path.normpath(source.parent / target))
-        places = {**FIGURES, **PAGES, **NOTEBOOKS}
-        place = places.get(path) or places.get(path / "README.md")
+        place = PLACES.get(path) or PLACES.get(path / "README.md")
         if place is None:
             return text
         return f"{image}[{text}]({posixpath.relpath(place, posixpath.dirname(page))}{anchor})"

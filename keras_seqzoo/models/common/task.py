@@ -115,6 +115,7 @@ class SequenceTask(ReloadableModel):
         Rows are shuffled anew in each epoch, unless `shuffle` is false. A dataset keeps its order.
         """
         if isinstance(x, tf.distribute.DistributedDataset):  # KerasHub cannot map them
+            kwargs["sample_weight"] = sample_weight
             return keras.Model.fit(self, x, y, batch_size, shuffle=False, **kwargs)
         if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
             _check_lengths(x=x, y=y, sample_weight=sample_weight)
