@@ -6,8 +6,9 @@ Each variant is trained on Multi30k's raw text by `seqzoo train translate` with 
 but its own, in both directions: the first direction with each seed, the other with the first seed
 alone. The weights are those of the epoch with the best validation chrF. BLEU is cased, of a beam of
 5. Agreement is 2 |A ∩ B| / (|A| + |B|) of the links A and B that the models of the two directions
-give to the reference pairs, in percent. A folder of runs is used again: the same command goes on
-where it was stopped, and with `--table` it shows what is there.
+give to the reference pairs, in percent. "supervised" learns the links that the models of "luong"
+give to the training pairs, those of both directions combined. A folder of runs is used again: the
+same command goes on where it was stopped, and with `--table` it shows what is there.
 """
 
 import argparse
@@ -53,6 +54,7 @@ VARIANTS = {
     "monotonic": "--attention-weighting monotonic",
     "hard": "--attention-weighting hard",
     "hard-reinforce": "--attention-weighting hard-reinforce --objective reinforced-attention",
+    "supervised": "--objective supervised-attention",
     "copy": "--source-output copy",
     "lexicon": "--source-output lexicon",
     "lexicon-bias": "--source-output lexicon-bias",
@@ -88,6 +90,23 @@ def train(folder, options, source, target, seed, epochs):
     command += [word for pair in files.items() for word in pair]
     command += [*options.split(), "--epochs", str(epochs), "--seed", str(seed)]
     subprocess.run(command, check=True)
+
+
+def training_links(folder, source, target, seed, epochs):
+    """Gives the file of the links that Luong's models of both directions give to training pairs."""
+    path = folder / f"links-{source}-{target}-{seed}"
+    if not path.exists():
+        presets = []
+        for one, other in ((source, target), (target, source)):
+            presets.append(folder / f"luong-{one}-{other}-{seed}")
+            train(presets[-1], f"{SIZE} {VARIANTS['luong']}", one, other, seed, epochs)
+        command = [sys.executable, "-m", "keras_seqzoo", "align", "--quiet"]
+        command += ["--preset", presets[0], "--reverse-preset", presets[1]]
+        for side, language in (("--source", source), ("--target", target)):
+            command += [side, find(os.environ["SEQZOO_DATA"], "train", language)]
+        whole = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+        path.write_bytes(whole)
+    return path
 
 
 def links(preset, sources, targets):
@@ -159,10 +178,13 @@ def main():
             if not all(Path(run, "study.json").exists() for run in (*forward, backward)):
                 continue
         else:
-            options = f"{SIZE} {VARIANTS[variant]}"
-            for run, seed in zip(forward, arguments.seeds, strict=True):
-                train(run, options, one, other, seed, arguments.epochs)
-            train(backward, options, other, one, arguments.seeds[0], arguments.epochs)
+            runs = [(run, one, other, n) for run, n in zip(forward, arguments.seeds, strict=True)]
+            for run, source, target, seed in (*runs, (backward, other, one, arguments.seeds[0])):
+                options = f"{SIZE} {VARIANTS[variant]}"
+                if variant == "supervised":
+                    given = arguments.folder, source, target, arguments.seeds[0], arguments.epochs
+                    options += f" --alignments {training_links(*given)}"
+                train(run, options, source, target, seed, arguments.epochs)
         scores = [measured(run, lambda run=run: bleu(run, sources, targets)) for run in forward]
         agreed = measured(
             backward,
