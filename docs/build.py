@@ -3,6 +3,7 @@
 mkdocs runs the functions `on_...` (`hooks` in mkdocs.yml).
 """
 
+import html
 import os
 import posixpath
 import re
@@ -14,6 +15,7 @@ import jupytext
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
+import equations  # noqa: E402
 import figures  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
@@ -60,6 +62,7 @@ PLACES = {**FIGURES, **PAGES, **NOTEBOOKS}
 FIGURE = re.compile(r"<!-- figure (\w+): (.*?) -->", re.DOTALL)
 SESSION = re.compile(r"(?:^>>> .*\n(?:\S.*\n)*)+", re.MULTILINE)  # an interactive one
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^][]|\[[^][]*\])*)\]\((?!\w+:|#)([^)\s#]*)(#[^)\s]*)?\)")
 
 
@@ -77,7 +80,8 @@ class Docstrings(griffe.Extension):
 
 
 def on_config(config):
-    """Put the generated pages into the navigation."""
+    """Put the generated pages into the navigation, and teach Markdown the equations."""
+    config["mdx_configs"]["pymdownx.superfences"] = {"custom_fences": equations.FENCES}
     reference = [{title: f"reference/{module}.md"} for module, title in MODULES.items()]
     cards = [{card.parent.name: f"zoo/{card.parent.name}.md"} for card in CARDS]
     config["nav"] += [
@@ -110,6 +114,11 @@ def on_page_markdown(markdown, page, config, files):
     if sources:
         markdown = rewrite_links(markdown, sources[0], page.file.src_uri)
     return FIGURE.sub(r"![\2](figures/\1.svg)", markdown)
+
+
+def on_page_content(content, page, config, files):
+    """Draw the equations within lines."""
+    return INLINE.sub(lambda found: equations.convert(html.unescape(found[1])), content)
 
 
 def rewrite_links(markdown, source, page):

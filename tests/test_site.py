@@ -12,10 +12,11 @@ from tests.browser import PROGRAM, Browser
 
 ROOT = Path(__file__).parent.parent
 VIEWS = {"desktop, light": (1280, 900, "light"), "phone, dark": (390, 844, "dark")}
-# How many pictures the page has, those that were not loaded, and how far it exceeds the window.
+# How many pictures and equations the page has, those that were not loaded, and how far it exceeds the window.
 PAGE = """
 ({
   pictures: document.querySelectorAll('article img').length,
+  equations: document.querySelectorAll('.math math').length,
   broken: [...document.images].filter((x) => !x.complete || !x.naturalWidth).map((x) => x.src),
   wide: document.documentElement.scrollWidth - window.innerWidth,
   dark: document.body.dataset.mdColorScheme === 'slate',
@@ -35,11 +36,7 @@ new Promise((done) => {
   look();
 })
 """
-# Figures that pages ask for.
-FIGURES = {
-    page.stem: page.read_text(encoding="utf-8").count("<!-- figure ")
-    for page in (ROOT / "docs").glob("*.md")
-}
+SOURCES = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
 # The last column of a table of numbers, before and after a click on its title.
 SORT = """
 (() => {
@@ -103,7 +100,9 @@ def test_pages(site, browser, view):
         assert (page, errors, found["broken"]) == (page, [], [])
         assert found["wide"] <= 0, page
         assert found["dark"] == ("dark" in view), page
-        assert found["pictures"] >= FIGURES.get(page, 0), page
+        source = SOURCES.get(page, "")
+        assert found["pictures"] >= source.count("<!-- figure "), page
+        assert found["equations"] == source.count("```math"), page
 
 
 @pytest.mark.slow
