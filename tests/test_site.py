@@ -12,7 +12,8 @@ from tests.browser import PROGRAM, Browser
 
 ROOT = Path(__file__).parent.parent
 VIEWS = {"desktop, light": (1280, 900, "light"), "phone, dark": (390, 844, "dark")}
-# How many pictures and equations the page has, those that were not loaded, and how far it exceeds the window.
+# How many pictures and equations the page has, pictures that were not loaded, and how far it
+# exceeds the window.
 PAGE = """
 ({
   pictures: document.querySelectorAll('article img').length,

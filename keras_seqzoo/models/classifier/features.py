@@ -164,18 +164,18 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Train on texts and labels; see the class and `keras.Model.fit`."""
         if isinstance(validation_data, (tuple, list)):
-            validation_data = tuple(_as_array(part) for part in validation_data)
+            validation_data = tuple(_as_tensor(part) for part in validation_data)
         return super().fit(
-            _as_array(x), _as_array(y), *args, validation_data=validation_data, **kwargs
+            _as_tensor(x), _as_tensor(y), *args, validation_data=validation_data, **kwargs
         )
 
     def evaluate(self, x=None, y=None, *args, **kwargs):
         """Evaluate on texts and labels; see the class and `keras.Model.evaluate`."""
-        return super().evaluate(_as_array(x), _as_array(y), *args, **kwargs)
+        return super().evaluate(_as_tensor(x), _as_tensor(y), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Compute the logits of texts; see the class and `keras.Model.predict`."""
-        return super().predict(_as_array(x), *args, **kwargs)
+        return super().predict(_as_tensor(x), *args, **kwargs)
 
     def train_step(self, data):
         """Train on a batch; see `keras.Model.train_step`."""
@@ -219,7 +219,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         }
 
 
-def _as_array(values):
+def _as_tensor(values):
     """Convert a list or array of strings to a tensor, of numbers to an array; else do nothing."""
     if isinstance(values, (list, tuple, np.ndarray)):
         values = np.asarray(values)

@@ -1,69 +1,13 @@
 """Base class of the zoo's tasks."""
 
-import math
 import warnings
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
+from keras_seqzoo.models.common.rows import check_lengths, rows_of, split_rows
 from keras_seqzoo.preset_folders import preset_address
-
-
-def _rows(data):
-    """Return a dataset of the rows of `(x, y, sample_weight)`.
-
-    `None` if a part is no list, array or dict of them, or a list of lists of different lengths.
-    """
-    parts = keras.utils.unpack_x_y_sample_weight(data)
-    if not all(map(_is_array, parts)):
-        return None
-    try:
-        packed = keras.utils.pack_x_y_sample_weight(*map(_as_array, parts))
-        return tf.data.Dataset.from_tensor_slices(packed)
-    except (TypeError, ValueError):
-        return None
-
-
-def _is_array(part):
-    if isinstance(part, dict):
-        return all(map(_is_array, part.values()))
-    return part is None or isinstance(part, (list, tuple)) or hasattr(part, "__array__")
-
-
-def _as_array(part):
-    """Return what TensorFlow slices: tuples as lists, arrays of other libraries as NumPy's."""
-    if isinstance(part, dict):
-        return {name: _as_array(field) for name, field in part.items()}
-    if isinstance(part, tuple):
-        return list(part)
-    is_foreign = hasattr(part, "__array__") and not isinstance(part, (tf.Tensor, tf.RaggedTensor))
-    return np.asarray(part) if is_foreign else part
-
-
-def _check_lengths(**parts):
-    """Raise `ValueError` if parts, lists, arrays or dicts of them, have other numbers of rows."""
-    sizes = {}
-    for name, part in parts.items():
-        fields = part if isinstance(part, dict) else {"": part}
-        for field, rows in fields.items():
-            if hasattr(rows, "__len__") and not isinstance(rows, (str, bytes)):
-                sizes[f"`{name}`" + (f"[{field!r}]" if field else "")] = len(rows)
-    if len(set(sizes.values())) > 1:
-        got = ", ".join(f"{size} of {name}" for name, size in sizes.items())
-        raise ValueError(f"the parts of the data must have the same number of rows, got {got}.")
-
-
-def _split(rows, fraction):
-    """Return the first rows, and the last ones, which are the fraction to validate on."""
-    count = math.floor(len(rows) * (1.0 - fraction))
-    if not 0 < count < len(rows):
-        raise ValueError(
-            f"`validation_split` must leave rows to train and to validate on, got {fraction!r} of "
-            f"{len(rows)} rows."
-        )
-    return rows.take(count), rows.skip(count)
 
 
 class SequenceTask(ReloadableModel):
@@ -118,18 +62,18 @@ class SequenceTask(ReloadableModel):
             kwargs["sample_weight"] = sample_weight
             return keras.Model.fit(self, x, y, batch_size, shuffle=False, **kwargs)
         if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
-            _check_lengths(x=x, y=y, sample_weight=sample_weight)
+            check_lengths(x=x, y=y, sample_weight=sample_weight)
             if y is None and sample_weight is not None:
                 raise ValueError("`sample_weight` must be None without `y`, got weights.")
             # KerasHub would keep the order of the rows.
-            rows = _rows((x, y, sample_weight))
+            rows = rows_of((x, y, sample_weight))
             if rows is not None:
                 size, split = batch_size or 32, kwargs.pop("validation_split", None)
                 validation = kwargs.get("validation_data")
                 if validation is None and split:
-                    rows, held_out = _split(rows, split)
+                    rows, held_out = split_rows(rows, split)
                     kwargs["validation_data"] = held_out.batch(size)
-                elif validation is not None and (other := _rows(validation)) is not None:
+                elif validation is not None and (other := rows_of(validation)) is not None:
                     kwargs["validation_data"] = other.batch(size)
                 x = (rows.shuffle(len(rows)) if shuffle else rows).batch(size)
                 y = batch_size = sample_weight = None

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_number, check_rate
 from keras_seqzoo.models.common.next_token_training import next_token_loss
+from keras_seqzoo.models.common.rows import check_lengths, rows_of
 from keras_seqzoo.models.seq2seq.objectives.attended import read_attending
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
@@ -131,9 +132,11 @@ class BidirectionalTranslation(keras.Model):
         """Return batches of ids of strings, or other data as it is."""
         if not isinstance(x, dict) or "encoder_text" not in x:
             return x
-        texts = tf.data.Dataset.from_tensor_slices({name: list(side) for name, side in x.items()})
-        if shuffle:
-            texts = texts.shuffle(len(texts))
+        check_lengths(x=x)
+        rows = rows_of((x, None, None))
+        if rows is None:
+            return x
+        texts = rows.shuffle(len(rows)) if shuffle else rows
         return texts.batch(batch_size or 32).map(self.forward.preprocessor)
 
     def train_step(self, data):
