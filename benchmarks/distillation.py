@@ -1,0 +1,105 @@
+"""What a translation model learns from several: sequence-level distillation (Kim and Rush 2016).
+
+    SEQZOO_DATA=data python benchmarks/distillation.py runs --options "--readout concat"
+
+Teachers, which differ by their seeds, are trained on Multi30k's raw text by `seqzoo train
+translate`. Their ensemble translates the training sources, with a beam of 5, and a student of the
+same size learns from the references and these translations. With `--interpolate` the translation
+is that of the `--beam` hypotheses with the best BLEU against the reference. The scores are of the
+validation set, as in `translation_recipes.py`. A folder of runs is used again: the same command
+goes on where it was stopped.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from attention_study import find, measured, train
+from measure import Table, machine
+from translation_recipes import SIZE, scores
+from translation_scores import make_strategy, measure
+
+from keras_seqzoo.data import load_multi30k
+from keras_seqzoo.decoding import BeamSearch
+from keras_seqzoo.metrics import sentence_bleu
+from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
+from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
+
+
+def load_ensemble(presets):
+    """Gives the presets' models as one."""
+    return Ensemble([RecurrentSeq2SeqLM.from_preset(str(preset)) for preset in presets])
+
+
+def translations(presets, source, target, beam, interpolate):
+    """Gives a translation of each training source, by the ensemble."""
+    sources, references = load_multi30k("train", source=source, target=target)
+    strategy = BeamSearch(
+        beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=beam if interpolate else 1
+    )
+    found = load_ensemble(presets).translate(sources, strategy)
+    if not interpolate:
+        return [best.text for best, *_ in found]
+    return [
+        max((each.text for each in several), key=lambda text: sentence_bleu(text, reference))
+        for several, reference in zip(found, references, strict=True)
+    ]
+
+
+def ensemble_scores(presets, sources, references, language):
+    """Gives what `translation_recipes.scores` gives, of the ensemble."""
+    strategy, _ = make_strategy(5, 1.0, MAX_SOURCE_RATIO, "exact")
+    found = measure(load_ensemble(presets), strategy, sources, references, language)
+    moses, lower, cased, speed = found
+    return moses.bleu, lower.bleu, cased.chrf, speed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="of the runs")
+    parser.add_argument("--languages", nargs=2, default=["en", "fr"])
+    parser.add_argument("--teachers", type=int, default=5)
+    parser.add_argument("--options", default="", help="of all models, as one argument")
+    parser.add_argument("--student-options", default="", help="of the student, as one argument")
+    parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--student-epochs", type=int, default=15)
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--interpolate", action="store_true")
+    parser.add_argument("--seed", type=int, default=1, help="of the student, and the first teacher")
+    arguments = parser.parse_args()
+
+    source, target = arguments.languages
+    pair, name = f"{source}-{target}", "interpolated" if arguments.interpolate else "distilled"
+    texts = *load_multi30k("val", source=source, target=target), target
+    print(machine())
+    table = Table("model", "Moses", "lower-cased BLEU", "chrF", "sentences/s")
+
+    def show(title, found):
+        table.row(title, *(f"{score:.2f}" for score in found[:3]), f"{found[3]:.0f}")
+
+    teachers = []
+    for seed in range(arguments.seed, arguments.seed + arguments.teachers):
+        run = arguments.folder / f"teacher-{pair}-{seed}"
+        train(run, f"{SIZE} {arguments.options}", source, target, seed, arguments.epochs)
+        show(f"teacher {seed}", measured(run, lambda run=run: scores(run, *texts)))
+        teachers.append(run)
+    folder = arguments.folder / f"ensemble-{pair}-{arguments.teachers}"
+    folder.mkdir(exist_ok=True)
+    show(
+        f"{arguments.teachers} teachers",
+        measured(folder, lambda: ensemble_scores(teachers, *texts)),
+    )
+
+    corpus = folder / f"{name}.{target}"
+    if not corpus.exists():
+        lines = translations(teachers, source, target, arguments.beam, arguments.interpolate)
+        corpus.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    more = f"--source {find(os.environ['SEQZOO_DATA'], 'train', source)} --target {corpus}"
+    student = arguments.folder / f"student-{name}-{pair}-{arguments.seed}"
+    options = f"{SIZE} {arguments.options} {arguments.student_options} {more}"
+    train(student, options, source, target, arguments.seed, arguments.student_epochs)
+    show(f"student, {name}", measured(student, lambda: scores(student, *texts)))
+
+
+if __name__ == "__main__":
+    main()
