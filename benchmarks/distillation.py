@@ -14,6 +14,7 @@ import argparse
 import os
 from pathlib import Path
 
+import sacrebleu
 from attention_study import find, measured, train
 from measure import Table, machine
 from translation_recipes import SIZE, scores
@@ -21,7 +22,6 @@ from translation_scores import make_strategy, measure
 
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.decoding import BeamSearch
-from keras_seqzoo.metrics import sentence_bleu
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 
@@ -34,14 +34,16 @@ def load_ensemble(presets):
 def translations(presets, source, target, beam, interpolate):
     """Gives a translation of each training source, by the ensemble."""
     sources, references = load_multi30k("train", source=source, target=target)
-    strategy = BeamSearch(
-        beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=beam if interpolate else 1
-    )
+    n_best = beam if interpolate else 1
+    strategy = BeamSearch(beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=n_best)
     found = load_ensemble(presets).translate(sources, strategy)
     if not interpolate:
         return [best.text for best, *_ in found]
     return [
-        max((each.text for each in several), key=lambda text: sentence_bleu(text, reference))
+        max(
+            (each.text for each in several),
+            key=lambda text, known=reference: sacrebleu.sentence_bleu(text, [known]).score,
+        )
         for several, reference in zip(found, references, strict=True)
     ]
 
@@ -85,10 +87,8 @@ def main():
         teachers.append(run)
     folder = arguments.folder / f"ensemble-{pair}-{arguments.teachers}"
     folder.mkdir(exist_ok=True)
-    show(
-        f"{arguments.teachers} teachers",
-        measured(folder, lambda: ensemble_scores(teachers, *texts)),
-    )
+    together = measured(folder, lambda: ensemble_scores(teachers, *texts))
+    show(f"{arguments.teachers} teachers", together)
 
     corpus = folder / f"{name}.{target}"
     if not corpus.exists():
