@@ -56,8 +56,7 @@ VARIANTS = {
     "hard-reinforce": "--attention-weighting hard-reinforce --objective reinforced-attention",
     "supervised": "--objective supervised-attention",
     "copy": "--source-output copy",
-    "lexicon": "--source-output lexicon --label-smoothing 0",
-    "smoothed-lexicon": "--source-output lexicon",
+    "lexicon": "--source-output lexicon",
     "lexicon-bias": "--source-output lexicon-bias",
     "convolutional-encoder": "--encoder convolution --encoder-layers 4",
 }
