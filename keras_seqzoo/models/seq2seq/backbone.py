@@ -67,7 +67,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             the latter with 10 filters over 5 steps to each side), `"coverage"` and `"fertility"`
             (`Coverage`, the latter with a largest fertility of 2).
         attention_weighting: `"softmax"`, `"local-m"` or `"local-p"` (see `LocalWeighting`),
-            `"monotonic"` (`MonotonicWeighting`) or `"hard"` (`HardWeighting`).
+            `"monotonic"` (`MonotonicWeighting`), `"hard"` or `"hard-reinforce"` (`HardWeighting`).
         attention_losses: list of `"coverage"` (see `CoverageLoss`) and `"fertility"`
             (`FertilityLoss`), added in training.
         attention_loss_scale: number of at least 0, the factor of `attention_losses`.
