@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from examples import (
+    back_translation,
     both_directions,
     captions,
     count_ones,
@@ -24,6 +25,7 @@ from examples import (
     single_network,
     subclassed_language_model,
     text_to_text,
+    two_tasks,
     vanishing_gradients,
 )
 from keras_seqzoo.models import RecurrentSeq2SeqLM
@@ -289,3 +291,16 @@ def test_two_directions_learn_to_agree(folder):
     assert agreement[1.0] > agreement[0.0] + 0.1
     for name in ("forward", "backward"):
         assert RecurrentSeq2SeqLM.from_preset(str(saved / name)).generate("a red dog")
+
+
+@pytest.mark.slow
+def test_sentences_without_translation_help(folder):
+    scores = back_translation.main(["--save", str(folder / "translator")])
+    assert scores["both"] > scores["alone"] + 0.05
+
+
+@pytest.mark.slow
+def test_a_task_helps_another(folder):
+    found = two_tasks.main(["--save", str(folder / "two_tasks.keras")])
+    assert found["together"] > 0.9 > found["alone"] + 0.2
+    assert found["difference"] < 1e-6
