@@ -16,8 +16,8 @@ class BahdanauAttention(Attention):
     ```
 
     Bahdanau, Cho and Bengio 2015, "Neural machine translation by jointly learning to align and
-    translate", appendix A.1.2. `U·memory_s` is the same for all queries: pass it as `keys` to read
-    one memory many times.
+    translate", appendix A.1.2. `U·memory_s` is the same for all queries: pass it as `keys` to
+    attend to one memory many times.
 
     Args:
         units: int, size of the hidden layer.

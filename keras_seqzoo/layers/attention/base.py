@@ -21,37 +21,38 @@ class Attention(QuantizedParts, keras.layers.Layer):
     context(t)    = Σ_s weights(t, s) · memory_s
     ```
 
-    (Bahdanau et al. 2015, equations 5 and 6); both sums run over the valid steps of the memory.
-    Without a valid step weights and context are zero. The softmax is computed in float32, under
-    float64 in float64. The layer keeps nothing between calls: the memory, its projection `keys` and
-    the `state` are arguments.
+    (Bahdanau et al. 2015, equations 5 and 6). Both sums run over the valid steps of the memory;
+    without a valid step, weights and context are zero. The softmax is computed in float32, or in
+    float64 if that is the compute dtype. The layer keeps nothing between calls: the memory, its
+    projection `keys` and the `state` are arguments.
 
-    `terms` add to the scores, and a `weighting` makes the weights in another way than the softmax.
-    Either may depend on earlier weights. The attention then `is_sequential`: it has a state, and
-    computes the queries of a sequence one after the other in a loop, which is differentiated
-    automatically. Without such parts all queries are computed at once.
+    `terms` are added to the scores, and a `weighting` replaces the softmax. Either may depend on
+    earlier weights. The attention then `is_sequential`: it has a state, and processes the queries
+    of a sequence one after the other in a loop, which is differentiated automatically. Otherwise it
+    processes all queries at once.
 
-    A subclass defines `build(query_shape, memory_shape)`, which calls this class's,
-    `scores(query, keys)`, and `project_memory(memory)` if the memory is projected for the scores.
-    If its score has a hidden layer, `hidden_units` is the size, and `scores` takes a third
-    argument, what `terms` add to it.
+    A subclass defines `scores(query, keys)`, `build(query_shape, memory_shape)`, which calls the
+    `build` of this class, and `project_memory(memory)` if the scores read a projection of the
+    memory. If the score has a hidden layer, `hidden_units` is its size, and `scores` takes a third
+    argument: the sum that `terms` add to the hidden layer.
 
     Args:
-        terms: a list of `ScoreTerm`, such as `CoverageTerm`.
+        terms: a list of `ScoreTerm`, such as `Coverage`.
         weighting: a `Weighting`, such as `MonotonicWeighting`, or `None` for the softmax.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments:
-        query: float tensor `(batch, query depth)`, or `(batch, time, query depth)` for all
-            queries of a sequence. Without time the rows may be a multiple of the memory's: each row
-            of the memory then serves the same number of consecutive queries, such as the
+        query: float tensor `(batch, query depth)`, or `(batch, time, query depth)` for all queries
+            of a sequence. Without time, the number of rows may be a multiple of the memory's: each
+            row of the memory then serves the same number of consecutive queries, such as the
             hypotheses of a beam.
         memory: float tensor `(batch, steps, memory depth)`.
         mask: bool tensor `(batch, steps)`, true at the valid steps of the memory, or `None` for the
             mask that Keras attached to `memory`, if any.
         keys: the result of `project_memory(memory)`, or `None` to compute it.
-        state: the state before the first query, from `get_initial_state` or a call, with the rows
-            of the queries; `None` for the initial one. A layer without state returns it unchanged.
+        state: the state before the first query, from `get_initial_state` or a call, with as many
+            rows as the queries; `None` for the initial state. A layer without state returns it
+            unchanged.
         training: bool, for parts that behave differently in training.
         query_mask: bool tensor `(batch, time)`, true at the valid queries, or `None` for the mask
             that Keras attached to `query`, if any. The state does not change at padding; a layer
@@ -64,14 +65,14 @@ class Attention(QuantizedParts, keras.layers.Layer):
 
     Attributes:
         is_sequential: bool, whether weights depend on earlier weights.
-        has_state: bool, whether the state has tensors: the layer `is_sequential`, or a part reads
-            the position of the query.
+        has_state: bool, whether the state has tensors: true if the layer `is_sequential` or a part
+            reads the position of the query.
         hidden_units: int, the size of the hidden layer that `terms` add to, or `None` if they add
             to the score.
 
     Raises:
-        ValueError: if query, memory, keys or mask has a wrong shape, or a term or the weighting is
-            of another class or dtype.
+        ValueError: if query, memory, keys or mask has a wrong shape, or a term or the weighting has
+            the wrong class or dtype.
     """
 
     hidden_units = None
@@ -121,7 +122,7 @@ class Attention(QuantizedParts, keras.layers.Layer):
 
         Returns:
             A nest of tensors whose first dimension is `batch`; `()` for a layer without state. If
-            each row of the memory has several queries, repeat it for each.
+            each row of the memory has several queries, repeat the state for each.
         """
         if not self.has_state:
             return ()

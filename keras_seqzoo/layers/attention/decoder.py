@@ -19,43 +19,45 @@ from keras_seqzoo.layers.serialization import QuantizedParts
 class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     """Recurrent layers, attention over a memory, and a readout that joins both.
 
-    `attend` is the place of the attention: after the recurrence, before it, or between two
+    `attend` says where the attention is: after the recurrence, before it, or between two
     transitions of a state. `attend="after"` with `attend_from="top"` is the decoder of Luong et al.
     (2015), equations 5 and 8:
 
         h_t = recurrent(x_t, h_{t-1}),        c_t = attention(h_t, memory),
         o_t = tanh(W_o [c_t; h_t]).
 
-    With `attend_from="bottom"` the output of the first layer is the query and the layers above it
-    read the context, so that their states depend on earlier contexts (Wu et al., 2016):
+    With `attend_from="bottom"` the output of the first layer is the query, and the layers above it
+    read the context, so their states depend on earlier contexts (Wu et al., 2016):
 
         q_t = first(x_t, q_{t-1}),            c_t = attention(q_t, memory),
         h_t = upper([q_t; c_t], h_{t-1}),     o_t = tanh(W_o [c_t; h_t]).
 
-    `attend="before"`: the last state of the top (or bottom) layer is the query, and the context an
-    input of the recurrence (Bahdanau et al. 2015, appendix A.2; Jurafsky and Martin, Speech and
-    language processing, section 13.8, with `readout="state"`):
+    With `attend="before"` the query is the previous state of the top (or bottom) layer, and the
+    context is an input of the recurrence (Bahdanau et al. 2015, appendix A.2; Jurafsky and Martin,
+    Speech and language processing, section 13.8, with `readout="state"`):
 
         c_t = attention(h_{t-1}, memory),     h_t = recurrent([x_t; c_t], h_{t-1}).
 
-    `attend="between"`: the conditional GRU of Nematus (Sennrich et al. 2017). The first
-    two layers, with the same states, are two transitions of one state; further layers read s_t:
+    `attend="between"` is the conditional GRU of Nematus (Sennrich et al. 2017). The first two
+    layers have the same state sizes and are two transitions of one state; further layers read s_t:
 
         s'_t = first(x_t, s_{t-1}),           c_t = attention(s'_t, memory),
         s_t = second(c_t, s'_t).
 
-    Feeding appends to the input: `input_feeding` the last output, [x_t; o_{t-1}] (Luong et al.,
-    section 3.3; o_0 = 0), and `context_feeding` the last context, [x_t; c_{t-1}] (c_0 = 0).
-    `readout` is the output: "tanh" is o_t = tanh(W_o [c_t; h_t]), "concat" is o_t = [h_t; c_t], and
-    "state" is o_t = h_t. With `context_feeding` and `readout="concat"` this is the decoder of
-    Neubig (2017, Neural machine translation and sequence-to-sequence models, equations 73 to 76).
+    Feeding extends the input: `input_feeding` appends the last output, [x_t; o_{t-1}] (Luong et
+    al., section 3.3; o_0 = 0), and `context_feeding` the last context, [x_t; c_{t-1}] (c_0 = 0).
+    `readout` selects the output: "tanh" is o_t = tanh(W_o [c_t; h_t]), "concat" is o_t = [h_t;
+    c_t], and "state" is o_t = h_t. With `context_feeding` and `readout="concat"` this is the
+    decoder of Neubig (2017, Neural machine translation and sequence-to-sequence models, equations
+    73 to 76).
 
-    With `attend="after"` and no feeding, each layer runs over all steps in training, and the
-    attention is one batched matmul (or a loop of its own, if it `is_sequential`). Else everything
-    runs in one loop. This loop has a hand-written gradient for input feeding with
-    `attend="after"`, `readout="tanh"`, a single layer whose cell has one, and a `LuongAttention`
-    with the score "dot" or "general" without terms and weighting; else it is differentiated
-    automatically.
+    With `attend="after"` and no feeding, each layer runs over all steps before the next, and the
+    attention is one batched matmul (or its own loop if it `is_sequential`). Otherwise one loop runs
+    everything, step by step. The gradient of this loop is written by hand for input feeding alone
+    with `attend="after"`, `readout="tanh"`, a single layer whose cell has such a gradient (without
+    `residual`, layer normalization, dropout and zoneout of the layer), and a `LuongAttention` with
+    the score "dot" or "general" without terms and weighting. In all other cases it is
+    differentiated automatically.
 
     Args:
         layers: a list of `Recurrent` layers, from the bottom.
@@ -64,10 +66,10 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         input_feeding: bool, whether o_{t-1} is also an input of step t.
         attend_from: `"top"` or `"bottom"`, the layer that makes the query.
         residual: bool, whether to add each layer's input to its output, see `Stack`.
-        dropout: float, dropout rate of the inputs of the layers above the first (and of the second
-            transition) and of o_t, with one mask for all steps of a sequence (Gal and Ghahramani,
-            2016). In the loop the inputs between two layers, and the layers' own `dropout` and
-            `recurrent_dropout`, have a new mask at each step.
+        dropout: float, dropout rate of o_t and of the inputs of the layers above the first (and of
+            the second transition), with one mask for all steps of a sequence (Gal and Ghahramani,
+            2016). In the loop, the inputs between two layers and the layers' own `dropout` and
+            `recurrent_dropout` get a new mask at each step.
         attend: `"after"`, `"before"` or `"between"`.
         context_feeding: bool, whether c_{t-1} is also an input of step t; only with
             `attend="after"`.
@@ -83,19 +85,19 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             the mask that Keras attached to `sequence`, if any. Outputs at padding are zero, and the
             state is the one after the last valid step.
         keys: the result of `project_memory(memory)`, or `None` to compute it.
-        initial_state: a state from `get_initial_state` or a call, or `None` for zeros.
+        initial_state: a state from `get_initial_state` or a call, or `None` for the initial state.
         training: bool.
 
     Returns:
         A tuple `(outputs, weights, state)`: o_t of all steps `(batch, steps, output_size)`, the
         attention weights, float32 `(batch, steps, memory_steps)`, and the state after the last
-        step, a dict of `"layers"` (one list of tensors per layer, one for both transitions), with
-        feeding `"output"` and `"context"`, and `"attention"` if the attention has a state.
+        step. The state is a dict: `"layers"` has one list of tensors per layer (one for both
+        transitions); `"output"` and `"context"` are added by feeding, and `"attention"` by an
+        attention with a state.
 
     Raises:
-        ValueError: if `layers` is empty or has other layers than `Recurrent` ones that go forwards,
-            the options contradict each other, or the dtypes of decoder, layers and attention
-            differ.
+        ValueError: if `layers` is empty or has anything but forward `Recurrent` layers, the options
+            contradict each other, or the dtypes of decoder, layers and attention differ.
 
     Example:
     >>> decoder = AttentionDecoder([GRU(8)], LuongAttention("general"), units=6)
@@ -196,7 +198,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
 
     @property
     def output_size(self):
-        """Size of the output; of the readout "concat" it is known once the layer is built."""
+        """Size of the output; with the readout "concat" it is known once the layer is built."""
         if self.readout == "tanh":
             return self.units
         top = self.layers[-1].output_size
@@ -207,8 +209,8 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
 
         Args:
             batch_size: int or scalar tensor.
-            memory: float tensor `(batch, memory_steps, memory_size)`; for feeding the context and
-                for an attention with a state.
+            memory: float tensor `(batch, memory_steps, memory_size)`; needed to feed the context
+                and for an attention with a state.
             memory_mask: boolean tensor `(batch, memory_steps)` or `None`.
         """
         layers = stateful_layers(self.layers, self.attend)
@@ -216,7 +218,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         return self.complete_state(state, batch_size, memory, memory_mask)
 
     def complete_state(self, state, batch_size, memory=None, memory_mask=None):
-        """Add to a state what it lacks: o_0 = 0, c_0 = 0, the attention's initial state."""
+        """Add the missing parts of a state: o_0 = 0, c_0 = 0, the attention's initial state."""
         state, dtype = dict(state), self.compute_dtype
         if self.input_feeding and "output" not in state:
             state["output"] = tf.zeros((batch_size, self.units), dtype)
@@ -288,14 +290,14 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             keys: the result of `project_memory(memory)`, or `None` to compute it.
 
         Returns:
-            A tuple `(output, weights, state)`, of shapes `(batch, output_size)`,
-            `(batch, memory_steps)`.
+            A tuple `(output, weights, state)`: `(batch, output_size)`, `(batch, memory_steps)`, and
+            the state after the step.
         """
         inputs = tf.cast(inputs, self.compute_dtype)
         return self.step_in_loop(inputs, state, memory, memory_mask, keys)
 
     def step_in_loop(self, inputs, state, memory, memory_mask, keys, scale=None, training=False):
-        """Run one step, of the loop of a call too; `scale` is `(batch, upper input)`."""
+        """Run one step, also in the loop of a call; `scale` is `(batch, upper input)`."""
         fed = [inputs]
         if self.context_feeding:
             fed.append(state["context"])

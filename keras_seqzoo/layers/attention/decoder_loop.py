@@ -32,7 +32,8 @@ def run_decoder_loop(decoder, sequence, mask, state, memory, memory_mask, keys, 
         training: bool.
 
     Returns:
-        Tuple of the outputs `(B, T, units)`, the attention weights `(B, T, S)` and the last state.
+        Tuple of the outputs `(B, T, output_size)`, the attention weights `(B, T, S)` and the last
+        state.
     """
     steps, mask = to_time_major(sequence, mask)
     if memory_mask is not None:

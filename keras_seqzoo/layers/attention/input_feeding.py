@@ -106,7 +106,7 @@ class InputFeedingKernel(Kernel):
 
 
 def has_kernel(decoder):
-    """Return whether `InputFeedingKernel` has the equations of a step."""
+    """Return whether `InputFeedingKernel` computes the equations of a decoder's step."""
     if len(decoder.layers) > 1 or decoder.residual or decoder.attend != "after":
         return False
     if not decoder.input_feeding or decoder.context_feeding:

@@ -1,4 +1,4 @@
-"""What the parts of an attention layer read."""
+"""The inputs of the parts of an attention layer."""
 
 import dataclasses
 

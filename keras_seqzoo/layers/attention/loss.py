@@ -1,4 +1,4 @@
-"""Base class of losses of attention weights."""
+"""Base class of losses on attention weights."""
 
 import keras
 import tensorflow as tf
@@ -8,11 +8,11 @@ from keras_seqzoo.tensors import loop_dtype
 
 
 class AttentionLoss(keras.layers.Layer):
-    """A loss of all attention weights of a sequence, added to the loss of training.
+    """A loss on all attention weights of a sequence, added to the training loss.
 
-    `AttentionDecoder` calls it in training, on the weights of all steps after the loop, and passes
-    the result to `add_loss`, so that `fit` adds it to the loss of the model. Validation losses are
-    without it. A subclass defines `sums(weights, memory, memory_mask, mask)`.
+    In training, `AttentionDecoder` calls it after the loop, on the weights of all steps, and passes
+    the result to `add_loss`, so `fit` adds it to the loss of the model. Validation losses do not
+    include it. A subclass defines `sums(weights, memory, memory_mask, mask)`.
 
     Args:
         scale: number of at least 0, the factor of the loss.
@@ -25,8 +25,8 @@ class AttentionLoss(keras.layers.Layer):
         mask: bool tensor `(B, T)`, true at the valid steps of the target.
 
     Returns:
-        A float32 scalar: the sum over the batch by the number of valid target steps, as the loss of
-        a token, times `scale`.
+        A float32 scalar: the sum over the batch divided by the number of valid target steps, like
+        the loss per token, times `scale`.
 
     Raises:
         ValueError: if `scale` is below 0.

@@ -81,7 +81,7 @@ class LuongAttention(Attention):
         return self.network.units if self.score == "concat" else None
 
     def project_memory(self, memory):
-        """Compute the keys: W·memory, or for "dot" the memory, with `scale` divided by the root.
+        """Compute the keys: W·memory, or the memory for "dot"; `scale` divides them by the root.
 
         Raises:
             ValueError: for "general" and "concat", before `build` or the first call.

@@ -1,4 +1,4 @@
-"""The order of attention and recurrence in a decoder: its options, and what they mean."""
+"""The options of a decoder for the order of attention and recurrence."""
 
 from keras_seqzoo.checks import check_choice, check_integer
 
@@ -7,7 +7,7 @@ READOUTS = ("tanh", "concat", "state")
 
 
 def stateful_layers(layers, attend):
-    """Return the layers whose states a decoder keeps: of two transitions, the second."""
+    """Return the layers whose states a decoder keeps: only the second of two transitions."""
     return layers[1:] if attend == "between" else layers
 
 

@@ -6,8 +6,8 @@ import keras
 class AttentionPart(keras.layers.Layer):
     """A part of an attention layer, with a state that goes from step to step.
 
-    The state is a nest of tensors of shape `(B, ...)` in `get_initial_state`, and of shape
-    `(B, Q, ...)`, one for each query, where a part reads it.
+    The state is a nest of tensors: `(B, ...)` from `get_initial_state`, and `(B, Q, ...)`, with one
+    state for each query, where a part reads it.
 
     Attributes:
         is_sequential: bool, whether a step depends on the weights of earlier steps. If not, all
@@ -39,7 +39,7 @@ class AttentionPart(keras.layers.Layer):
 
 
 def check_parts(name, parts, kind, dtype):
-    """Raise a ValueError unless `parts` are of a class and compute in a dtype."""
+    """Raise a ValueError unless all `parts` are of the class `kind` and compute in `dtype`."""
     for part in parts:
         if not isinstance(part, kind):
             raise ValueError(f"`{name}` must be of the class {kind.__name__}, got {part!r}.")

@@ -28,7 +28,7 @@ class AttentionPooling(QuantizedParts, keras.layers.Layer):
         sequence: float tensor `(batch, time, features)`.
         mask: bool tensor `(batch, time)`, true at valid steps, or `None` for the mask that Keras
             attached to `sequence`, if any.
-        return_weights: bool, whether to return the weights a too.
+        return_weights: bool, whether to also return the weights a.
 
     Returns:
         A float tensor `(batch, features)`, or a tuple of it and the weights, `(batch, time)`.

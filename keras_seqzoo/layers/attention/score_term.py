@@ -6,22 +6,23 @@ from keras_seqzoo.layers.attention.part import AttentionPart
 
 
 class ScoreTerm(AttentionPart):
-    """A term of an attention score: features of each query and step of the memory, and weights.
+    """A term of an attention score: weighted features of each query and memory step.
 
     ```
     score(query, memory_s) = vᵀ tanh(W·query + U·memory_s + Σ_k V_kᵀ f_k(query, s))
     score(query, memory_s) = queryᵀ W memory_s + Σ_k v_kᵀ f_k(query, s)
     ```
 
-    with a hidden layer (Bahdanau and concat), and without one (dot and general).
+    The first form is for scores with a hidden layer (Bahdanau and concat), the second for scores
+    without one (dot and general).
 
-    A subclass defines `feature_size` and `features`. If its features depend on earlier weights it
+    A subclass defines `feature_size` and `features`. If its features depend on earlier weights, it
     sets `is_sequential = True` and defines `get_initial_state` and `next_state`; see
-    `AttentionPart`. Layers of its own are made in `build`, which calls this class's.
+    `AttentionPart`. It creates layers of its own in `build`, which calls the `build` of this class.
 
     Args:
-        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`, which must be the
-            dtype of the attention layer.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`. `dtype` must be
+            that of the attention layer.
 
     Attributes:
         feature_size: int, the number of features.
@@ -46,7 +47,7 @@ class ScoreTerm(AttentionPart):
     feature_size = 1
 
     def build(self, query_shape, memory_shape, units):
-        """Create V for a hidden layer of `units`, 1 for a term that is added to the score."""
+        """Create V for a hidden layer of `units`; 1 for a term that is added to the score."""
         self.kernel = self.add_weight(name="kernel", shape=(self.feature_size, units))
 
     def features(self, inputs, state):
@@ -54,7 +55,7 @@ class ScoreTerm(AttentionPart):
 
         Args:
             inputs: `AttentionInputs`.
-            state: the state before the step, with a first and second dimension (B, Q).
+            state: the state before the step, with the leading dimensions (B, Q).
 
         Returns:
             Tensor `(B, Q, S, feature_size)`. Q may be 1 if the features are the same for all

@@ -13,12 +13,12 @@ from keras_seqzoo.tensors import dimension, loop_dtype
 
 
 def keep_at_padding(valid, new, old):
-    """Return the tensors of a state, `new` in the rows that are valid, else `old`.
+    """Return a state with the tensors of `new` in valid rows and of `old` in the others.
 
     Args:
         valid: bool tensor `(B,)`.
         new: nest of tensors `(B, ...)`.
-        old: the same nest of the same shapes.
+        old: nest of the same structure and shapes.
     """
 
     def keep(new, old):

@@ -1,4 +1,4 @@
-"""Base class of what makes weights of attention scores, and the masked softmax."""
+"""Base class of weightings, which turn attention scores into weights, and a masked softmax."""
 
 import tensorflow as tf
 
@@ -6,14 +6,14 @@ from keras_seqzoo.layers.attention.part import AttentionPart
 
 
 class Weighting(AttentionPart):
-    """What an attention layer makes weights of scores with, instead of the softmax.
+    """A replacement for the softmax that turns attention scores into weights.
 
-    A subclass defines `weigh`. If the weights depend on earlier ones it sets `is_sequential = True`
-    and defines `get_initial_state`; see `AttentionPart`.
+    A subclass defines `weigh`. If the weights depend on earlier ones, it sets
+    `is_sequential = True` and defines `get_initial_state`; see `AttentionPart`.
 
     Args:
-        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`, which must be the
-            dtype of the attention layer.
+        **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`. `dtype` must be
+            that of the attention layer.
     """
 
     def build(self, query_shape, memory_shape):
@@ -25,7 +25,7 @@ class Weighting(AttentionPart):
         Args:
             scores: tensor `(B, Q, S)`, float32 or float64.
             inputs: `AttentionInputs`.
-            state: the state before the step, with a first and second dimension (B, Q).
+            state: the state before the step, with the leading dimensions (B, Q).
 
         Returns:
             A tuple of the weights `(B, Q, S)`, zero at padding, in the dtype of the scores, and the

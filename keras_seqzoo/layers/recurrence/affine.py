@@ -22,7 +22,7 @@ class AffineCell(RecurrentCell):
 
     Weights have the names, order and shapes of Keras' own cells: `kernel (F, gates·units)`,
     `recurrent_kernel (units, gates·units)` and `bias` of shape `bias_shape`. A subclass adds its
-    own constructor arguments, each kept in an attribute of the same name, to `arguments`.
+    own constructor arguments to `arguments` and keeps each in an attribute of the same name.
 
     Args:
         units: int, size of the state and of the output.
@@ -176,7 +176,8 @@ class AffineCell(RecurrentCell):
 class AffineRecurrent(Recurrent):
     """Layer that creates its own cell, from the cell's arguments.
 
-    A subclass sets `cell_class`. The arguments are the cell's and, except `cell`, `Recurrent`'s.
+    A subclass sets `cell_class`. The arguments are those of the cell and of `Recurrent`, except
+    `cell`.
     """
 
     cell_class = None

@@ -12,12 +12,12 @@ MERGE_MODES = ("concat", "sum", "mul", "ave", None)
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Bidirectional(SequenceLayer):
-    """Two recurrent layers over a sequence, in opposite directions, and the merge of their outputs.
+    """Two recurrent layers over a sequence in opposite directions, with merged outputs.
 
     `y_t = merge(h→_t, h←_t)` (Schuster and Paliwal 1997, Bidirectional recurrent neural networks),
     where h←_t has read the steps T…t. The outputs of both directions are in the time order of the
-    input. Without `return_sequences` the last output of each direction is merged: the forward one
-    at the last valid step, the backward one at the first.
+    input. Without `return_sequences`, the last outputs of both directions are merged: the forward
+    one at the last valid step, the backward one at the first.
 
     The two layers may differ in size and class. For padding see `Recurrent`.
 
@@ -38,8 +38,8 @@ class Bidirectional(SequenceLayer):
 
     Returns:
         Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, where U is the sum of the two
-        sizes for `"concat"`; with `merge_mode=None` the tuple of the forward and the backward
-        output. With `return_state` the final states of the forward and of the backward layer
+        sizes for `"concat"`. With `merge_mode=None`, the tuple of the forward and the backward
+        output. With `return_state`, the final states of the forward and then of the backward layer
         follow, as in `keras.layers.Bidirectional`: for an LSTM
         `(output, h_forward, c_forward, h_backward, c_backward)`.
 

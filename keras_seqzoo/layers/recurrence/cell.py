@@ -15,15 +15,15 @@ class RecurrentCell(keras.layers.Layer):
     rest. The layer runs `project` once for all time steps, and `advance` step by step.
 
     A new cell defines `state_size`, `output_size`, `build`, `project` and `advance`. It may define
-    `constants` for what each step would otherwise compute again from the weights alone (such as
-    their cast to the compute dtype).
+    `constants` for values that depend on the weights alone (such as their cast to the compute
+    dtype), so that the steps need not compute them again.
 
     Attributes:
         state_size: int, or a list of ints for several state tensors.
         output_size: int, the size of the output.
-        kernel_step: a `Kernel` of the same equations (see `kernels.py`), or None.
-        regularizes_state: bool, whether the output is the first state, and `advance` accepts
-            `seen_scale`, a factor of the first state as the weights see it.
+        kernel_step: a `Kernel` with the same equations (see `kernels.py`), or None.
+        regularizes_state: bool, whether the output is the first state and `advance` accepts
+            `seen_scale`, a factor that scales the first state where the weights read it.
 
     Call arguments:
         inputs: tensor `(B, F)`.
@@ -73,8 +73,8 @@ class RecurrentCell(keras.layers.Layer):
         """Prepare the weights for all steps, once outside of the loop.
 
         Returns:
-            A nest of tensors, which `advance` gets as its argument `constants` and `kernel_step` as
-            its weights; or None, and `advance` gets no such argument.
+            A nest of tensors: the argument `constants` of `advance` and the weights of
+            `kernel_step`. If it is None, `advance` gets no such argument.
         """
         return None
 
@@ -83,7 +83,7 @@ class RecurrentCell(keras.layers.Layer):
         return None if overrides_without(type(self), "advance", "kernel_step") else self.kernel_step
 
     def project(self, inputs, training=False):
-        """Compute what depends on the input alone, for one step or for all steps at once.
+        """Compute the part that depends on the input alone, for one step or all steps at once.
 
         Args:
             inputs: tensor `(..., F)` in the compute dtype, with any leading dimensions.
@@ -98,7 +98,7 @@ class RecurrentCell(keras.layers.Layer):
         """Compute the rest of one step.
 
         Args:
-            projected: the part `(B, P)` of one step of what `project` returned.
+            projected: the result of `project` for one step, `(B, P)`.
             states: list or tuple of tensors `(B, state_size)`.
             training: bool.
 

@@ -41,8 +41,8 @@ def run_cell_loop(
 
     Returns:
         Tuple `(outputs, states)`. `outputs` is `(T, B, U)`, in the order of time and zero at masked
-        steps, or without `return_sequences` `(B, U)`, the output of the last valid step. `states`
-        is the list of states after the last valid step.
+        steps; without `return_sequences` it is the output of the last valid step, `(B, U)`.
+        `states` is the list of states after the last valid step.
     """
     flat = tf.nest.flatten(projected)
     length = dimension(flat[0], 0)

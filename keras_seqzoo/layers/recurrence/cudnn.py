@@ -26,10 +26,9 @@ def has_cudnn_form(cell):
 def run_cudnn(cell, steps, mask, states, reverse=False):
     """Run a cell, with its input projection, over a sequence in one cuDNN call.
 
-    cuDNN supports sequences of different lengths, but no other padding. So valid steps are moved
-    to the front of their row, in the order in which they run, and the outputs are moved back. This
-    supports any padding and either direction. As in the loop, half precision is computed in
-    float32.
+    cuDNN supports sequences of different lengths, but no other padding. So valid steps are moved to
+    the front of their row, in the order in which they run, and the outputs are moved back. This
+    allows any padding and either direction. As in the loop, half precision is computed in float32.
 
     Args:
         cell: an `AffineCell` for which `has_cudnn_form` is true.
@@ -72,7 +71,7 @@ def run_cudnn(cell, steps, mask, states, reverse=False):
 
 
 def call_cudnn(mode, steps, states, parameters, lengths):
-    """Call the op: outputs `(T, B, U)`, zero after the end, and final states `(1, B, U)`."""
+    """Call the op; return outputs `(T, B, U)`, zero past the end, and final states `(1, B, U)`."""
     outputs, state, memory, *_ = tf.raw_ops.CudnnRNNV3(
         input=steps,
         input_h=states[0],

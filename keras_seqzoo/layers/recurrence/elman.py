@@ -64,8 +64,9 @@ class Elman(AffineRecurrent):
     """Elman's simple recurrent network over a sequence.
 
     `h_t = tanh(W·x_t + U·h_{t-1} + b)` (Elman 1990, Finding structure in time). The state is `[h]`.
-    Weights interchange with `keras.layers.SimpleRNN`. See `ElmanCell` for its arguments, and
-    `Recurrent` for the other arguments, the padding rule, the call arguments and what is returned.
+    The weights are interchangeable with those of `keras.layers.SimpleRNN`. See `ElmanCell` for its
+    arguments, and `Recurrent` for the other arguments, the padding rule, the call arguments and the
+    return value.
 
     Example:
     >>> Elman(4)(keras.ops.ones((2, 5, 3))).shape

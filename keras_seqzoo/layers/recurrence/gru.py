@@ -20,18 +20,18 @@ class GRUCell(NormalizedCell):
     one matmul per step);
     `h' = z ⊙ h + (1 - z) ⊙ h~`.
 
-    The direction of z: as in Cho et al. 2014, Keras, PyTorch and Dive into Deep Learning, a z near
-    1 keeps the old state. Chung et al. 2014 and many textbooks write `h' = (1 - z) ⊙ h + z ⊙ h~`:
-    the same model with 1 - z for z, so that the weights and biases of z have the opposite sign.
+    A z near 1 keeps the old state, as in Cho et al. 2014, Keras, PyTorch and Dive into Deep
+    Learning. Chung et al. 2014 and many textbooks write `h' = (1 - z) ⊙ h + z ⊙ h~`. This is the
+    same model with 1 - z for z: the weights and biases of z have the opposite sign.
 
     Weights have the names, order and shapes of `keras.layers.GRUCell`: W `(F, 3U)`, U `(U, 3U)` and
     b, with `reset_after` `(2, 3U)` (of the input and of the state), else `(3U,)`. The gates come in
     the order z, r, h~.
 
-    With `layer_normalization`, the blocks of z and r together and the block of h~ of `W·x` and of
-    `U·h` are each normalized over their units, to mean 0 and variance 1 (with ε = 0.001), and
-    multiplied by weights γ and γ' `(3U,)`, before any bias is added (Ba, Kiros and Hinton 2016,
-    Layer normalization, supplement, whose reset gate acts after the matmul).
+    With `layer_normalization`, `W·x` and `U·h` are each normalized over their units to mean 0 and
+    variance 1 (with ε = 0.001), in two blocks: z and r together, and h~. They are then multiplied
+    by weights γ and γ' `(3U,)`, before any bias is added (Ba, Kiros and Hinton 2016, Layer
+    normalization, supplement, whose reset gate acts after the matmul).
 
     Args:
         units: int, size U of the state and of the output.
@@ -151,9 +151,10 @@ class GRUCell(NormalizedCell):
 class GRU(AffineRecurrent):
     """A gated recurrent unit over a sequence.
 
-    `h' = z ⊙ h + (1 - z) ⊙ h~`, where a z near 1 keeps the old state. The state is `[h]`. Weights
-    interchange with `keras.layers.GRU`. See `GRUCell` for the equations and its arguments, and
-    `Recurrent` for the other arguments, the padding rule, the call arguments and what is returned.
+    `h' = z ⊙ h + (1 - z) ⊙ h~`, where a z near 1 keeps the old state. The state is `[h]`. The
+    weights are interchangeable with those of `keras.layers.GRU`. See `GRUCell` for the equations
+    and its arguments, and `Recurrent` for the other arguments, the padding rule, the call arguments
+    and the return value.
 
     Example:
     >>> GRU(4, return_sequences=True)(keras.ops.ones((2, 5, 3))).shape

@@ -22,9 +22,9 @@ class Recurrence:
 
     Attributes:
         kernel: a `Kernel`.
-        projected: tensor `(T, B, P)`, what depends on the input alone.
-        states: list of tensors `(B, U)`, the state before the first step, first the one that the
-            weights see.
+        projected: tensor `(T, B, P)`, the part that depends on the input alone.
+        states: list of tensors `(B, U)`, the state before the first step; the weights see the first
+            tensor.
         weights: list of tensors, the weights of the kernel.
         keep: None, or a list with one tensor `(T, B, 1)` or `(T, B, U)` for each state: the rate at
             which the old state is kept, 1 at padding.
@@ -92,9 +92,9 @@ def unpack(specs, tensors):
 def run_kernel_loop(recurrences, return_sequences=True, training=False, compiled=False):
     """Run recurrences of the same length in one loop, with hand-written gradients.
 
-    The forward loop saves what the backward loop needs. Without `training` it saves nothing, and
-    a gradient runs it again. The backward loop carries only what is sequential; the gradients of
-    the weights are one matmul each over all steps after it.
+    The forward loop saves what the backward loop needs. Without `training` it saves nothing, and a
+    gradient runs it again. The backward loop carries only what is sequential. After it, one matmul
+    over all steps computes the gradient of each weight.
 
     States and activations inside the loop are float32 under half precision; the matmuls over all
     steps are in the dtype of `projected`.

@@ -1,10 +1,10 @@
 """One step of Elman's network, the LSTM and the GRU, and its hand-written gradient.
 
-All gradients have the same form. After the forward loop every factor of the backward step that does
-not depend on the incoming gradient is known, and is computed for all steps at once. The backward
-loop is then linear in the gradient of the state: a product with a coefficient and one matmul with
-the recurrent weights (two for the GRU that resets before the matmul). After it, the gradients of
-the weights are matmuls over all steps.
+All gradients have the same form. After the forward loop, all factors of the backward step that do
+not depend on the incoming gradient are computed for all steps at once. The backward loop is then
+linear in the gradient of the state: a product with a coefficient and one matmul with the recurrent
+weights (two for the GRU that resets before the matmul). After it, the gradients of the weights are
+matmuls over all steps.
 
 Gates are computed as `σ(a) = (1 + tanh(a / 2)) / 2`, so that one tanh covers the activations of all
 gates, and a compiler reads and writes each of them once.
@@ -32,7 +32,7 @@ class Kernel:
         raise NotImplementedError
 
     def kept_sizes(self, states, weights):
-        """Return the sizes of the tensors that `backward` keeps, by default of `gradients`."""
+        """Return the sizes of what `backward` keeps, by default those of `gradients`."""
         return [state.shape[-1] for state in states]
 
     def forward(self, projected, seen, states, weights):
@@ -64,12 +64,12 @@ class Kernel:
 
         Args:
             coefficients: list of tensors `(B, ...)`.
-            gradients: list of tensors `(B, U)`, of the new states.
+            gradients: list of tensors `(B, U)`, the gradients of the new states.
             weights: list of tensors, with the matrices transposed.
 
         Returns:
-            The tensors to keep for `activation_gradients`, the gradient of `seen`, and the
-            gradients of the old states that do not go through `seen`.
+            The tensors to keep for `activation_gradients`, the gradient of `seen`, and the parts of
+            the old states' gradients that do not go through `seen`.
         """
         raise NotImplementedError
 
@@ -86,7 +86,7 @@ class Kernel:
         """Return the gradient of `projected`, for one step or for all.
 
         Args:
-            inner: what `activation_gradients` returned.
+            inner: the result of `activation_gradients`.
         """
         return inner[0]
 
@@ -94,7 +94,7 @@ class Kernel:
         """Compute the gradients of the weights, from all steps.
 
         Args:
-            inner: what `activation_gradients` returned.
+            inner: the result of `activation_gradients`.
             saved: list of the tensors that `forward` saved.
             new: list of the states after each step.
             previous: list of the states before each step, the first as the weights saw it.

@@ -97,7 +97,7 @@ class LSTMCell(NormalizedCell):
         return [self.compute_dtype, loop_dtype(self.compute_dtype).name]
 
     def initialize_bias(self, shape, dtype=None):
-        """Return the initial bias, with `unit_forget_bias` 1 for the forget gate."""
+        """Return the initial bias, 1 for the forget gate with `unit_forget_bias`."""
         if not (self.forget_gate and self.unit_forget_bias):
             return self.bias_initializer(shape, dtype=dtype)
         one = (self.units,)
@@ -163,9 +163,10 @@ class LSTMCell(NormalizedCell):
 class LSTM(AffineRecurrent):
     """A long short-term memory over a sequence.
 
-    `c' = f ⊙ c + i ⊙ g`, `h' = o ⊙ tanh(c')`. The state is `[h, c]`, with c in float32. Weights
-    interchange with `keras.layers.LSTM`. See `LSTMCell` for the equations and its arguments, and
-    `Recurrent` for the other arguments, the padding rule, the call arguments and what is returned.
+    `c' = f ⊙ c + i ⊙ g`, `h' = o ⊙ tanh(c')`. The state is `[h, c]`, with c in float32. The weights
+    are interchangeable with those of `keras.layers.LSTM`. See `LSTMCell` for the equations and its
+    arguments, and `Recurrent` for the other arguments, the padding rule, the call arguments and the
+    return value.
 
     Example:
     >>> layer = LSTM(4, return_state=True)

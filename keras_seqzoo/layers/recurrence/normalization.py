@@ -31,7 +31,7 @@ def normalize(tensor, sizes):
 def normalization_gradient(gradient, normalized, rates, sizes):
     """Return the gradient of `normalize`'s argument.
 
-    Of one group, with the gradient g of the normalized tensor n and the rate r:
+    For one group, with the gradient g of the normalized tensor n and the rate r:
     `r · (g - mean(g) - n ⊙ mean(g ⊙ n))`.
 
     Args:
@@ -57,8 +57,8 @@ class NormalizedCell(AffineCell):
 
     With `layer_normalization`, `W·x` becomes `γ ⊙ n(W·x)` and `U·h` becomes `γ' ⊙ n(U·h)` (Ba,
     Kiros and Hinton 2016, Layer normalization, section 3.1), where n subtracts the mean over the
-    units and divides by the standard deviation. The cell's biases are added after it, so that there
-    are no further ones. The weights γ and γ' `(gates·units,)` start at 1.
+    units and divides by the standard deviation. The cell's own biases are added afterwards, so the
+    normalization has none. The weights γ and γ' `(gates·units,)` start at 1.
 
     A subclass defines `normalized_sizes`.
     """

@@ -1,7 +1,7 @@
 """One step of the LSTM and the GRU with layer normalization, and its hand-written gradient.
 
-The gradient of `U·h` goes through the normalization, which is a sum over the units: the backward
-loop computes it in each step, and keeps it for the gradient of U.
+The gradient of `U·h` goes through the normalization, which sums over the units. So the backward
+loop computes it in each step and keeps it for the gradient of U.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ class NormalizedLSTMKernel(LSTMKernel):
         return [self._gates * units, self._gates * units, units, units, 1, 1]
 
     def kept_sizes(self, states, weights):
-        """Return the sizes of the gradients of the gates' arguments, `U·h` and the tanh's."""
+        """Return the sizes of the gradients of the gates' arguments, `U·h` and tanh's argument."""
         units = states[0].shape[-1]
         return [self._gates * units, self._gates * units, units]
 

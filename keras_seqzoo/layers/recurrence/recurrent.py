@@ -18,50 +18,51 @@ IMPLEMENTATIONS = ("auto", "loop", "cudnn")
 class Recurrent(SequenceLayer):
     """Recurrent layer over a sequence.
 
-    `h_t, s_t = cell(x_t, s_{t-1})` for t = 1…T. What the cell computes from the input alone is
+    `h_t, s_t = cell(x_t, s_{t-1})` for t = 1…T. The part that depends on the input alone is
     computed for all steps in one matmul before the loop.
 
     Padding rule: outputs at padding are zero. The returned state, and the output without
-    `return_sequences`, is the one after the last valid step. With any pattern of padding (left,
-    right, mixed) the valid steps compute what they compute without it. A row that is all padding
-    keeps its initial state, and its output is zero. The layer keeps no state between calls: pass
-    it as `initial_state` and get it back with `return_state`.
+    `return_sequences`, are those after the last valid step. Padding of any pattern (left, right,
+    mixed) does not change the results of the valid steps. A row that is all padding keeps its
+    initial state, and its output is zero. The layer keeps no state between calls: pass it as
+    `initial_state` and get it back with `return_state`.
 
-    Gradients: for `ElmanCell`, `LSTMCell` and `GRUCell` with tanh and sigmoid the backward loop is
-    written by hand; other cells are differentiated automatically. Second derivatives raise an error
-    for hand-written gradients; `keras.layers.RNN(cell)` supports them.
+    Gradients: for `ElmanCell`, `LSTMCell` and `GRUCell` with tanh and sigmoid, the backward loop is
+    written by hand; other cells are differentiated automatically. A second derivative of a
+    hand-written gradient raises an error; `keras.layers.RNN(cell)` supports it.
 
-    Implementations: with `"auto"`, XLA compiles the loops of cells with a hand-written gradient in
-    training inside a `tf.function` (as in `fit`), once for each shape of a batch: pad batches to
-    few lengths. With `"loop"` they run as TensorFlow ops, as they also do in exported models. With
-    `"cudnn"` the layer trains on NVIDIA GPUs by cuDNN, with any padding, but without XLA and
-    without noise on states; inference, `step` and decoders with input feeding use the loop. All
-    compute the same equations. Under half precision states and gates are float32 (on a GPU
-    TensorFloat-32 if TensorFlow is set to it).
+    Implementations: with `"auto"`, XLA compiles the loops of cells with a hand-written gradient
+    when they train inside a `tf.function` (as in `fit`). It compiles once for each shape of a
+    batch, so pad batches to few lengths. With `"loop"` they run as TensorFlow ops, as they also do
+    in exported models. With `"cudnn"`, cuDNN trains the layer on NVIDIA GPUs, with any padding, but
+    without XLA and without noise on states or weights; inference, `step` and decoders with input
+    feeding use the loop. All compute the same equations. Under half precision, states and gates are
+    float32 (TensorFloat-32 on a GPU if TensorFlow is set to it).
 
     Args:
         cell: a `RecurrentCell`.
         return_sequences: bool, whether to return the outputs of all steps instead of the last.
         return_state: bool, whether to return the final state too.
-        go_backwards: bool, whether to run from the last step to the first. As in Keras, outputs
-            then come in this reversed order.
-        dropout: float in [0, 1), the rate at which features of the input are dropped in training,
-            the same at all steps of a sequence, as in Keras.
+        go_backwards: bool, whether to run from the last step to the first. As in Keras, the outputs
+            are then in this reversed order.
+        dropout: float in [0, 1), the rate at which input features are dropped in training, the same
+            ones at all steps of a sequence, as in Keras.
         recurrent_dropout: float in [0, 1), the rate at which units of h are hidden from the
-            recurrent weights in training, the same at all steps of a sequence (Gal and Ghahramani
-            2016, A theoretically grounded application of dropout in recurrent neural networks).
-        zoneout: float in [0, 1), the probability with which a unit of a state keeps its old value
-            at a step in training; in inference states are the mean, `zoneout·old + (1 -
-            zoneout)·new` (Krueger et al. 2017, Zoneout: regularizing RNNs by randomly preserving
-            hidden activations).
+            recurrent weights in training, the same ones at all steps of a sequence (Gal and
+            Ghahramani 2016, A theoretically grounded application of dropout in recurrent neural
+            networks).
+        zoneout: float in [0, 1), the probability that a unit of a state keeps its old value at a
+            step in training; in inference a state is the mean, `zoneout·old + (1 - zoneout)·new`
+            (Krueger et al. 2017, Zoneout: regularizing RNNs by randomly preserving hidden
+            activations).
         weight_drop: float in [0, 1), the rate at which recurrent weights are dropped in training,
-            the same for all rows and steps of a call of the layer or of `step` (Merity, Keskar and
-            Socher 2018, Regularizing and optimizing LSTM language models, section 2).
+            the same ones for all rows and steps of a call of the layer or of `step` (Merity, Keskar
+            and Socher 2018, Regularizing and optimizing LSTM language models, section 2).
         seed: int or None, the seed of all four.
         implementation: `"auto"`, `"loop"` or `"cudnn"`, see above.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the cell's. The arguments
             `stateful`, `unroll`, `zero_output_for_mask` and `use_cudnn` of Keras' recurrent layers
-            are accepted with the value that describes what the layer does.
+            are accepted if their value matches what the layer does.
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
@@ -359,7 +360,7 @@ class Recurrent(SequenceLayer):
 
 
 def check_keras_arguments(arguments, implementation):
-    """Remove arguments of `keras.layers.LSTM` that describe what the layer does; refuse others."""
+    """Remove arguments of `keras.layers.LSTM` that match what the layer does; refuse others."""
     rules = {  # the accepted values, and advice for the others
         "stateful": ([False], "Pass the last state as `initial_state`, with `return_state=True`."),
         "unroll": ([False], 'XLA compiles the loop over time with `implementation="auto"`.'),

@@ -18,7 +18,7 @@ class SequenceLayer(keras.layers.Layer):
     def input_dtype(self):
         """The dtype that Keras casts floating-point arguments to.
 
-        Under mixed precision float32, so that a state in float32 (the LSTM's memory) is not
+        Under mixed precision it is float32, so that a float32 state (the LSTM's memory) is not
         rounded on its way in.
         """
         return "float32" if self.compute_dtype in ("float16", "bfloat16") else self.compute_dtype

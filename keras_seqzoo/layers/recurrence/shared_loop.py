@@ -22,15 +22,15 @@ def to_time_major(sequence, mask):
 def run_layers(layers, steps, mask, initial_states, training):
     """Run recurrent layers of either direction over the same sequence.
 
-    If the cells of all layers have a hand-written gradient (`RecurrentCell.kernel_step`) the layers
-    run in one loop, where the small ops of one run in parallel with the matmuls of the other. Else
-    each runs in its own loop and is differentiated automatically.
+    If the cells of all layers have a hand-written gradient (`RecurrentCell.kernel_step`), the
+    layers run in one loop, where the small ops of one run in parallel with the matmuls of the
+    other. Otherwise each runs in its own loop and is differentiated automatically.
 
     Args:
         layers: list of `Recurrent` layers with the same `return_sequences` and `implementation`.
         steps: tensor `(T, B, F)`, zero at padding.
         mask: boolean tensor `(T, B)` or None.
-        initial_states: list with the initial states of each layer, each None for its own.
+        initial_states: list with the initial states of each layer, or None for the layer's own.
         training: bool.
 
     Returns:
@@ -68,8 +68,8 @@ def run_layers(layers, steps, mask, initial_states, training):
 def is_compiled(layer, training):
     """Return whether XLA compiles the loop of a layer.
 
-    It compiles once for each shape. So eager calls, with shapes of any kind, and inference, which
-    is exported, run the same loop op by op.
+    XLA compiles once for each shape. So eager calls, which may have any shapes, and inference,
+    which is exported, run the same loop op by op.
     """
     return bool(layer.implementation == "auto" and training and not tf.executing_eagerly())
 

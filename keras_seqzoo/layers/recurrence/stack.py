@@ -17,17 +17,17 @@ class Stack(QuantizedParts, SequenceLayer):
     """Recurrent layers on top of each other.
 
     `x_{l+1} = layer_l(dropout(x_l))`, or with `residual`
-    `x_{l+1} = layer_l(dropout(x_l)) + P_l·x_l` (Wu et al. 2016, Google's neural machine
-    translation system, section 3.1), with a projection P_l only if the sizes of the layer's input
-    and output differ.
+    `x_{l+1} = layer_l(dropout(x_l)) + P_l·x_l` (Wu et al. 2016, Google's neural machine translation
+    system, section 3.1). There is a projection P_l only if the layer's input and output differ in
+    size.
 
     The stack sets `return_sequences` and `return_state` of its layers. All sequences are in the
-    time order of the input, also the outputs of layers with `go_backwards`. For padding see
+    time order of the input, even the outputs of layers with `go_backwards`. For padding see
     `Recurrent`.
 
-    Without `return_sequences` the last layer returns its last output, and its residual is its input
-    at the step of this output: the last valid step, for a layer with `go_backwards` the first, and
-    for a `Bidirectional` the mean of the two.
+    Without `return_sequences`, the last layer returns its last output. Its residual is then its
+    input at the step of this output: the last valid step, or the first one for a layer with
+    `go_backwards`; for a `Bidirectional` it is the mean of the inputs at both.
 
     Args:
         layers: list of `Recurrent` and `Bidirectional` layers, the lowest first. A
@@ -44,16 +44,16 @@ class Stack(QuantizedParts, SequenceLayer):
     Call arguments:
         sequence: tensor `(B, T, F)`.
         mask: boolean tensor `(B, T)`, True at valid steps, or None.
-        initial_state: list or tuple with one entry per layer, as returned by a call, each None for
-            zeros; or None.
+        initial_state: list or tuple with one entry per layer, as returned by a call. None, as an
+            entry or as a whole, means zeros.
         training: bool, whether to apply dropout.
 
     Returns:
-        Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, U the size of the last layer.
-        With `return_state` a tuple `(output, *states)`, with one entry per layer, as from
-        `keras.layers.RNN` over `StackedRNNCells`: the list of its final states. The entry of a
-        `Bidirectional` is a dict `{"forward": [...], "backward": [...]}`; as an initial state it
-        may have values None for zeros.
+        Tensor `(B, T, U)` with `return_sequences`, else `(B, U)`, where U is the size of the last
+        layer. With `return_state` a tuple `(output, *states)`. As from `keras.layers.RNN` over
+        `StackedRNNCells`, `states` has one entry per layer: the list of its final states. The entry
+        of a `Bidirectional` is a dict `{"forward": [...], "backward": [...]}`; in an initial state
+        its values may be None for zeros.
 
     Raises:
         TypeError: if a layer is neither `Recurrent` nor `Bidirectional`.

@@ -1,8 +1,8 @@
-"""TensorArrays over the time steps of a loop, which may be zero in number.
+"""TensorArrays over the time steps of a loop, of which there may be none.
 
-XLA compiles the body of a loop that never runs, and its read of an element; and TensorFlow cannot
-stack an empty TensorArray if the batch size is unknown. So each array has at least one element, of
-zeros if there are no steps, and the loop ignores it.
+XLA compiles the body of a loop, with its read of an element, even if the loop never runs; and
+TensorFlow cannot stack an empty TensorArray if the batch size is unknown. So each array has at
+least one element. Without steps it is zeros, and the loop ignores it.
 """
 
 import tensorflow as tf

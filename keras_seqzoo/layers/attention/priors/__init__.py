@@ -1,1 +1,1 @@
-"""Score terms, weightings and losses from the literature: what attention is expected to be."""
+"""Score terms, weightings and losses from the literature: prior assumptions about attention."""

@@ -21,12 +21,12 @@ class Coverage(ScoreTerm):
     f(j, i) = [C_{j,i-k}, …, C_{j,i+k}]
     ```
 
-    It can learn not to translate a word twice, and not to leave one out. Without `fertility` Φ is
-    1: the coverage vector of See et al. (2017, "Get to the point", section 2.3) and, with a window,
-    the local fertility of Cohn et al. (2016, section 3.3). With it, Φ_i = N·σ(uᵀ memory_i + b) is
-    the number of target words that the word is expected to make: the linguistic coverage of Tu et
-    al. (2016, "Modeling coverage for neural machine translation", section 3.1); Φ is at least 0.01
-    here. Each step of the target waits for the one before: the attention runs in a loop.
+    It can learn to translate no word twice and to leave none out. Without `fertility`, Φ is 1: the
+    coverage vector of See et al. (2017, "Get to the point", section 2.3) and, with a window, the
+    local fertility of Cohn et al. (2016, section 3.3). With `fertility`, Φ_i = N·σ(uᵀ memory_i + b)
+    is the expected number of target words for source word i: the linguistic coverage of Tu et al.
+    (2016, "Modeling coverage for neural machine translation", section 3.1). Here Φ is at least
+    0.01. Each target step needs the weights of earlier steps, so the attention runs in a loop.
 
     Padding between valid steps of the memory counts as a step with coverage 0.
 

@@ -1,4 +1,4 @@
-"""A loss of attention that comes back to a word."""
+"""A loss on attention that returns to a word."""
 
 import keras
 import tensorflow as tf
@@ -8,7 +8,7 @@ from keras_seqzoo.layers.attention.loss import AttentionLoss
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class CoverageLoss(AttentionLoss):
-    """Loss of attention to words that have been attended to.
+    """Loss on attention to words that were attended to before.
 
     ```
     loss_t = Σ_s min(a_{t,s}, c_{t,s}),        c_{t,s} = Σ_{t' < t} a_{t',s}

@@ -1,4 +1,4 @@
-"""A loss of how many target words a source word makes."""
+"""A loss on how many target words a source word makes."""
 
 import math
 
@@ -10,16 +10,16 @@ from keras_seqzoo.layers.attention.loss import AttentionLoss
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class FertilityLoss(AttentionLoss):
-    """Loss of the fertility of each source word, which has a normal distribution.
+    """Loss on the fertility of each source word, modeled by a normal distribution.
 
     ```
     f_s = Σ_t a_{t,s},        loss = -Σ_s log N(f_s; μ_s, σ_s²)
     ```
 
-    with μ_s = exp(uᵀ memory_s + b) and σ_s = 0.1 + exp(wᵀ memory_s + d), learned with the model
-    (the global fertility of Cohn et al. 2016, "Incorporating structural alignment biases into an
-    attentional neural translation model", section 3.3, whose mean and variance are networks of the
-    memory too). Without the 0.1 the density has no limit.
+    with μ_s = exp(uᵀ memory_s + b) and σ_s = 0.1 + exp(wᵀ memory_s + d), learned with the model.
+    This is the global fertility of Cohn et al. (2016, "Incorporating structural alignment biases
+    into an attentional neural translation model", section 3.3), whose mean and variance are also
+    networks of the memory. Without the 0.1 the density would be unbounded.
 
     Args:
         scale: number of at least 0, the factor of the loss.

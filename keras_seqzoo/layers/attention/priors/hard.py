@@ -10,22 +10,23 @@ from keras_seqzoo.tensors import loop_dtype
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class HardWeighting(Weighting):
-    """Weight 1 at one step of the memory.
+    """Hard attention: weight 1 at one step of the memory.
 
     ```
     training:  s* ~ softmax(score),   by   s* = argmax_s (score_s + g_s),   g_s ~ Gumbel(0, 1)
     decoding:  s* = argmax_s score_s
     ```
 
-    Stochastic hard attention (Xu et al. 2015, "Show, attend and tell", section 4.1). `estimator` is
-    the gradient of the scores:
+    Stochastic hard attention (Xu et al. 2015, "Show, attend and tell", section 4.1). `estimator`
+    selects the gradient of the scores:
 
-    - "straight-through": that of softmax((score + g) / τ), with temperature τ (Jang et al. 2017,
-      "Categorical reparameterization with Gumbel-softmax", section 2.2). It is biased, and has a
-      small variance. All steps are computed at once.
-    - "reinforce": none by itself. The state of the attention has log π(s*), π = softmax(score), and
-      the entropy of π, both summed over the steps of training; `ReinforcedAttention` of
-      `keras_seqzoo.models` makes the gradient of Xu et al. of them. The attention runs in a loop.
+    - "straight-through": the gradient of softmax((score + g) / τ) with temperature τ (Jang et al.
+      2017, "Categorical reparameterization with Gumbel-softmax", section 2.2). It is biased but has
+      a small variance. All steps are computed at once.
+    - "reinforce": no gradient by itself. In training, the state of the attention sums log π(s*) and
+      the entropy of π over the steps, with π = softmax(score). `ReinforcedAttention` of
+      `keras_seqzoo.models` turns the sums into the gradient of Xu et al. The attention runs in a
+      loop.
 
     Args:
         temperature: number above 0, τ; 1 with "reinforce".

@@ -17,10 +17,11 @@ class LocalWeighting(Weighting):
                            a_t(s) = softmax(score)_s · exp(-(s - p_t)² / (2σ²)),   σ = D/2
     ```
 
-    for t and s from 1, S valid steps, and the softmax over the s with |s - p_t| <= D (Luong et al.
-    2015, "Effective approaches to attention-based neural machine translation", section 3.2; their
-    p_t = t has no limit, so that the window of a long target is empty). The weights of local-p sum
-    to less than 1. All steps are computed at once; the scores outside the window are computed too.
+    Here t and s count from 1, S is the number of valid steps, and the softmax runs over the s with
+    |s - p_t| <= D (Luong et al. 2015, "Effective approaches to attention-based neural machine
+    translation", section 3.2). Their p_t = t has no limit, so late steps of a long target have an
+    empty window. The weights of local-p sum to less than 1. All steps are computed at once,
+    including the scores outside the window.
 
     Args:
         position: `"monotonic"` or `"predictive"`.

@@ -21,8 +21,8 @@ class MarkovCondition(ScoreTerm):
     with a_0 = 0 (Cohn et al. 2016, "Incorporating structural alignment biases into an attentional
     neural translation model", section 3.2). It can learn that the next word comes after the last
     one. With `filters` it is the convolution of Chorowski et al. (2015, "Attention-based models for
-    speech recognition", section 2.2), for wide windows. Each step of the target waits for the one
-    before: the attention runs in a loop.
+    speech recognition", section 2.2), for wide windows. Each target step needs the weights of the
+    step before, so the attention runs in a loop.
 
     Padding between valid steps of the memory counts as a step with weight 0.
 

@@ -12,23 +12,23 @@ from keras_seqzoo.tensors import loop_dtype
 class MonotonicWeighting(Weighting):
     """Weights of an attention that never goes back.
 
-    From the step that it chose last, the attention looks at one step after the other and chooses it
-    with probability p = σ(score + r). In training the weights are the probabilities to choose each
-    step,
+    Starting at the step it chose last, the attention looks at one step after the other and chooses
+    each with probability p = σ(score + r). In training the weights are the probabilities of
+    choosing each step,
 
     ```
     a_{t,s} = p_{t,s} Σ_{k ≤ s} a_{t-1,k} Π_{l=k}^{s-1} (1 - p_{t,l}),        a_0 = [1, 0, …]
     ```
 
     (Raffel et al. 2017, "Online and linear-time attention by enforcing monotonic alignments",
-    section 2.3), with noise of the normal distribution added to the scores so
-    that p becomes 0 or 1. The weights sum to less than 1 if no step may be chosen. In decoding they
-    are the same without noise (`"soft"`), or 1 at the first step with p > 0.5 (`"hard"`); if there
-    is none, the weights of this and all later steps are zero.
+    section 2.3). Normal noise is added to the scores so that p becomes 0 or 1. The weights sum to
+    less than 1 where the attention may choose no step. In decoding they are the same without noise
+    (`"soft"`), or 1 at the first step with p > 0.5 (`"hard"`). If there is none, the weights of
+    this and all later target steps are zero.
 
-    The paper adds the bias r < 0 so that first the whole memory is looked at; choose it by the
-    length of the memory. Each step of the target waits for the one before: the attention runs in a
-    loop, and each step takes S² operations for S steps of the memory.
+    The paper adds a bias r < 0 so that the attention first looks at the whole memory; choose r by
+    the length of the memory. Each target step needs the weights of the step before, so the
+    attention runs in a loop. A step takes S² operations for S steps of the memory.
 
     Args:
         decoding: `"soft"` or `"hard"`.
@@ -91,7 +91,7 @@ class MonotonicWeighting(Weighting):
 
     @staticmethod
     def _choose(scores, valid, last):
-        """Return 1 at the first step from the last one on with a score above 0."""
+        """Return 1 at the first step with a score above 0, from the last chosen step on."""
         reached = tf.cumsum(last, axis=-1) > 0.5
         chosen = tf.cast(reached & valid & (scores > 0), tf.int32)
         return tf.cast(tf.cumsum(chosen, axis=-1) * chosen == 1, scores.dtype)
@@ -108,7 +108,7 @@ class MonotonicWeighting(Weighting):
 
 
 def _expect(scores, valid, last):
-    """Return the probability to choose each step, given that of the step before."""
+    """Return the probability of choosing each step, given those of the last target step."""
     # Sums of logarithms: products of 1 - p underflow in long memories. Padding is never chosen.
     go_on = tf.where(valid, -tf.nn.softplus(scores), tf.zeros((), scores.dtype))  # log(1 - p)
     passed = tf.cumsum(go_on, axis=-1, exclusive=True)

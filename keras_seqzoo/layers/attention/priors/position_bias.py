@@ -1,4 +1,4 @@
-"""The bias of attention to the diagonal."""
+"""A bias of attention towards the diagonal."""
 
 import keras
 import tensorflow as tf
@@ -9,14 +9,14 @@ from keras_seqzoo.tensors import loop_dtype
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class PositionBias(ScoreTerm):
-    """Score term that knows the positions in target and source, and the length of the source.
+    """Score term that sees the positions in target and source, and the source length.
 
     ```
     f(j, i) = [log(1 + j), log(1 + i), log(1 + I)]
     ```
 
-    for target position j and source position i, from 1, and source length I (Cohn et al. 2016,
-    "Incorporating structural alignment biases into an attentional neural translation model",
+    for target position j and source position i, counted from 1, and source length I (Cohn et al.
+    2016, "Incorporating structural alignment biases into an attentional neural translation model",
     section 3.1). With a hidden layer the weights can learn that words stay in order; added to a dot
     or general score, the term can only prefer the beginning or the end of the source. All steps are
     computed at once.
