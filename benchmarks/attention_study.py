@@ -34,6 +34,7 @@ VARIANTS = {
     "bahdanau": "--attention bahdanau",
     "input-feeding": "--input-feeding",
     "wide-tanh": "--attention-units 512",
+    "deep": "--readout deep",
     "concat": "--readout concat",
     "before": "--attend before --attention bahdanau",
     "before-state": "--attend before --readout state",

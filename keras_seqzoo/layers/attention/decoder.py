@@ -6,13 +6,18 @@ import tensorflow as tf
 from keras_seqzoo.layers.attention.base import Attention
 from keras_seqzoo.layers.attention.decoder_loop import run_decoder_loop
 from keras_seqzoo.layers.attention.loss import AttentionLoss
-from keras_seqzoo.layers.attention.order import check_order, stateful_layers
+from keras_seqzoo.layers.attention.order import JOINED, check_order, stateful_layers
 from keras_seqzoo.layers.attention.part import check_parts
 from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.shared_loop import zero_padding
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.serialization import QuantizedParts
+
+ARGUMENTS = (
+    *("layers", "attention", "units", "input_feeding", "attend_from", "residual", "dropout"),
+    *("attend", "context_feeding", "readout", "attention_losses"),
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -46,10 +51,11 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
 
     Feeding extends the input: `input_feeding` appends the last output, [x_t; o_{t-1}] (Luong et
     al., section 3.3; o_0 = 0), and `context_feeding` the last context, [x_t; c_{t-1}] (c_0 = 0).
-    `readout` selects the output: "tanh" is o_t = tanh(W_o [c_t; h_t]), "concat" is o_t = [h_t;
-    c_t], and "state" is o_t = h_t. With `context_feeding` and `readout="concat"` this is the
-    decoder of Neubig (2017, Neural machine translation and sequence-to-sequence models, equations
-    73 to 76).
+    `readout` selects the output: "tanh" is o_t = tanh(W_o [c_t; h_t]), "deep" reads the token too,
+    o_t = tanh(W_o [c_t; h_t; x_t]) (Sennrich et al. 2017; Bahdanau et al. 2015 with maxout),
+    "concat" is o_t = [h_t; c_t], and "state" is o_t = h_t. With `context_feeding` and
+    `readout="concat"` this is the decoder of Neubig (2017, Neural machine translation and
+    sequence-to-sequence models, equations 73 to 76).
 
     With `attend="after"` and no feeding, each layer runs over all steps before the next, and the
     attention is one batched matmul (or its own loop if it `is_sequential`). Otherwise one loop runs
@@ -62,7 +68,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     Args:
         layers: a list of `Recurrent` layers, from the bottom.
         attention: an `Attention` layer, such as `LuongAttention` or `BahdanauAttention`.
-        units: int, size of the output o_t with `readout="tanh"`, else `None`.
+        units: int, size of the output o_t with the readouts "tanh" and "deep", else `None`.
         input_feeding: bool, whether o_{t-1} is also an input of step t.
         attend_from: `"top"` or `"bottom"`, the layer that makes the query.
         residual: bool, whether to add each layer's input to its output, see `Stack`.
@@ -73,7 +79,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         attend: `"after"`, `"before"` or `"between"`.
         context_feeding: bool, whether c_{t-1} is also an input of step t; only with
             `attend="after"`.
-        readout: `"tanh"`, `"concat"` or `"state"`.
+        readout: `"tanh"`, `"deep"`, `"concat"` or `"state"`.
         attention_losses: a list of `AttentionLoss`, such as `CoverageLoss`, added in training.
         **kwargs: arguments of `keras.layers.Layer`. `dtype` is by default the first layer's.
 
@@ -157,7 +163,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         self.lower = part("lower", layers[:split])
         self.upper = part("upper", layers[split:]) if layers[split:] else None
         self.join = None
-        if readout == "tanh":
+        if readout in JOINED:
             self.join = keras.layers.Dense(
                 units, activation="tanh", dtype=self.part_policy("join"), name="join"
             )
@@ -168,6 +174,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     def build(self, sequence_shape, memory_shape):
         """Build the layers, each for the size of its input."""
         batch, steps, features = sequence_shape
+        self.token_size = features
         memory_size = self.memory_size = memory_shape[-1]
         if self.input_feeding:
             features += self.units
@@ -185,7 +192,9 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             if not loss.built:
                 loss.build((batch, steps, memory_shape[1]), memory_shape)
         if self.join is not None:
-            self.join.build((batch, steps, memory_size + self.layers[-1].output_size))
+            size = memory_size + self.layers[-1].output_size
+            size += self.token_size if self.readout == "deep" else 0
+            self.join.build((batch, steps, size))
 
     def _upper_input(self, memory_size):
         between = self.attend == "between"
@@ -199,7 +208,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     @property
     def output_size(self):
         """Size of the output; with the readout "concat" it is known once the layer is built."""
-        if self.readout == "tanh":
+        if self.readout in JOINED:
             return self.units
         top = self.layers[-1].output_size
         return top if self.readout == "state" else top + self.memory_size
@@ -324,15 +333,16 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             top = tf.concat([query, context], axis=-1)
             top = top if scale is None else top * scale
             top, upper_states = _run(self.upper, top, state["layers"][split:], training, mask)
-        return self._join(context, top), weights, {**new, "layers": lower_states + upper_states}
+        output = self._join(context, top, inputs)
+        return output, weights, {**new, "layers": lower_states + upper_states}
 
     def _step_before(self, inputs, state, memory, memory_mask, keys, scale, training):
         layer = -1 if self.attend_from == "top" else 0
         query = tf.cast(state["layers"][layer][0], self.compute_dtype)
         context, weights, new = self._read(query, state, memory, memory_mask, keys)
-        inputs = tf.concat([inputs, context], axis=-1)
-        top, states = self.lower.step(inputs, state["layers"], training=training)
-        return self._join(context, top), weights, {**new, "layers": states}
+        read = tf.concat([inputs, context], axis=-1)
+        top, states = self.lower.step(read, state["layers"], training=training)
+        return self._join(context, top, inputs), weights, {**new, "layers": states}
 
     def _step_between(self, inputs, state, memory, memory_mask, keys, scale, training):
         own, *above = state["layers"]
@@ -340,7 +350,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         context, weights, new = self._read(query, state, memory, memory_mask, keys)
         dropped = context if scale is None else context * scale
         top, states = self.upper.step(dropped, [own, *above], training=training)
-        return self._join(context, top), weights, {**new, "layers": states}
+        return self._join(context, top, inputs), weights, {**new, "layers": states}
 
     def _read(self, query, state, memory, memory_mask, keys, mask=None):
         """Attend; return the context, the weights and the part of the new state that is known."""
@@ -353,12 +363,15 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             new["context"] = context
         return context, weights, new
 
-    def _join(self, context, top):
+    def _join(self, context, top, inputs):
         if self.readout == "state":
             return top
         if self.readout == "concat":
             return tf.concat([top, context], axis=-1)
-        return self.join(tf.concat([context, top], axis=-1))
+        parts = [context, top]
+        if self.readout == "deep":
+            parts.append(inputs[..., : self.token_size])  # what is fed comes after the token
+        return self.join(tf.concat(parts, axis=-1))
 
     def compute_mask(self, inputs, previous_mask=None):
         """Return the mask of the sequence for the outputs."""
@@ -367,20 +380,8 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     def get_config(self):
         """Return the constructor arguments."""
         serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "layers": serialize(self.layers),
-            "attention": serialize(self.attention),
-            "units": self.units,
-            "input_feeding": self.input_feeding,
-            "attend_from": self.attend_from,
-            "residual": self.residual,
-            "dropout": self.dropout,
-            "attend": self.attend,
-            "context_feeding": self.context_feeding,
-            "readout": self.readout,
-            "attention_losses": serialize(self.attention_losses),
-        }
+        own = {name: serialize(getattr(self, name)) for name in ARGUMENTS}
+        return {**super().get_config(), **own}
 
     @classmethod
     def from_config(cls, config):

@@ -109,7 +109,7 @@ def has_kernel(decoder):
     """Return whether `InputFeedingKernel` computes the equations of a decoder's step."""
     if len(decoder.layers) > 1 or decoder.residual or decoder.attend != "after":
         return False
-    if not decoder.input_feeding or decoder.context_feeding:
+    if not decoder.input_feeding or decoder.context_feeding or decoder.readout != "tanh":
         return False
     (layer,), attention = decoder.layers, decoder.attention
     return (

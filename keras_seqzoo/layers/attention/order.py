@@ -3,7 +3,8 @@
 from keras_seqzoo.checks import check_choice, check_integer
 
 ORDERS = ("after", "before", "between")
-READOUTS = ("tanh", "concat", "state")
+JOINED = ("tanh", "deep")  # readouts that are a layer
+READOUTS = (*JOINED, "concat", "state")
 
 
 def stateful_layers(layers, attend):
@@ -26,7 +27,7 @@ def check_order(decoder):
             '`context_feeding` must be False unless `attend="after"`: the context is an input of '
             f'the recurrence already with `attend="{attend}"`.'
         )
-    if decoder.readout == "tanh":
+    if decoder.readout in JOINED:
         check_integer("units", decoder.units, minimum=1)
         return
     if decoder.units is not None:
@@ -41,8 +42,8 @@ def check_order(decoder):
     reads_context = attend != "after" or decoder.attend_from == "bottom" or decoder.context_feeding
     if decoder.readout == "state" and not reads_context:
         raise ValueError(
-            '`readout` must be "tanh" or "concat" for a decoder whose states do not read the '
-            'context, got "state".'
+            '`readout` must be "tanh", "deep" or "concat" for a decoder whose states do not read '
+            'the context, got "state".'
         )
 
 

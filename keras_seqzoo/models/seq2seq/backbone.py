@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_integer
+from keras_seqzoo.layers.attention.order import JOINED
 from keras_seqzoo.models.common.backbone import (
     CELLS,
     SequenceBackbone,
@@ -52,8 +53,9 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         cell: `"gru"`, `"lstm"` or `"elman"`.
         direction: `"bidirectional"`, `"forward"` or `"reversed"`, how a recurrent encoder reads.
         attention: `"dot"`, `"general"`, `"concat"`, `"bahdanau"` or `None`.
-        attention_units: int, size of the features of `AttentionDecoder` with `readout="tanh"` and
-            of the hidden layer of the concat and Bahdanau scores; `decoder_units` by default.
+        attention_units: int, size of the features of `AttentionDecoder` with the readouts "tanh"
+            and "deep", and of the hidden layer of the concat and Bahdanau scores; by default
+            `decoder_units`.
         scaled_attention: bool, whether to divide dot and general scores by the square root of the
             memory's size.
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
@@ -61,7 +63,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         attend: `"after"`, `"before"` or `"between"`, the place of the attention in the decoder; see
             `AttentionDecoder`. With "between" the first layer has two transitions.
         context_feeding: bool, see `AttentionDecoder`.
-        readout: `"tanh"`, `"concat"` or `"state"`, see `AttentionDecoder`.
+        readout: `"tanh"`, `"deep"`, `"concat"` or `"state"`, see `AttentionDecoder`.
         attention_terms: list of names of terms that are added to the attention score:
             `"position"` (see `PositionBias`), `"markov"` and `"convolution"` (`MarkovCondition`,
             the latter with 10 filters over 5 steps to each side), `"coverage"` and `"fertility"`
@@ -233,7 +235,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
                 attention_weighting,
                 dtype,
             ),
-            attention_units=attention_units if readout == "tanh" else None,
+            attention_units=attention_units if readout in JOINED else None,
             input_feeding=input_feeding,
             attend_from=attend_from,
             attend=attend,

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.attention.base import Attention
 from keras_seqzoo.layers.attention.decoder import AttentionDecoder
-from keras_seqzoo.layers.attention.order import stateful_layers
+from keras_seqzoo.layers.attention.order import JOINED, stateful_layers
 from keras_seqzoo.layers.bridge import KINDS, Bridge
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.recurrence.time_arrays import padded
@@ -40,8 +40,8 @@ class RecurrentDecoder(Decoder):
         embedding: a `keras.layers.Embedding` of the target vocabulary.
         layers: list of `Recurrent` layers, from the bottom up.
         attention: an attention layer or `None`.
-        attention_units: int, size of the features with attention and `readout="tanh"`; by default
-            the size of the last layer.
+        attention_units: int, size of the features with attention and the readouts "tanh" and
+            "deep"; by default the size of the last layer.
         input_feeding: bool, see `AttentionDecoder`.
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
         context: `"initial"` or `"every_step"`, the latter only without attention.
@@ -52,7 +52,7 @@ class RecurrentDecoder(Decoder):
         attend: `"after"`, `"before"` or `"between"`, see `AttentionDecoder`. With "between" the
             first two layers are transitions of one state.
         context_feeding: bool, see `AttentionDecoder`.
-        readout: `"tanh"`, `"concat"` or `"state"`, see `AttentionDecoder`.
+        readout: `"tanh"`, `"deep"`, `"concat"` or `"state"`, see `AttentionDecoder`.
         attention_losses: a list of `AttentionLoss`, see `AttentionDecoder`.
         source_distribution: a `SourceDistribution` or `None`, only with attention. The features are
             then followed by its probabilities, for a `SourceSoftmax`.
@@ -134,7 +134,7 @@ class RecurrentDecoder(Decoder):
         self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", **drop)
         shared = {"residual": residual, "dropout": dropout}
         if attention is not None:
-            if attention_units is None and readout == "tanh":
+            if attention_units is None and readout in JOINED:
                 attention_units = self.recurrent_layers[-1].output_size
             self.core = AttentionDecoder(
                 self.recurrent_layers,

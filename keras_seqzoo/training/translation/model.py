@@ -6,6 +6,7 @@ from typing import Literal
 
 from keras_seqzoo.data import tokenize_pairs
 from keras_seqzoo.layers import LexiconDistribution
+from keras_seqzoo.layers.attention.order import READOUTS
 from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
@@ -76,9 +77,10 @@ class TranslationModelOptions(TranslationVocabularyOptions):
         panel="Model",
     )
     context_feeding: bool = option(False, "Feed the context into the next step.", panel="Model")
-    readout: Literal["tanh", "concat", "state"] = option(
+    readout: Literal[READOUTS] = option(
         "tanh",
-        "Output of the decoder: a layer over context and state, both, or the state.",
+        "Output of the decoder: a tanh layer over context and state, or (deep) the token too; "
+        "context and state themselves; or the state.",
         panel="Model",
     )
     attention_terms: tuple[Literal[tuple(TERMS)], ...] | None = option(

@@ -66,6 +66,11 @@ ORDERS = {
         decoder, context_feeding=True, units=None, readout="concat"
     ),
     "both feedings": functools.partial(decoder, context_feeding=True, input_feeding=True),
+    "deep": functools.partial(decoder, readout="deep"),
+    "deep between": functools.partial(decoder, [GRU, GRU], attend="between", readout="deep"),
+    "deep feeding": functools.partial(
+        decoder, context_feeding=True, input_feeding=True, readout="deep"
+    ),
     "past": functools.partial(decoder, parts=["past"]),
     "past bottom": functools.partial(
         decoder, [GRU, LSTM], parts=["past", "cooling"], attend_from="bottom"
@@ -92,9 +97,9 @@ def attend(layer, query, memory):
     return weights @ memory, weights
 
 
-def join(layer, context, top):
+def join(layer, *parts):
     kernel, bias = layer.join.get_weights()
-    return np.tanh(np.concatenate([context, top]) @ kernel + bias)
+    return np.tanh(np.concatenate(parts) @ kernel + bias)
 
 
 def test_attention_before_the_recurrence():
@@ -140,9 +145,10 @@ def test_attention_before_the_recurrence_from_the_bottom():
         assert_close(state["layers"][0][0][row], h)
 
 
-def test_conditional_gru():
-    """Sennrich et al. (2017): s' = GRU1(y, s), c of s', s = GRU2(c, s')."""
-    layer = decoder([GRU, GRU], attend="between")
+@pytest.mark.parametrize("readout", ["tanh", "deep"])
+def test_conditional_gru(readout):
+    """Sennrich et al. (2017): s' = GRU1(y, s), c of s', s = GRU2(c, s'); the output reads y too."""
+    layer = decoder([GRU, GRU], attend="between", readout=readout)
     outputs, weights, state = call(layer)
     first, second = (recurrent.get_weights() for recurrent in layer.layers)
     for row in range(3):
@@ -152,7 +158,8 @@ def test_conditional_gru():
             c, a = attend(layer, between, MEMORY[row][MASK[row]])
             s, _ = gru_reset_after_step(c, [between], *second)
             assert_close(weights[row, t][MASK[row]], a)
-            assert_close(outputs[row, t], join(layer, c, s))
+            token = [SEQUENCE[row, t]] if readout == "deep" else []
+            assert_close(outputs[row, t], join(layer, c, s, *token))
         assert_close(state["layers"], [[state["layers"][0][0]]])  # one state for both
         assert_close(state["layers"][0][0][row], s)
 
@@ -247,7 +254,7 @@ def test_dropout(factory):
     ("cells", "options", "message"),
     [
         ([GRU], {"attend": "during"}, "`attend` must be one of after, before, between, got 'duri"),
-        ([GRU], {"readout": "sum"}, "`readout` must be one of tanh, concat, state"),
+        ([GRU], {"readout": "sum"}, "`readout` must be one of tanh, deep, concat, state"),
         ([GRU], {"attend": "between"}, "`layers` must begin with two layers of the same state"),
         ([GRU, LSTM], {"attend": "between"}, "`layers` must begin with two layers of the same"),
         ([GRU] * 2, {"attend": "between", "residual": True}, "`residual` must be False"),
@@ -261,7 +268,7 @@ def test_dropout(factory):
             {"readout": "concat", "units": None, "input_feeding": True},
             '`input_feeding` must be False with `readout="concat"`.*`context_feeding`',
         ),
-        ([GRU], {"readout": "state", "units": None}, '`readout` must be "tanh" or "concat"'),
+        ([GRU], {"readout": "state", "units": None}, '`readout` must be "tanh", "deep" or'),
     ],
 )
 def test_options_that_contradict_each_other(cells, options, message):

@@ -34,6 +34,7 @@ COMBINATIONS = {
     "before": {"attend": "before", "readout": "state", "cell": "lstm", "dropout": 0.1},
     "between": {
         "attend": "between",
+        "readout": "deep",
         "attention": "bahdanau",
         "direction": "reversed",
         "bridge": "copy",
