@@ -1,4 +1,4 @@
-"""Ready models: KerasHub backbones and tasks, and the bases for models of one's own."""
+"""Ready models: KerasHub backbones and tasks, and base classes for your own models."""
 
 from keras_seqzoo.models.classifier.convolutional import (
     ConvolutionalBackbone,

@@ -14,14 +14,14 @@ from keras_seqzoo.models.common.task import SequenceTask
 
 
 class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifier):
-    """Base class of text classifiers: a backbone, and a `ClassifierHead` over its sequence.
+    """Base class of text classifiers: a backbone, and a `ClassifierHead` over its output sequence.
 
     A subclass sets `backbone_cls` and `preprocessor_cls` and implements `default_pooling`.
 
     Args:
         backbone: a backbone whose output is a sequence, `(batch, length, features)`.
         num_classes: int, or `None` for the number of labels of the preprocessor.
-        preprocessor: a `TextClassifierPreprocessor`, or `None` to work on ids alone.
+        preprocessor: a `TextClassifierPreprocessor`, or `None` to work with ids only.
         pooling: a name or a list of names, see `ClassifierHead`; `None` for the class's default.
         k: int, how many values "k-max" keeps.
         hidden_units: int, or `None` for no hidden layer.
@@ -102,7 +102,7 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         )
 
     def _targets(self, y, argument):
-        """Check the names in a list of labels; with `multi_label` return what the loss reads."""
+        """Check the names in a list of labels; with `multi_label` return targets for the loss."""
         kind = list if self.multi_label else str
         known = getattr(self.preprocessor, "labels", None)
         if not known or not isinstance(y, list) or not all(isinstance(own, kind) for own in y):
@@ -118,7 +118,7 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         raise NotImplementedError("A text classifier must implement `default_pooling`.")
 
     def pooled_steps(self, inputs, pooling):
-        """Return bools `(batch, length)`, the steps that the head pools, of symbolic inputs.
+        """Return bools `(batch, length)`, true at the steps to pool, for symbolic inputs.
 
         Args:
             inputs: the backbone's inputs, a dict.
@@ -142,8 +142,8 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
 
         Args:
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
-            loss: a loss of logits; by default the cross-entropy, with `multi_label` the binary one
-                of each label.
+            loss: a loss of logits; by default the cross-entropy, or with `multi_label` the binary
+                cross-entropy of each label.
             metrics: a list of metrics; by default the accuracy.
             **kwargs: see `keras.Model.compile`.
         """
@@ -160,7 +160,7 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         super().compile(optimizer, loss, metrics=metrics, **kwargs)
 
     def set_prior(self, probabilities):
-        """Set the probabilities of texts without a token.
+        """Set the label probabilities of texts without a token.
 
         Args:
             probabilities: floats `(num_classes,)`, one for each label, above 0 (and with
@@ -176,16 +176,16 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         self.head.set_prior(scores)
 
     def probabilities(self, inputs):
-        """Compute the probabilities of labels, float32 `(batch, num_classes)`, in graph."""
+        """Compute label probabilities, float32 `(batch, num_classes)`, in graph."""
         logits = self(inputs, training=False)
         return tf.sigmoid(logits) if self.multi_label else tf.nn.softmax(logits)
 
     def predict_probabilities(self, texts, batch_size=32):
-        """Compute the probabilities of texts' labels, in batches of texts of similar length.
+        """Compute label probabilities of texts, in batches of texts of similar length.
 
         Args:
             texts: list of strings.
-            batch_size: int, texts classified at a time.
+            batch_size: int, the number of texts to classify at a time.
 
         Returns:
             A float32 array `(texts, num_classes)`.

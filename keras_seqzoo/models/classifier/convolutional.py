@@ -19,18 +19,18 @@ class ConvolutionalEncoder(EmbeddingEncoder):
 
         x_t = E[f_t],        memory = ParallelConvolution(x_1 .. x_n),        state = mean(memory).
 
-    `ConvolutionalTextClassifier` is built on it. A translation model may use it in place of a
+    `ConvolutionalTextClassifier` uses it, and a translation model may use it in place of a
     `RecurrentEncoder`. With a second embedding S that is not trained, x_t = [E[f_t]; S[f_t]]: the
-    words keep the meaning that they had in a large text, beside the one of the task (Kim 2014,
-    "Convolutional neural networks for sentence classification", has two channels; Zhang et al.,
-    "Dive into deep learning", section 16.3, concatenate them).
+    words keep the meaning that they had in a large text, beside their meaning in the task (Kim
+    2014, "Convolutional neural networks for sentence classification", has two channels; Zhang et
+    al., "Dive into deep learning", section 16.3, concatenate them).
 
     Args:
         embedding: a `keras.layers.Embedding` of the vocabulary.
         filters: int, features of each width.
         widths: list of ints, the number of tokens in the window of each convolution.
         activation: see `ParallelConvolution`.
-        dropout: float, dropout rate of the embedded tokens.
+        dropout: float, dropout rate on the embedded tokens.
         static_embedding: a `keras.layers.Embedding`, which is frozen, or `None`.
 
     Call arguments:
@@ -40,7 +40,7 @@ class ConvolutionalEncoder(EmbeddingEncoder):
 
     Returns:
         A tuple `(memory, states)`: float `(batch, source_length, filters * len(widths))`, zero at
-        padding, and a list of one list of one tensor, the mean of the memory.
+        padding, and `[[mean]]` with the mean of the memory.
 
     Example:
     >>> encoder = ConvolutionalEncoder(keras.layers.Embedding(20, 4), filters=3, widths=[2, 3])
@@ -107,9 +107,9 @@ class ConvolutionalBackbone(SequenceBackbone):
         filters: int, features of each width.
         widths: list of ints, the number of tokens in the window of each convolution.
         activation: see `keras_seqzoo.layers.ParallelConvolution`.
-        dropout: float, dropout rate of the embedded tokens.
-        static_embedding: bool, whether to have a second embedding of the same size, which is
-            frozen: `static_token_embedding`.
+        dropout: float, dropout rate on the embedded tokens.
+        static_embedding: bool, whether to add a second embedding of the same size, which is frozen:
+            `static_token_embedding`.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -184,7 +184,7 @@ class ConvolutionalBackbone(SequenceBackbone):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ConvolutionalTextClassifierPreprocessor(TextClassifierPreprocessor):
-    """Strings to the inputs of a `ConvolutionalTextClassifier`; see `TextClassifierPreprocessor`.
+    """Preprocessor of a `ConvolutionalTextClassifier`; see `TextClassifierPreprocessor`.
 
     Example:
     >>> tokenizer = WordTokenizer.train(["the cat sat"])

@@ -23,11 +23,11 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
 
         h = ReLU(W x + b),    P(label | text) = softmax(U h + c)
 
-    The features x are the numbers of words from a positive and from a negative lexicon, whether
-    the text contains "no", the number of first and second person pronouns, whether it contains an
+    The features x are the numbers of words from a positive and from a negative lexicon, whether the
+    text contains "no", the number of first and second person pronouns, whether it contains an
     exclamation mark, and the natural logarithm of the number of words, or 0 without words (Jurafsky
     and Martin, Speech and Language Processing, 3rd edition, sections 5.2 and 7.4). Without hidden
-    units it is their logistic regression. Words are lower-cased and split around punctuation.
+    units it is a logistic regression on them. Words are lower-cased and split around punctuation.
 
     `fit`, `evaluate` and `predict` take texts as a list, an array or a tensor of strings, or a
     `tf.data.Dataset` of batches, and labels as names or as ids; see `label_array`.
@@ -81,10 +81,10 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
 
     @classmethod
     def for_texts(cls, texts, labels, words=100, minimum_count=10, **kwargs):
-        """Create an untrained classifier of two labels with lexicons from labelled texts.
+        """Create an untrained classifier of two labels, with lexicons from labelled texts.
 
-        The lexicon of a label consists of the words with the largest positive log-ratio of their
-        probabilities in its texts and in the other's,
+        The lexicon of a label has the words with the largest positive log-ratio of their
+        probabilities in its texts and in the texts of the other label,
         log((c_1 + 1) / (n_1 + V)) - log((c_2 + 1) / (n_2 + V)). The label that comes first
         alphabetically is the negative one.
 
@@ -196,11 +196,11 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         return self._features_of(words[:, :max_length]), words.row_lengths() > max_length
 
     def probabilities(self, inputs):
-        """Compute the probabilities of labels by features, float32 `(batch, labels)`, in graph."""
+        """Compute label probabilities from features, float32 `(batch, labels)`, in graph."""
         return tf.nn.softmax(self._scores_of(inputs))
 
     def predict_probabilities(self, texts, batch_size=1024):
-        """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""
+        """Compute label probabilities of texts, a float32 array `(texts, labels)`."""
         texts = list_of_texts(texts)
         parts = [
             tf.nn.softmax(self(tf.constant(texts[begin : begin + batch_size]))).numpy()
@@ -220,7 +220,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
 
 
 def _as_tensor(values):
-    """Convert a list or array of strings to a tensor, of numbers to an array; else do nothing."""
+    """Convert lists or arrays: strings to a tensor, numbers to an array. Return the rest as is."""
     if isinstance(values, (list, tuple, np.ndarray)):
         values = np.asarray(values)
         return tf.constant(values, tf.string) if values.dtype.kind in "OSU" else values

@@ -23,13 +23,13 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
 
     Call arguments:
         x: string tensor `(batch,)` or list of strings.
-        y: labels, integers `(batch,)`, or strings if the preprocessor has `labels`; or floats
+        y: labels: integers `(batch,)`, or strings if the preprocessor has `labels`; or floats
             `(batch, labels)`, 1 for each label of a text.
-        sample_weight: returned as it is.
+        sample_weight: returned unchanged.
 
     Returns:
-        A dict of `token_ids`, int32, and `padding_mask`, bool, `(batch, length)`. With `y` a tuple
-        of the dict and the ids of the labels, with `sample_weight` followed by the weights.
+        A dict of `token_ids`, int32, and `padding_mask`, bool, `(batch, length)`. With `y`, a tuple
+        of the dict and the label ids; with `sample_weight`, followed by the weights.
 
     Raises:
         ValueError: if the tokenizer adds tokens or has a `sequence_length`, or an argument is out
@@ -65,7 +65,7 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         return self._all_ids(texts)
 
     def truncated_ids(self, texts, max_length):
-        """Convert texts `(batch,)` to ids of at most a length.
+        """Convert texts `(batch,)` to ids, truncated to a maximum length.
 
         Args:
             texts: string tensor `(batch,)` or list of strings.
@@ -84,11 +84,11 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         return self.tokenizer(check_batch("x", tf.convert_to_tensor(texts, tf.string)))
 
     def columns(self, ids):
-        """Return what each token has, ragged `(batch, None)`, by the names of the inputs."""
+        """Return the values of each token, ragged `(batch, None)`, by the names of the inputs."""
         return {"token_ids": ids}
 
     def padded(self, ids, length=None):
-        """Pad ragged ids to a length, or the longest, and return the dict of inputs."""
+        """Pad ragged ids to `length`, or to the longest; return the dict of inputs."""
         ids, mask = pad_with_mask(ids, self.tokenizer.pad_token_id, length)
         return {"token_ids": ids, "padding_mask": mask}
 

@@ -9,7 +9,7 @@ from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentTextClassifierPreprocessor(TextClassifierPreprocessor):
-    """Strings to the inputs of a `RecurrentTextClassifier`; see `TextClassifierPreprocessor`.
+    """Preprocessor of a `RecurrentTextClassifier`; see `TextClassifierPreprocessor`.
 
     Example:
     >>> tokenizer = WordTokenizer.train(["the cat sat"])
@@ -29,9 +29,9 @@ class RecurrentTextClassifier(TextClassification):
         h_1 .. h_n = backbone(w_1 .. w_n),    P(label | w) = softmax(head(h_1 .. h_n))
 
     The backbone is an Elman network, LSTM or GRU of any depth, in one direction or both
-    (`RecurrentBackbone`). A `ClassifierHead` pools and scores its vectors. The default pooling is
-    "last", the last state, or with two directions "ends", the last state of each, which has read
-    all of the text.
+    (`RecurrentBackbone`). A `ClassifierHead` pools and scores its outputs. The default pooling is
+    "last", the last state. With two directions it is "ends", the last state of each direction,
+    which has read the whole text.
 
     The backbone may start with the weights of a language model of the same sizes, trained on text
     without labels (Dai and Le 2015, "Semi-supervised sequence learning"): pass its backbone, or

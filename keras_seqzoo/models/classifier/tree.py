@@ -26,13 +26,13 @@ class TreeBackbone(SequenceBackbone):
         vocabulary_size: int, number of tokens.
         embedding_dim: int, d, size of the embeddings.
         units: int, size of h.
-        dropout: float, dropout rate of the embedded words.
+        dropout: float, dropout rate on the embedded words.
         dtype: dtype policy of all layers.
 
     Call arguments:
         inputs: a dict of `token_ids`, int32 `(batch, length)`, `padding_mask`, boolean
             `(batch, length)`, and `heads`, int32 `(batch, length)`, the number of each word's
-            head in its sentence, from 1, and 0 for the root.
+            head in its sentence, from 1, or 0 for the root.
 
     Returns:
         A float tensor `(batch, length, units)`, zero at padding.
@@ -80,14 +80,14 @@ class TreeBackbone(SequenceBackbone):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TreeTextClassifierPreprocessor(TextClassifierPreprocessor):
-    r"""Parsed sentences to the inputs of a `TreeTextClassifier`.
+    r"""Preprocessor of parsed sentences for a `TreeTextClassifier`.
 
-    A text is a sentence in CoNLL-U, a string: `str` of a `keras_seqzoo.data.ConlluSentence`. Its
-    words and heads are read; each word is one token. In a sentence that is longer than
+    A text is a sentence in CoNLL-U, a string: `str` of a `keras_seqzoo.data.ConlluSentence`. Only
+    its words and heads are used; each word is one token. In a sentence that is longer than
     `sequence_length`, words whose head is cut off become roots.
 
-    Arguments, call arguments and returns: see `TextClassifierPreprocessor`; the dict has `heads`
-    too.
+    Arguments, call arguments and returns: see `TextClassifierPreprocessor`; the dict also has
+    `heads`.
 
     Raises:
         ValueError: if the tokenizer is not a `WordTokenizer`, `truncation_side` is not "right", or
@@ -119,7 +119,7 @@ class TreeTextClassifierPreprocessor(TextClassifierPreprocessor):
         super().__init__(tokenizer, sequence_length, truncation_side, labels, **kwargs)
 
     def _all_ids(self, texts):
-        """Return ragged pairs of a word's id and head, `(batch, None, 2)`."""
+        """Return ragged pairs of the id and the head of each word, `(batch, None, 2)`."""
         words, heads = split_parses(tf.convert_to_tensor(texts, tf.string))
         ids = self.tokenizer.word_ids(words.values)
         return words.with_values(tf.stack([ids, heads.values], axis=1))
@@ -132,7 +132,7 @@ class TreeTextClassifierPreprocessor(TextClassifierPreprocessor):
         }
 
     def padded(self, ids, length=None):
-        """Pad pairs of ids and heads, and return the dict of inputs."""
+        """Pad pairs of ids and heads; return the dict of inputs."""
         columns = self.columns(ids)
         heads, _ = pad_with_mask(columns["heads"], 0, length)
         return {**super().padded(columns["token_ids"], length), "heads": heads}
@@ -159,15 +159,15 @@ class TreeTextClassifier(TextClassification):
         h_1 .. h_n = backbone(w_1 .. w_n, tree),    P(label | w, tree) = softmax(U h_root + c)
 
     (Tai, Socher and Manning 2015, "Improved semantic representations from tree-structured long
-    short-term memory networks", section 4.1, with one label a sentence.) With `pooling` the states
-    of all words are pooled instead of the root's.
+    short-term memory networks", section 4.1, with one label per sentence.) With `pooling`, the
+    states of all words are pooled instead of the root's state.
 
-    Texts are sentences in CoNLL-U, strings, see `TreeTextClassifierPreprocessor`. `classify`,
+    Texts are sentences in CoNLL-U, as strings, see `TreeTextClassifierPreprocessor`. `classify`,
     `predict_probabilities` and `accuracy` also take `keras_seqzoo.data.ConlluSentence`s, and check
     that heads form a tree.
 
-    Arguments, call arguments, returns and errors: see `TextClassification`; the inputs have
-    `heads` too.
+    Arguments, call arguments, returns and errors: see `TextClassification`; the inputs also have
+    `heads`.
 
     Example:
     ```python
@@ -189,17 +189,17 @@ class TreeTextClassifier(TextClassification):
 
     @staticmethod
     def default_pooling(backbone):
-        """Return "mean", over the roots: the state of the one root."""
+        """Return "mean": over the roots it is the state of the one root."""
         return "mean"
 
     def pooled_steps(self, inputs, pooling):
-        """Return the roots, or with `pooling` all words."""
+        """Return a mask of the roots, or with `pooling` of all words."""
         if pooling is None:
             return root_steps(inputs["heads"], inputs["padding_mask"])
         return super().pooled_steps(inputs, pooling)
 
     def predict_probabilities(self, texts, batch_size=32):
-        """Compute the probabilities of sentences' labels; see the base class."""
+        """Compute label probabilities of sentences; see the base class."""
         return super().predict_probabilities(parsed_texts(texts), batch_size)
 
     def accuracy(self, texts, labels, batch_size=32):

@@ -1,1 +1,1 @@
-"""What the families of models share."""
+"""Parts that the families of models share."""

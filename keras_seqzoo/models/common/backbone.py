@@ -12,7 +12,7 @@ CELLS = {"elman": Elman, "gru": GRU, "lstm": LSTM}
 
 
 def check_layer_normalization(layer_normalization, *cells):
-    """Raise a `ValueError` for layer normalization of a cell without it.
+    """Raise a `ValueError` for layer normalization of a cell that does not have it.
 
     Args:
         layer_normalization: bool.
@@ -40,7 +40,7 @@ class SequenceBackbone(LowRankAdaptation, ReloadableModel, keras_hub.models.Back
     """Base class for backbones: presets by name, LoRA, quantization and configuration."""
 
     def _set_arguments(self, **arguments):
-        """Set constructor arguments as attributes, and have `get_config` return them."""
+        """Set constructor arguments as attributes that `get_config` returns."""
         self._argument_names = tuple(arguments)
         for name, value in arguments.items():
             setattr(self, name, value)
@@ -66,7 +66,7 @@ def token_embedding(vocabulary_size, dim, dtype, name="token_embedding"):
 
 
 def token_inputs(prefix=""):
-    """Create the inputs for token ids and their mask, a dict, each `(batch, length)`."""
+    """Create inputs for token ids and their mask, a dict, each `(batch, length)`."""
     return {
         f"{prefix}{name}": keras.Input((None,), dtype=dtype, name=f"{prefix}{name}")
         for name, dtype in (("token_ids", "int32"), ("padding_mask", "bool"))

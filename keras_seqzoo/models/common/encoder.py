@@ -8,9 +8,9 @@ from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
 
 
 class Encoder(QuantizedParts, keras.layers.Layer):
-    """Base class for encoders, from a source sequence to a memory and final states.
+    """Base class for encoders: maps a source sequence to a memory and final states.
 
-    A subclass implements `call`. Masks are arguments, so none is attached to the memory.
+    A subclass implements `call`. Masks are arguments, so the memory carries none.
 
     Call arguments:
         token_ids: int32 tensor `(batch, source_length)`.
@@ -27,19 +27,19 @@ class Encoder(QuantizedParts, keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must implement `call`.")
 
     def compute_mask(self, inputs, previous_mask=None):
-        """Return `None`: attach no mask to the outputs."""
+        """Return `None`: the outputs carry no mask."""
         return None
 
 
 class EmbeddingEncoder(Encoder):
-    """Base class of encoders that embed tokens: how their parts are built, saved and loaded.
+    """Base class of encoders that embed tokens: builds, saves and loads their parts.
 
     Attributes:
         embedding: a `keras.layers.Embedding`, which other parts of a model may share.
     """
 
     def get_build_config(self):
-        """Return `None`: the first call builds the parts, also of a loaded model."""
+        """Return `None`: the first call builds the parts, also after loading."""
         return None
 
     def get_config(self):
@@ -59,12 +59,12 @@ class RecurrentEncoder(EmbeddingEncoder):
 
         x_t = sqrt(d) E[f_t],        memory = stack(x_1 .. x_n).
 
-    It reads the source of a translation model. With forward layers it is also the body of a
-    language model, since the memory at t then depends on the tokens up to t only. The factor
-    sqrt(d) (Vaswani et al., 2017, section 3.4) scales the inputs to unit size where the embedding
-    of size d is also a softmax matrix and therefore small. It helps with an adaptive optimizer.
-    With plain gradient descent it makes the gradient of a tied embedding d times as large as the
-    others, and the inputs grow until the gates saturate: set `scale_embedding=False` there.
+    It reads the source of a translation model. With forward layers it can also be the body of a
+    language model, because the memory at t then depends only on the tokens up to t. The factor
+    sqrt(d) (Vaswani et al., 2017, section 3.4) scales the inputs to unit size if the embedding of
+    size d is also a softmax matrix and therefore small. It helps with an adaptive optimizer. With
+    plain gradient descent it makes the gradient of a tied embedding d times as large as the others,
+    and the inputs grow until the gates saturate: set `scale_embedding=False` in this case.
 
     Args:
         embedding: a `keras.layers.Embedding` of the source vocabulary.
@@ -73,10 +73,10 @@ class RecurrentEncoder(EmbeddingEncoder):
         dropout: float, dropout rate between layers.
         input_dropout: float, dropout rate on the embedded tokens, or `None` for `dropout`.
         output_dropout: float, dropout rate on the memory, or `None` for `dropout`.
-        word_dropout: float, fraction of the vocabulary whose embeddings are set to zero throughout
-            a batch, while the others are scaled up (Merity, Keskar and Socher 2018, section 4.3).
+        word_dropout: float, fraction of the vocabulary whose embeddings are zero throughout a
+            batch; the others are scaled up (Merity, Keskar and Socher 2018, section 4.3).
         variational: bool, whether all steps of a sequence share one dropout mask (Gal and
-            Ghahramani, 2016) instead of each having its own.
+            Ghahramani, 2016) instead of having one each.
         scale_embedding: bool, whether to multiply the embeddings by sqrt(d).
 
     Call arguments:

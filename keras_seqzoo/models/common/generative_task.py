@@ -1,4 +1,4 @@
-"""Base class of the tasks that generate token sequences."""
+"""Base class of tasks that generate token sequences."""
 
 import keras
 import numpy as np
@@ -16,9 +16,9 @@ class GenerativeTask(SequenceTask, NextTokenTraining):
     """Mixin, before KerasHub's `CausalLM` or `Seq2SeqLM`, that samples with either kind of sampler.
 
     `compile(sampler=...)` takes a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance
-    of `keras_hub.samplers`. The task implements `generate_step`, which continues token sequences,
-    int32 `(batch, length)` with a boolean mask that is `True` at the start token and the prompt, by
-    `generate_with_strategy` or `generate_with_sampler`.
+    of `keras_hub.samplers`. The task implements `generate_step`, which continues token sequences
+    with `generate_with_strategy` or `generate_with_sampler`. Sequences are int32 `(batch, length)`,
+    with a boolean mask that is `True` at the start token and the prompt.
     """
 
     sampler = None  # until `compile`
@@ -66,7 +66,7 @@ class GenerativeTask(SequenceTask, NextTokenTraining):
             **options: further arguments of the strategy.
 
         Returns:
-            A tuple of ids and mask of the best sequences, `(batch, length)`.
+            A tuple of the ids and the mask of the best sequences, `(batch, length)`.
 
         Raises:
             ValueError: if `stop_token_ids` is empty.
@@ -90,20 +90,20 @@ class GenerativeTask(SequenceTask, NextTokenTraining):
         """Continue token sequences with a sampler of KerasHub.
 
         Args:
-            read: function `(tokens, state) -> (features, state)` that reads one token a row; the
+            read: function `(tokens, state) -> (features, state)` that reads one token per row. The
                 `output_layer` turns features into logits.
             state: the state before the start token.
             ids: int32 tensor `(batch, length)`.
             mask: boolean tensor `(batch, length)`.
-            stop_token_ids: list of ids that end a sequence, or `None` to fill all of `length`.
+            stop_token_ids: list of ids that end a sequence, or `None` to fill the whole `length`.
 
         Returns:
-            A tuple of ids and mask of the sequences, `(batch, length)`.
+            A tuple of the ids and the mask of the sequences, `(batch, length)`.
         """
         ids, mask = tf.cast(ids, tf.int32), tf.cast(mask, tf.bool)
         index = tf.reduce_min(tf.reduce_sum(tf.cast(mask, tf.int32), axis=-1))
 
-        # The state must have read all tokens before `index - 1`; `next_token` reads that one.
+        # The state must cover all tokens before `index - 1`; `next_token` reads that token.
         _, state = tf.while_loop(
             lambda position, _: position < index - 1,
             lambda position, state: (position + 1, read(ids[:, position], state)[1]),

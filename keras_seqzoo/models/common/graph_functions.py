@@ -8,15 +8,15 @@ import tensorflow as tf
 
 
 def graph_function(model, key, function, *signature):
-    """Return the graph of a function of a model, traced at its first use.
+    """Return the graph of a function of a model; trace it at its first use.
 
-    A graph reads the weights that existed when it was traced. After weights were replaced, as
+    A graph reads the weights that existed when it was traced. When weights have been replaced, as
     `quantize` and `enable_lora` do, functions are traced again.
 
     Args:
-        model: the owner, which holds the graphs: a `keras.Model`, or an object with models among
-            its attributes.
-        key: hashable, which function of the model it is.
+        model: the owner that holds the graphs: a `keras.Model`, or an object with models among its
+            attributes.
+        key: hashable, identifies the function of the model.
         function: the Python function.
         *signature: `tf.TensorSpec`s of its arguments. Without them there may be several graphs.
 
@@ -31,11 +31,11 @@ def graph_function(model, key, function, *signature):
 
 
 def is_outdated(model, name):
-    """Return whether weights were replaced since the last call with this name, or it is the first.
+    """Return whether this name is new or weights were replaced since its last call.
 
     Args:
         model: see `graph_function`.
-        name: string, a function that the caller traces itself.
+        name: string, the name of a function that the caller traces itself.
     """
     current = _graphs(model).current
     outdated = name not in current
@@ -47,14 +47,14 @@ def _graphs(model):
     weights = _weights(model)
     graphs = getattr(model, "_graphs", None)
     if graphs is None or not _same(graphs.weights, weights):
-        # A namespace, not a dict: Keras would track the functions, TensorFlow save them.
+        # A namespace, not a dict: Keras would track the functions, and TensorFlow would save them.
         graphs = types.SimpleNamespace(functions={}, weights=weights, current=set())
         model._graphs = graphs
     return graphs
 
 
 def _same(weights, others):
-    """Compare identities. Both lists are held, so no address is reused."""
+    """Compare identities. The caller holds both lists, so no address is reused."""
     return len(weights) == len(others) and all(map(operator.is_, weights, others))
 
 

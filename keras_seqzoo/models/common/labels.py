@@ -61,7 +61,7 @@ def count_labels(argument, number, labels):
     Args:
         argument: string, the name of the model's argument.
         number: int, or `None` for the number of names.
-        labels: list of the names in its preprocessor, or `None`.
+        labels: list of the label names in its preprocessor, or `None`.
 
     Raises:
         ValueError: if both are missing or they differ.
@@ -82,16 +82,16 @@ def label_indices(names, labels, argument="labels", multi_label=False, allow_unk
     Args:
         names: list of the names of all labels.
         labels: list of names; with `multi_label` list of lists of names.
-        argument: string, the argument that errors name.
+        argument: string, the name of the argument for error messages.
         multi_label: bool.
         allow_unknown: bool, whether a label that is not in `names` is -1 instead of an error.
 
     Returns:
-        A list of ints; with `multi_label` list of lists of ints.
+        A list of ints; with `multi_label` a list of lists of ints.
 
     Raises:
-        ItemError: a `ValueError` that names the first text with a label of the wrong kind or an
-            unknown one.
+        ItemError: a `ValueError` that names the first text with an unknown label or a label of the
+            wrong kind.
     """
     ids = {name: id for id, name in enumerate(names)}
     indices = []
@@ -129,14 +129,14 @@ class TextLabels:
     """Mixin of text classifiers that returns labels by name.
 
     A model has `label_names`, a list, `multi_label`, a bool, and `resources`, the list of
-    tokenizers and tables that its SavedModel needs. It implements `predict_probabilities` and,
-    in graph, `text_inputs` and `probabilities`.
+    tokenizers and tables that its SavedModel needs. It implements `predict_probabilities` and, in
+    graph, `text_inputs` and `probabilities`.
     """
 
     multi_label = False
 
     def predict_probabilities(self, texts, batch_size=32):
-        """Compute the probabilities of texts' labels, a float32 array `(texts, labels)`."""
+        """Compute label probabilities of texts, a float32 array `(texts, labels)`."""
         raise NotImplementedError(f"{type(self).__name__} must implement `predict_probabilities`.")
 
     def text_inputs(self, texts, max_length):
@@ -144,15 +144,15 @@ class TextLabels:
 
         Args:
             texts: strings `(batch,)`.
-            max_length: int, the tokens to which a text is truncated.
+            max_length: int, the number of tokens to which a text is truncated.
 
         Returns:
-            A tuple of the inputs, and bool `(batch,)`, whether a text was truncated.
+            A tuple of the inputs and bool `(batch,)`, whether a text was truncated.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `text_inputs`.")
 
     def probabilities(self, inputs):
-        """Compute the probabilities of labels, float32 `(batch, labels)`, in graph."""
+        """Compute label probabilities, float32 `(batch, labels)`, in graph."""
         raise NotImplementedError(f"{type(self).__name__} must implement `probabilities`.")
 
     def classify(self, texts, batch_size=32):
@@ -160,7 +160,7 @@ class TextLabels:
 
         Args:
             texts: list of strings.
-            batch_size: int, texts classified at a time.
+            batch_size: int, the number of texts to classify at a time.
 
         Returns:
             A list of `Classification`.
@@ -185,15 +185,15 @@ class TextLabels:
         return found
 
     def accuracy(self, texts, labels, batch_size=32):
-        """Compute the fraction of right labels; with `multi_label` of right decisions on labels.
+        """Compute the fraction of right labels; with `multi_label`, of right decisions on labels.
 
-        A label that the model does not have counts as wrong; with `multi_label` it is one more
-        decision of its text, a wrong one.
+        A label that the model does not have counts as wrong. With `multi_label` it counts as one
+        more decision of its text, a wrong one.
 
         Args:
             texts: list of strings.
             labels: their labels, see `label_array`.
-            batch_size: int, texts classified at a time.
+            batch_size: int, the number of texts to classify at a time.
 
         Returns:
             A float.
@@ -218,7 +218,7 @@ class TextLabels:
 
         Args:
             labels: list of names; with `multi_label` list of lists of names.
-            argument: string, the argument that errors name.
+            argument: string, the name of the argument for error messages.
 
         Returns:
             int32 `(texts,)`, or with `multi_label` float32 `(texts, num_classes)`.
@@ -233,7 +233,7 @@ class TextLabels:
 
 
 def _indicators(indices, number):
-    """Return a float32 array `(texts, number)`, 1 at the ids of each text; -1 is no id."""
+    """Return a float32 array `(texts, number)`, 1 at the ids of each text; -1 is ignored."""
     targets = np.zeros((len(indices), number), np.float32)
     for row, own in zip(targets, indices, strict=True):
         row[[id for id in own if id >= 0]] = 1.0

@@ -17,7 +17,7 @@ class LowRankAdaptation:
 
         W' = W + (alpha / rank) A B
 
-    (Hu et al. 2022, LoRA: Low-rank adaptation of large language models), with A and B trained
+    (Hu et al. 2022, LoRA: Low-rank adaptation of large language models). A and B are trained
     instead of W. Only Keras' own layers can have updates: embeddings (and with them a tied output
     layer), dense layers and convolutions. Kernels of recurrent cells are frozen.
     """
@@ -30,11 +30,11 @@ class LowRankAdaptation:
     def enable_lora(self, rank, target_layer_names=None):
         """Freeze all weights and add low-rank updates to layers, initially zero.
 
-        Compile the model of the backbone again before training, also if it was fitted before; the
-        kernels of recurrent cells get no update. `.keras` files, `save_weights` and
-        presets store the sums W'. `load_weights` into a model with updates loads the sums into W
-        and initializes the updates again, A at random and B to zero. A resumed
-        `keras_seqzoo.training.TrainingRun` restores W, A and B.
+        The kernels of recurrent cells get no update. Compile the model of the backbone again before
+        training, even if it was fitted before. `.keras` files, `save_weights` and presets store the
+        sums W'. `load_weights` into a model with updates loads the sums into W and initializes the
+        updates again, A at random and B to zero. A resumed `keras_seqzoo.training.TrainingRun`
+        restores W, A and B.
 
         Args:
             rank: int, number of columns of A and rows of B.
@@ -60,7 +60,7 @@ class LowRankAdaptation:
                 weight.trainable = weight.name.startswith("lora_")  # not the bias
 
     def save_lora_weights(self, filepath):
-        """Write the low-rank updates alone to a file. If that fails, an existing file is kept.
+        """Write only the low-rank updates to a file. If this fails, an existing file is kept.
 
         Args:
             filepath: path that ends in `.lora.h5`.
@@ -85,7 +85,7 @@ class LowRankAdaptation:
             path.write_bytes(updates.getvalue())
 
     def load_lora_weights(self, filepath):
-        """Load low-rank updates from a file of `save_lora_weights`, after enabling them if needed.
+        """Load low-rank updates from a file of `save_lora_weights`; enable them first if needed.
 
         Args:
             filepath: path of the file.
@@ -116,7 +116,7 @@ def adapted_layers(model):
 
 
 def reinitialize_updates(model):
-    """Set A to random values where A and B are both zero, as neither would have a gradient."""
+    """Set A to random values where A and B are both zero: neither would have a gradient."""
     for layer in adapted_layers(model):
         weights = _low_rank_weights(layer)
         if not any(np.any(weight) for weight in weights):

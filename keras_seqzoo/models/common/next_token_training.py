@@ -20,7 +20,7 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
     """Compute log P of tokens, a chunk of tokens at a time.
 
     Args:
-        output_layer: a `LargeSoftmax`, or a function from inputs `(chunk, ...)` to logits
+        output_layer: a `LargeSoftmax`, or a function that maps inputs `(chunk, ...)` to logits
             `(chunk, V)`.
         inputs: tensor `(tokens, ...)`.
         labels: int32 tensor `(tokens,)`.
@@ -59,10 +59,10 @@ def weighted_log_probability(output_layer, hidden, labels, weights):
     """Compute Σ w·log P of tokens, a chunk of tokens at a time; see `linear_crossentropy`.
 
     Args:
-        output_layer: a layer from features to logits that is linear, see `NextTokenTraining`.
+        output_layer: a linear layer that maps features to logits, see `NextTokenTraining`.
         hidden: its inputs, a float tensor `(..., features)`.
         labels: int tensor `(...)`.
-        weights: w, a float32 tensor `(...)` of either sign, a constant to gradients. Tokens of
+        weights: w, a float32 tensor `(...)` of either sign, a constant for gradients. Tokens of
             weight zero are skipped.
 
     Returns:
@@ -92,8 +92,8 @@ class NextTokenTraining(ReloadableModel):
 
     Logits of all tokens of a batch are the largest tensors of a training step. If only the loss
     needs them, the steps of this mixin use `keras_seqzoo.losses.linear_crossentropy`, which
-    computes the loss and the gradients a chunk of valid tokens at a time. Losses, logs and updates
-    equal those of Keras' own steps up to rounding. The conditions are:
+    computes the loss and the gradients for one chunk of valid tokens at a time. Losses, logs and
+    updates equal those of Keras' own steps up to rounding. The conditions are:
 
     - The loss is a `SequenceCrossentropy` with its default reduction and without loss weights.
     - There are no metrics in addition to the loss. Models of KerasHub have one by default;
@@ -107,8 +107,8 @@ class NextTokenTraining(ReloadableModel):
     `compute_metrics` or `call` without `features`. A layer that adds losses must be called once in
     `features`: Keras clears losses at each outermost call.
 
-    Of several replicas (`tf.distribute`), each computes its part of the mean over the valid tokens
-    of the whole batch, so that losses and updates equal those of one replica with the same batch.
+    With several replicas (`tf.distribute`), each one computes its part of the mean over the valid
+    tokens of the whole batch, so losses and updates equal those of one replica with the same batch.
 
     The model has an attribute `output_layer`, the last layer, and a method
     `features(inputs, training)` that returns the input of this layer, a float tensor
@@ -136,7 +136,7 @@ class NextTokenTraining(ReloadableModel):
     def compile(self, *args, **kwargs):
         """Configure the model; see `keras.Model.compile`."""
         super().compile(*args, **kwargs)
-        # From empty lists of metrics Keras makes an empty metric that still asks for logits.
+        # Keras makes an empty metric from empty lists of metrics, and it still asks for logits.
         made = self._compile_metrics
         if made is not None and not (made._user_metrics or made._user_weighted_metrics):
             self._compile_metrics = None
@@ -153,12 +153,12 @@ class NextTokenTraining(ReloadableModel):
         )
 
     def minimize(self, compute_loss, inputs):
-        """Take a step of the optimizer, for a model whose only metric is the loss.
+        """Take a step of the optimizer for a model whose only metric is the loss.
 
         Args:
-            compute_loss: function without arguments that returns the loss, a scalar; of several
-                replicas each returns its part.
-            inputs: the inputs of the batch; the mean of the logs is weighted by their rows.
+            compute_loss: function without arguments that returns the loss, a scalar; with several
+                replicas each one returns its part.
+            inputs: the inputs of the batch; their number of rows is its weight in the logged mean.
 
         Returns:
             The logs of a train step.
@@ -213,13 +213,13 @@ class NextTokenTraining(ReloadableModel):
     def _track_loss(self, inputs, loss):
         (tracker,) = self.metrics
         first = next(x for x in keras.tree.flatten(inputs) if x is not None)
-        # The parts of the replicas sum up to the loss, weighted by the rows of them all.
+        # The parts of the replicas sum up to the loss, weighted by the rows of all replicas.
         rows = sum_over_replicas(tf.cast(tf.shape(first)[0], tf.float32)) / replica_count()
         tracker.update_state(loss * replica_count(), sample_weight=rows)
 
 
 def next_token_loss(output_layer, hidden, labels, sample_weight, label_smoothing, training):
-    """Compute the mean cross-entropy of labels without the logits of all of them.
+    """Compute the mean cross-entropy of labels without the logits of the whole batch.
 
     Args:
         output_layer: the last layer of a model, see `NextTokenTraining`.
@@ -230,7 +230,7 @@ def next_token_loss(output_layer, hidden, labels, sample_weight, label_smoothing
         training: bool, whether gradients are needed.
 
     Returns:
-        A float32 scalar; of several replicas, this one's part of the mean.
+        A float32 scalar; with several replicas, this replica's part of the mean.
     """
     if labels.shape.rank == hidden.shape.rank:
         labels = tf.squeeze(labels, -1)
@@ -261,16 +261,16 @@ def consistent_next_token_loss(
     """Compute `consistent_linear_crossentropy` of two passes of a model in training.
 
     Args:
-        output_layer: the last layer of a model, linear, see `NextTokenTraining`.
+        output_layer: the linear last layer of a model, see `NextTokenTraining`.
         hidden: its inputs in one pass, a float tensor `(..., features)`.
         other: its inputs in the other pass.
         labels: int tensor `(...)`.
         sample_weight: tensor of the shape of the labels, or `None`.
         label_smoothing: float.
-        consistency: float, the weight of the divergence of the two.
+        consistency: float, the weight of the divergence of the two passes.
 
     Returns:
-        A float32 scalar; of several replicas, this one's part of the mean.
+        A float32 scalar; with several replicas, this replica's part of the mean.
     """
     features, kernel, bias, transpose_kernel = _linear(output_layer, hidden)
     loss = consistent_linear_crossentropy(
@@ -304,7 +304,7 @@ def _loss_of_large_softmax(layer, hidden, labels, sample_weight, training):
     weight = tf.ones(tf.shape(labels))
     if sample_weight is not None:
         weight = tf.reshape(_to_float(sample_weight), [-1])
-        # Padding gets the label of a valid token: its own may be one that the layer never samples.
+        # Padding gets the label of a valid token: the layer may never sample its own.
         labels = tf.where(weight != 0, labels, labels[tf.argmax(weight != 0)])
     if training:
         losses = layer.training_losses(hidden, labels)

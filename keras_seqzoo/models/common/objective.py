@@ -9,16 +9,16 @@ from keras_seqzoo.models.common.random_numbers import fold_in
 
 
 class Objective(abc.ABC):
-    """Base class of objectives, which say how a generative model is trained on a batch.
+    """Base class of objectives, which define how a generative model trains on a batch.
 
-    `compile(objective=...)` takes one; without one the model maximises the likelihood of the
-    references. A subclass implements `train_step` and `get_config`, and is registered with
+    `compile(objective=...)` takes an objective. Without one the model maximizes the likelihood of
+    the references. A subclass implements `train_step` and `get_config`, and is registered with
     `keras.saving.register_keras_serializable`.
 
     Args:
-        seed: int from 0 to 2^31 - 1. What is drawn depends on it and on the optimizer's step alone,
-            so that a run that is resumed draws what an unbroken one does. With gradient
-            accumulation all batches of a step draw from the same seed.
+        seed: int from 0 to 2^31 - 1. Draws depend only on the seed and on the optimizer's step, so
+            a resumed run draws the same as an unbroken one. With gradient accumulation all batches
+            of a step draw from the same seed.
     """
 
     is_compilable = True  # whether XLA can compile `train_step`
@@ -44,22 +44,22 @@ class Objective(abc.ABC):
         Args:
             model: the task.
             data: the batch, see `keras.Model.train_step`.
-            likelihood_step: function of a batch that takes a step on the likelihood.
+            likelihood_step: function that takes a batch and trains one step on the likelihood.
 
         Returns:
             The logs of a train step.
         """
 
     def build(self):
-        """Create the variables, if the objective has some; `compile` calls it."""
+        """Create the variables, if the objective has any; `compile` calls this."""
         return
 
     def get_state(self):
-        """Return what a run that is resumed needs, a dict of arrays; empty without variables."""
+        """Return the state that a resumed run needs, a dict of arrays; empty without variables."""
         return {}
 
     def set_state(self, state, model):
-        """Go on from a state of `get_state`."""
+        """Restore a state from `get_state`."""
         return
 
     def step_seed(self, model):

@@ -6,18 +6,18 @@ from keras_seqzoo.data.trees import dependency_tree
 
 
 def parsed_texts(sentences, name="texts"):
-    """Return sentences in CoNLL-U as strings, after a check of their trees.
+    """Return sentences in CoNLL-U as strings, and check their trees.
 
     Args:
-        sentences: list of `keras_seqzoo.data.ConlluSentence`, or of strings that are such
-            sentences. A blank string is a sentence without words.
-        name: string, the argument that errors name.
+        sentences: list of `keras_seqzoo.data.ConlluSentence`, or of such sentences as strings. A
+            blank string is a sentence without words.
+        name: string, the name of the argument for error messages.
 
     Returns:
         A list of strings.
 
     Raises:
-        ValueError: if an item is no sentence in CoNLL-U, or its heads do not form a tree.
+        ValueError: if an item is not a sentence in CoNLL-U, or its heads do not form a tree.
     """
     texts = []
     for number, item in enumerate(list_of_texts(sentences, name)):
@@ -35,7 +35,7 @@ def parsed_texts(sentences, name="texts"):
 
 
 def chain_parse(words):
-    """Return a sentence in CoNLL-U, a string, in which each word depends on the one before."""
+    """Return a sentence in CoNLL-U, a string, in which each word depends on the previous one."""
     return "\n".join(
         "\t".join([f"{number + 1}", word, *"____", f"{number}", *"___"])
         for number, word in enumerate(words)

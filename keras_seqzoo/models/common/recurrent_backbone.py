@@ -19,12 +19,11 @@ from keras_seqzoo.models.common.encoder import RecurrentEncoder
 class RecurrentBackbone(SequenceBackbone):
     """Embedding and a stack of recurrent layers, forward or bidirectional.
 
-    `h_t = layers(x_1 .. x_t)` with `x_t = E[w_t]` and Elman (Elman 1990, Finding structure in
-    time; as a language model Mikolov et al. 2010), LSTM or GRU layers; see `RecurrentEncoder` for
-    the equations. Known models differ in sizes and kinds of dropout: Zaremba et al. 2014
-    (`dropout` alone), Gal and Ghahramani 2016 (`variational`, `recurrent_dropout`,
-    `word_dropout`), Merity et al. 2018 (`weight_drop`, `word_dropout`,
-    `last_units=embedding_dim`).
+    `h_t = layers(x_1 .. x_t)` with `x_t = E[w_t]` and Elman (Elman 1990, Finding structure in time;
+    as a language model Mikolov et al. 2010), LSTM or GRU layers; see `RecurrentEncoder` for the
+    equations. Known models differ in their sizes and kinds of dropout: Zaremba et al. 2014 (only
+    `dropout`), Gal and Ghahramani 2016 (`variational`, `recurrent_dropout`, `word_dropout`), Merity
+    et al. 2018 (`weight_drop`, `word_dropout`, `last_units=embedding_dim`).
 
     Args:
         vocabulary_size: int, number of tokens.
@@ -34,8 +33,8 @@ class RecurrentBackbone(SequenceBackbone):
         last_units: int, size of the last layer, or `None` for `units`.
         cell: `"lstm"`, `"gru"` or `"elman"`.
         bidirectional: bool, whether each layer runs in both directions, with `units` for each
-            (Schuster and Paliwal 1997, Bidirectional recurrent neural networks); for classifiers,
-            not for language models.
+            (Schuster and Paliwal 1997, Bidirectional recurrent neural networks). This is for
+            classifiers, not for language models.
         residual: bool, whether to add each layer's input to its output.
         dropout: float, dropout rate between layers.
         input_dropout: float, dropout rate on the embedded tokens, or `None` for `dropout`.
@@ -45,7 +44,7 @@ class RecurrentBackbone(SequenceBackbone):
         recurrent_dropout: float, see `keras_seqzoo.layers.Recurrent`.
         zoneout: float, see `keras_seqzoo.layers.Recurrent`.
         weight_drop: float, see `keras_seqzoo.layers.Recurrent`.
-        layer_normalization: bool, whether LSTM or GRU cells normalize, see
+        layer_normalization: bool, whether LSTM or GRU cells use layer normalization, see
             `keras_seqzoo.layers.LSTMCell`.
         scale_embedding: bool, whether to multiply the embeddings by sqrt(d), see
             `RecurrentEncoder`.

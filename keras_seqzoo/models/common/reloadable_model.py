@@ -9,24 +9,25 @@ from keras_seqzoo.models.common.low_rank_adaptation import reinitialize_updates
 
 
 class ReloadableModel:
-    """Mixin, before the Keras class, that keeps a model whole when it is saved and changed.
+    """Mixin, before the Keras class, that keeps a model intact when it is saved and changed.
 
     - The configuration records how each layer was quantized. (A task leaves the layers of its
-      backbone to the backbone.) A model made from it is quantized in the same way before it gets
-      its weights. Low-rank updates are not recorded: files hold the sums of weights and updates.
-    - A loaded model is compiled as the saved one was. Keras itself gives up, with a warning, where
+      backbone to the backbone.) A model made from it is quantized in the same way before its
+      weights are loaded. Low-rank updates are not recorded: files hold the sums of weights and
+      updates.
+    - A loaded model is compiled like the saved one. Keras itself only warns and does not compile if
       a class overrides `compile`.
-    - The optimizer's variables are created before the first training step. Created within it, they
-      would have the step traced twice.
-    - `quantize("int8")` quantizes Keras' own layers. Keras warns of each other one, such as
+    - The optimizer's variables are created before the first training step. Creating them within
+      the step would trace it twice.
+    - `quantize("int8")` quantizes Keras' own layers. Keras warns of every other layer, such as
       recurrent cells, which stay in float32, as they should.
-    - Under a `tf.distribute` strategy the optimizer clips the gradients of the whole batch, not
-      those of each replica by themselves, and batches may hold bools and strings.
-    - Functions are traced again after `quantize` or `enable_lora` replaced weights.
+    - Under a `tf.distribute` strategy the optimizer clips the gradients of the whole batch, not of
+      each replica separately, and batches may hold bools and strings.
+    - Functions are traced again after `quantize` or `enable_lora` has replaced weights.
     """
 
     def get_config(self):
-        """Return the constructor arguments and how layers are quantized."""
+        """Return the constructor arguments, and how layers are quantized."""
         config = super().get_config()
         if "dtype" in config:  # KerasHub's backbones give a map of policies if layers are quantized
             config["dtype"] = keras.dtype_policies.serialize(self.dtype_policy)
@@ -64,14 +65,14 @@ class ReloadableModel:
     def load_weights(self, filepath, skip_mismatch=False, **kwargs):
         """Load weights from a file; see `keras.Model.load_weights`.
 
-        Low-rank updates start again: Keras loads the sums and makes both matrices of an update
+        Low-rank updates start again: Keras loads the sums and sets both matrices of an update to
         zero, and from there neither would learn.
         """
         super().load_weights(filepath, skip_mismatch, **kwargs)
         reinitialize_updates(self)
 
     def compile_from_config(self, config):
-        """Compile a loaded model as the saved one; see `keras.Model.compile_from_config`."""
+        """Compile a loaded model like the saved one; see `keras.Model.compile_from_config`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self._build_optimizer()
 
@@ -98,8 +99,8 @@ class ReloadableModel:
                 self.optimizer.build(self.trainable_variables)
 
     def _make_function(self, step_function):
-        # Of the metrics of several workers Keras takes the mean over a dimension as well, which
-        # those of a step do not have.
+        # With several workers, Keras also averages the metrics over a dimension, which the metrics
+        # of a step do not have.
         if _has_cluster(self.distribute_strategy):
 
             def step(data):
@@ -109,8 +110,8 @@ class ReloadableModel:
         return super()._make_function(step_function)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        # Keras reads the mean of a batch over the replicas, which bools and strings do not have,
-        # and which takes an iteration from datasets that differ in each.
+        # Keras would read the mean of a batch over the replicas. Bools and strings have no mean,
+        # and this takes an iteration from datasets that differ in each.
         if iterator is not None and self._distribute_strategy is not None:
             dataset = iterator.data_adapter.get_tf_dataset()
             if isinstance(dataset, tf.data.Dataset):
@@ -123,6 +124,6 @@ class ReloadableModel:
 
 
 def _has_cluster(strategy):
-    """Return whether a strategy is of workers in a cluster, if only of one."""
+    """Return whether a strategy has workers in a cluster, even a single one."""
     is_of_workers = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     return is_of_workers and bool(strategy.cluster_resolver.cluster_spec().jobs)

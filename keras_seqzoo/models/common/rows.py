@@ -1,4 +1,4 @@
-"""Rows of the data that `fit` takes as lists, arrays or dicts of them."""
+"""Rows of the data that `fit` takes: lists, arrays, or dicts of them."""
 
 import math
 
@@ -10,7 +10,8 @@ import tensorflow as tf
 def rows_of(data):
     """Return a dataset of the rows of `(x, y, sample_weight)`.
 
-    `None` if a part is no list, array or dict of them, or a list of lists of different lengths.
+    Return `None` if a part is not a list, an array or a dict of them, or is a list of lists of
+    different lengths.
     """
     parts = keras.utils.unpack_x_y_sample_weight(data)
     if not all(map(_is_array, parts)):
@@ -29,7 +30,7 @@ def _is_array(part):
 
 
 def _as_array(part):
-    """Return what TensorFlow slices: tuples as lists, arrays of other libraries as NumPy's."""
+    """Convert parts for TensorFlow to slice: tuples to lists, other arrays to NumPy arrays."""
     if isinstance(part, dict):
         return {name: _as_array(field) for name, field in part.items()}
     if isinstance(part, tuple):
@@ -39,7 +40,7 @@ def _as_array(part):
 
 
 def check_lengths(**parts):
-    """Raise `ValueError` if parts, lists, arrays or dicts of them, have other numbers of rows."""
+    """Raise `ValueError` if parts (lists, arrays or dicts of them) differ in number of rows."""
     sizes = {}
     for name, part in parts.items():
         fields = part if isinstance(part, dict) else {"": part}
@@ -52,7 +53,7 @@ def check_lengths(**parts):
 
 
 def split_rows(rows, fraction):
-    """Return the first rows, and the last ones, which are the fraction to validate on."""
+    """Return the first rows for training and the last rows, a fraction of all, for validation."""
     count = math.floor(len(rows) * (1.0 - fraction))
     if not 0 < count < len(rows):
         raise ValueError(

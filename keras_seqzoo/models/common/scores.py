@@ -8,7 +8,7 @@ class Score(NamedTuple):
 
     Attributes:
         log_probability: float, the natural logarithm.
-        tokens: int, the number of tokens scored, including the end.
+        tokens: int, the number of scored tokens, including the end.
     """
 
     log_probability: float

@@ -16,7 +16,7 @@ class SequenceTask(ReloadableModel):
     With a preprocessor, `fit`, `evaluate` and `predict` take strings, which the preprocessor turns
     into ids. They also take batches that already hold the inputs of the backbone, such as those of
     `keras_seqzoo.data.translation_batches`, `labelled_batches`, `tagged_batches` and
-    `stream_batches`; these are used as they are, with their labels and weights.
+    `stream_batches`. These are used unchanged, with their labels and weights.
     """
 
     @classmethod
@@ -47,9 +47,9 @@ class SequenceTask(ReloadableModel):
             ) from error
 
     def load_task_weights(self, filepath):
-        """Load the weights outside of the backbone from a `.weights.h5` file."""
+        """Load the weights outside the backbone from a `.weights.h5` file."""
         with warnings.catch_warnings():
-            # Keras looks for the optimizer's state too; presets have none.
+            # Keras also looks for the optimizer's state; presets have none.
             warnings.filterwarnings("ignore", "Skipping variable loading for optimizer")
             super().load_task_weights(filepath)
 

@@ -68,7 +68,7 @@ def check_texts(texts, name="texts"):
 
 
 def check_stream(texts, name="texts"):
-    """Return texts that can be read several times, at least one, without holding them.
+    """Return at least one text as an iterable that can be read several times, not held in memory.
 
     An iterator, which can be read only once, becomes a list. Otherwise see `check_texts`.
     """
@@ -97,8 +97,8 @@ class LanguageModel:
         log P(w_1 ... w_T) = Σ_{t=1}^{T+1} log P(w_t | w_0 ... w_{t-1}),
 
     where w_0 is the beginning of the sentence and w_{T+1} its end. A subclass sets `tokenizer` (a
-    `TextTokenizer`) and implements `start` and `step`. Keras models derive from it before
-    `keras.Model`.
+    `TextTokenizer`) and implements `start` and `step`. Keras models list it before `keras.Model` in
+    their bases.
     """
 
     tokenizer = None
@@ -115,7 +115,7 @@ class LanguageModel:
         raise NotImplementedError(f"{type(self).__name__} must implement `start`.")
 
     def step(self, tokens, state):
-        """Read one token per row and compute the distribution of the next.
+        """Read one token per row and compute the distribution of the next one.
 
         Args:
             tokens: int32 tensor `(rows,)`.
@@ -141,11 +141,11 @@ class LanguageModel:
         return score_targets(self.step, self.start(batch), start_tokens, token_ids, lengths)
 
     def score(self, texts, batch_size=64):
-        """Compute the log probability of sentences, including the end of each.
+        """Compute the log probability of sentences, including their ends.
 
         Args:
             texts: list of strings.
-            batch_size: int, sentences scored at a time.
+            batch_size: int, the number of sentences to score at a time.
 
         Returns:
             A list of `Score`.
@@ -160,7 +160,7 @@ class LanguageModel:
 
         Args:
             texts: list of strings.
-            batch_size: int, sentences scored at a time.
+            batch_size: int, the number of sentences to score at a time.
 
         Returns:
             A list of float32 arrays `(tokens,)`, including `[EOS]`.
@@ -181,7 +181,7 @@ class LanguageModel:
 
         Args:
             texts: list of strings.
-            batch_size: int, sentences scored at a time.
+            batch_size: int, the number of sentences to score at a time.
 
         Returns:
             `PerplexityReport`.
@@ -207,7 +207,8 @@ class LanguageModel:
         Args:
             prompts: list of strings, which may be empty.
             strategy: a `DecodingStrategy`; by default `Sampling()`, one sample of the distribution.
-            max_length: int, the maximum number of tokens of a sentence, including prompt and end.
+            max_length: int, the maximum number of tokens of a sentence, including the prompt and
+                the end.
 
         Returns:
             A list with a list of strings for each prompt, best first, each including the prompt.
@@ -231,7 +232,7 @@ class LanguageModel:
         return self.tokenizer.detokenize(self.search(ids, strategy, max_length).tokens)
 
     def search(self, prompts, strategy, max_length):
-        """Continue the beginnings of sentences, as ids; works in graphs.
+        """Continue the beginnings of sentences as ids; works in graphs.
 
         Args:
             prompts: ragged int32 tensor `(rows, None)`, without `[BOS]`.

@@ -16,7 +16,7 @@ class CacheLanguageModel(LanguageModel):
     over at most the last N tokens before w, including ends of sentences (Kuhn and De Mori 1990, A
     cache-based natural language model for speech recognition; with decay α, Clarkson and Robinson
     1997, Language model adaptation using mixtures and an exponentially decaying cache). The first
-    token has the probability of the model.
+    token has only its probability in the model.
 
     `score` and `perplexity` read the sentences of a text in order and keep the cache from sentence
     to sentence. Generation starts with an empty cache.
@@ -85,13 +85,13 @@ class CacheLanguageModel(LanguageModel):
 
 
 def mix_with_recent(scores, recent, weights, share):
-    """Mix distributions with those of recent tokens.
+    """Mix distributions with the distributions of recent tokens.
 
     Args:
         scores: log P of each token, float32 tensor `(rows, V)`.
         recent: int32 tensor `(rows, N)`, -1 for none.
-        weights: float32 tensor `(rows, N)`, of any sum, 0 where there is no token.
-        share: float, of the recent tokens. Rows without one keep their distribution.
+        weights: float32 tensor `(rows, N)`, with any sum, 0 where there is no token.
+        share: float, the share of the recent tokens. Rows without any keep their distribution.
 
     Returns:
         log P of the mixture, float32 `(rows, V)`.

@@ -1,4 +1,4 @@
-"""Dynamic evaluation: a recurrent language model is trained on the text that it scores."""
+"""Dynamic evaluation: a recurrent language model that trains on the text that it scores."""
 
 import tensorflow as tf
 
@@ -9,14 +9,14 @@ from keras_seqzoo.models.language_model.running_text import RunningText
 class DynamicEvaluation(RunningText):
     """Scorer of running text that trains the recurrent model on the text it has scored.
 
-    Each part of a text is scored first, and then used for one step of gradient descent (Mikolov et
+    Each part of a text is first scored, and then used for one step of gradient descent (Mikolov et
     al. 2010, section 3; with decay, Krause et al. 2018, Dynamic evaluation of neural sequence
     models),
 
         θ <- θ - η g + λ (θ_0 - θ),
 
     where g is the gradient of the mean loss, with its norm clipped, and θ_0 are the original
-    weights, which are restored after each text.
+    weights. They are restored after each text.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor. Its dropout is off.
@@ -49,7 +49,7 @@ class DynamicEvaluation(RunningText):
         )
 
     def read_parts(self, sentences):
-        """Read a text part by part, and train on each; see `RunningText`.
+        """Read a text part by part, and train on each part; see `RunningText`.
 
         The weights are restored when the text ends, or the generator is closed.
 

@@ -10,26 +10,26 @@ from keras_seqzoo.models.language_model.fixed_context import FixedContextLanguag
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, keras.Model):
-    """Predicts a token from the embeddings of the n - 1 before it.
+    """Language model that predicts a token from the embeddings of the n - 1 tokens before it.
 
         x = [C(w_{t-n+1}); ... ; C(w_{t-1})]
         h_1 = g(H_1 x + d_1),    h_k = g(H_k h_{k-1} + d_k)
         P(w_t | ...) = softmax(U h + W x + b)
 
-    (Bengio, Ducharme, Vincent and Jauvin 2003, A neural probabilistic language model, equation 1;
-    g is tanh there). W, the direct connection, is left out by default. Before the beginning of a
-    sentence all tokens are `[BOS]`. With `tie_softmax` U is C, after a projection to its size.
+    (Bengio, Ducharme, Vincent and Jauvin 2003, A neural probabilistic language model, equation 1; g
+    is tanh there). By default there is no direct connection W. All tokens before the beginning of a
+    sentence are `[BOS]`. With `tie_softmax`, U is C, after a projection to its size.
 
     Args:
         tokenizer: `TextTokenizer`.
         order: int, n, at least 2.
         embedding_dim: int, the size of C(w).
         hidden_units: list of ints, the size of each hidden layer.
-        activation: g, a name of Keras' such as `"tanh"` or `"relu"`.
+        activation: g, the name of a Keras activation, such as `"tanh"` or `"relu"`.
         tie_softmax: bool.
         direct: bool, whether to connect x to the output.
         dropout: float in [0, 1), of x and of each hidden layer.
-        vocabulary_size: int, that of the tokenizer, or `None` to ask it.
+        vocabulary_size: int, the vocabulary size of the tokenizer, or `None` to ask it.
 
     Call arguments:
         contexts: int32 tensor `(..., n - 1)`, the tokens before the one to predict, oldest first.
@@ -99,7 +99,7 @@ class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, ker
             )
 
     def features(self, contexts, training=None):
-        """Compute what the output layer reads, a tensor `(..., features)`."""
+        """Compute the input of the output layer, a tensor `(..., features)`."""
         embedded = self.embedding(contexts)  # (..., n - 1, D)
         shape = [*contexts.shape[:-1], (self.order - 1) * self.embedding_dim]
         joined = keras.ops.reshape(embedded, [-1 if size is None else size for size in shape])
@@ -114,7 +114,7 @@ class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, ker
         return keras.ops.cast(logits, "float32")
 
     def get_config(self):
-        """Returns the constructor arguments."""
+        """Return the constructor arguments."""
         return {
             **super().get_config(),
             "embedding_dim": self.embedding_dim,

@@ -11,10 +11,10 @@ from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
 class FixedContextLanguageModel(LanguageModel):
-    """Base class of models that map contexts of n - 1 tokens to logits of the next.
+    """Base class of models that map contexts of n - 1 tokens to logits of the next token.
 
-    Contexts are padded with `[BOS]` before the beginning of a sentence. A subclass derives from it
-    before `keras.Model`, calls `set_context` in its constructor and implements `call`, from int32
+    Contexts are padded with `[BOS]` before the beginning of a sentence. A subclass lists it before
+    `keras.Model`, calls `set_context` in its constructor and implements `call`, which maps int32
     contexts `(..., n - 1)`, oldest token first, to float32 logits `(..., vocabulary_size)`.
 
     Attributes:
@@ -28,7 +28,7 @@ class FixedContextLanguageModel(LanguageModel):
         Args:
             tokenizer: `TextTokenizer`.
             order: int, n, at least 2.
-            vocabulary_size: int, the vocabulary size of the tokenizer, which may be `None` if the
+            vocabulary_size: int, the vocabulary size of the tokenizer. It may be `None` if the
                 tokenizer has its vocabulary.
 
         Raises:
@@ -78,7 +78,7 @@ class FixedContextLanguageModel(LanguageModel):
         return tf.nn.log_softmax(self(state)), state
 
     def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token given those before it; see `LanguageModel`."""
+        """Compute log P of each token given the tokens before it; see `LanguageModel`."""
         padded = tf.concat([self.start(tf.shape(token_ids)[0]), token_ids], axis=1)
         contexts = tf.signal.frame(padded[:, :-1], self.order - 1, 1)  # (B, T, n - 1)
         events = tf.where(tf.sequence_mask(lengths, tf.shape(token_ids)[1]))

@@ -53,12 +53,12 @@ class InterpolatedLanguageModel(LanguageModel):
         """Find the weights that maximize the likelihood of held-out text.
 
         Expectation maximization sets λ_m to the mean of λ_m P_m(w | h) / Σ_k λ_k P_k(w | h) over
-        the tokens of the text until convergence. The likelihood has one maximum.
+        the tokens of the text, until convergence. The likelihood has one maximum.
 
         Args:
             models: list of `LanguageModel`s.
             held_out: list of strings, sentences that no model was trained on.
-            batch_size: int, sentences scored at a time.
+            batch_size: int, the number of sentences to score at a time.
 
         Returns:
             An `InterpolatedLanguageModel`.
@@ -98,8 +98,8 @@ class InterpolatedLanguageModel(LanguageModel):
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of sentences; see `LanguageModel`.
 
-        Each model scores the texts by its own method; a `RunningText` keeps its state from sentence
-        to sentence.
+        Each model scores the texts with its own method; a `RunningText` keeps its state from
+        sentence to sentence.
         """
         scores = [model.token_scores(texts, batch_size) for model in self.models]
         if not scores[0]:
@@ -108,7 +108,7 @@ class InterpolatedLanguageModel(LanguageModel):
         return np.split(mixed, np.cumsum([len(sentence) for sentence in scores[0]])[:-1])
 
     def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token given those before it; see `LanguageModel`."""
+        """Compute log P of each token given the tokens before it; see `LanguageModel`."""
         scores = [model.token_log_probabilities(token_ids, lengths) for model in self.models]
         valid = tf.sequence_mask(lengths, tf.shape(token_ids)[1])
         return tf.where(valid, self._mix(scores), 0.0)

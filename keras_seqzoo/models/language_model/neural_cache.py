@@ -10,19 +10,19 @@ from keras_seqzoo.models.language_model.running_text import RunningText, split_s
 
 
 class NeuralCacheLanguageModel(LanguageModel):
-    """Mixture of a recurrent model with a cache that is read by its hidden states.
+    """Mixture of a recurrent model with a cache that it reads with its hidden states.
 
         P(w | h_t) = (1 - λ) P_model(w | h_t) + λ P_cache(w | h_t),
         P_cache(w | h_t) ∝ Σ_{i=t-N}^{t-1} [w_{i+1} = w] exp(θ h_t · h_i)
 
-    where h_i is what the output layer read before token w_{i+1} (Grave, Joulin and Usunier 2017,
+    where h_i is the input of the output layer before token w_{i+1} (Grave, Joulin and Usunier 2017,
     Improving neural language models with a continuous cache, equations 3 and 5). The cache holds
-    the last N tokens, including ends of sentences; nothing is trained. The first token has the
-    probability of the model. With θ = 0 it is `CacheLanguageModel` without decay.
+    the last N tokens, including ends of sentences; nothing is trained. The first token has only its
+    probability in the model. θ = 0 gives a `CacheLanguageModel` without decay.
 
-    `score` and `perplexity` read a text as `model` does, with a cache for each stream. With
-    `DynamicEvaluation` as the model, its weights change while the cache keeps earlier states.
-    Generation starts with an empty cache.
+    `score` and `perplexity` read a text as `model` does, with a cache for each stream. If the model
+    is a `DynamicEvaluation`, its weights change while the cache keeps earlier states. Generation
+    starts with an empty cache.
 
     Args:
         model: a `RunningText`, such as a `DynamicEvaluation`.
@@ -68,7 +68,7 @@ class NeuralCacheLanguageModel(LanguageModel):
         return split_scores(found, sentences)
 
     def _mix_part(self, part, features, keys, values):
-        """Compute log P of the labels of a part, which are the last ones of keys and values."""
+        """Compute log P of the labels of a part, which come last in the keys and values."""
         length, total = part.labels.shape[1], keys.shape[1]
         logits = self.flatness * np.matmul(features, keys.transpose(0, 2, 1))
         now = np.arange(total - length, total)[:, np.newaxis]
@@ -93,7 +93,7 @@ class NeuralCacheLanguageModel(LanguageModel):
         return {
             "model": self.model.start(rows),
             "hidden": tf.zeros([rows, units]),  # before the next token
-            "keys": tf.zeros([rows, self.size, units]),  # the last one first
+            "keys": tf.zeros([rows, self.size, units]),  # the most recent first
             "values": tf.fill([rows, self.size], -1),  # -1 for none
         }
 

@@ -27,15 +27,16 @@ class OpenVocabulary:
         P(w | h) = P_model(w | h)                 otherwise.
 
     P_unk is uniform over `vocabulary_size` words, or the probability of the letters of a word. The
-    probability of an unknown letter is that of `[UNK]` divided by 1,114,112, the number of Unicode
-    characters.
+    probability of an unknown letter is the probability of `[UNK]` divided by 1,114,112, the number
+    of Unicode characters.
 
     Args:
         model: a `LanguageModel` with a `WordTokenizer`.
         weight: float, λ, from 0 to 1, or `None`.
-        vocabulary_size: int, the number of all words, including the known ones; only used if
-            `spelling` is `None`.
-        spelling: a `LanguageModel` of words written as letters separated by spaces, or `None`.
+        vocabulary_size: int, the number of all words, including known ones; used only if `spelling`
+            is `None`.
+        spelling: a `LanguageModel` of words that are spelled as letters separated by spaces, or
+            `None`.
 
     Raises:
         ValueError: if an argument is out of its range, or `model` does not have a `WordTokenizer`.
@@ -110,7 +111,7 @@ class OpenVocabulary:
         return f"{self.weight:g} times {spelled}, also added to known words"
 
     def _score_words(self, words, known):
-        """Return a dict of log P_unk; with `weight=None` only of unknown words."""
+        """Return a dict of log P_unk, with `weight=None` only for unknown words."""
         if self.weight is None:
             words -= known
         words = sorted(words)

@@ -14,17 +14,17 @@ from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     """Tokenization of sentences: inputs are `[BOS] tokens`, labels are `tokens [EOS]`.
 
-    A longer sentence is cut to `sequence_length`; then its labels do not include `[EOS]`.
+    A longer sentence is truncated to `sequence_length`; its labels then do not include `[EOS]`.
 
     Args:
         tokenizer: a `TextTokenizer` without `add_bos`, `add_eos` and `sequence_length`.
-        sequence_length: int, the length to which sentences are cut and padded.
+        sequence_length: int, the length to which sentences are truncated and padded.
         **kwargs: see `keras_hub.models.CausalLMPreprocessor`.
 
     Call arguments:
         x: string tensor `(batch,)` or list of strings.
-        y: not used, the labels come from `x`.
-        sample_weight: not used, the weights are 0 at padding.
+        y: not used; the labels come from `x`.
+        sample_weight: not used; the weights are 0 at padding.
         training: bool, whether a tokenizer that can sample tokenizations does so. `fit` on strings
             does not set it; use a dataset mapped with `preprocessor(x, training=True)`.
 

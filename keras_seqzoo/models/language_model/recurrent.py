@@ -17,7 +17,7 @@ from keras_seqzoo.models.language_model.base import LanguageModel
 from keras_seqzoo.models.language_model.preprocessor import RecurrentLanguageModelPreprocessor
 from keras_seqzoo.models.language_model.streams import CarriedStates
 
-# Scores are read up to each of these tokens in turn, and only of the rows that are longer.
+# Rows are scored in parts that end at these tokens; a part has only the rows that reach it.
 PART_ENDS = (32, 128)
 
 
@@ -27,20 +27,20 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
 
         h_t, s_t = layers(E[w_t], s_{t-1}),    P(w_{t+1} | w_0 .. w_t) = softmax(W h_t + b)
 
-    (Mikolov et al. 2010, Recurrent neural network based language model). With `tie_softmax` W is
+    (Mikolov et al. 2010, Recurrent neural network based language model). With `tie_softmax`, W is
     E (Press and Wolf 2017), after a projection to its size.
 
     `fit` on strings reads sentence by sentence: each row of a batch begins with `[BOS]` and the
-    zero state. A text whose sentences belong together is better read as a stream:
+    zero state. If the sentences of a text belong together, it is better to read it as a stream.
     `keras_seqzoo.data.stream_batches` cuts it into rows that continue from batch to batch, and
-    after `compile(streams=rows)` the final state of each batch is the first state of the next. No
-    gradient flows through it: truncated back-propagation through time (Williams and Peng 1990).
-    The states are reset to zero at the start of each epoch and each evaluation. `RunningText`
-    scores text in this way.
+    after `compile(streams=rows)` each batch starts from the final state of the previous one. No
+    gradient flows through this state: truncated back-propagation through time (Williams and Peng
+    1990). The states are reset to zero at the start of each epoch and each evaluation.
+    `RunningText` scores text in this way.
 
     Args:
         backbone: a `RecurrentBackbone`.
-        preprocessor: a `RecurrentLanguageModelPreprocessor`, or `None` to work on ids alone.
+        preprocessor: a `RecurrentLanguageModelPreprocessor`, or `None` to work with ids only.
         tie_softmax: bool.
         softmax: a `keras_seqzoo.layers.large_softmax.LargeSoftmax` as the output layer, for large
             vocabularies, with `tie_softmax=False`; or `None`.
@@ -130,12 +130,12 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
             loss: a loss; by default `SequenceCrossentropy()`.
             weighted_metrics: metrics of the logits; by default none. Without metrics, training with
-                `SequenceCrossentropy` computes no logits, see `NextTokenTraining`.
+                `SequenceCrossentropy` does not compute logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `Sampling()`.
-            streams: int, the number of rows of each batch, if they continue where the rows of the
-                batch before ended; `None` for separate rows. Streams need `SequenceCrossentropy`
-                and no metrics.
+            streams: int, the number of rows of each batch, if they continue the rows of the
+                previous batch; `None` for separate rows. Streams need `SequenceCrossentropy` and no
+                metrics.
             **kwargs: see `keras_hub.models.CausalLM.compile`.
         """
         if optimizer == "auto":
@@ -156,7 +156,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return {**config, "streams": self.streams} if config else config
 
     def fit(self, x=None, *args, shuffle=True, **kwargs):
-        """Train the model; see `keras.Model.fit`. With `streams` rows keep their order."""
+        """Train the model; see `keras.Model.fit`. With `streams`, rows keep their order."""
         return super().fit(x, *args, shuffle=shuffle and self.streams is None, **kwargs)
 
     def reset_metrics(self):
@@ -176,7 +176,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return found
 
     def features(self, inputs, training=None):
-        """Compute what the output layer reads, `(batch, length, units)`."""
+        """Compute the input of the output layer, `(batch, length, units)`."""
         carried = self.carried_states
         if carried is None:
             return self.backbone(inputs, training=training)
@@ -193,16 +193,16 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return self.backbone.encoder.get_initial_state(rows)
 
     def step(self, tokens, state):
-        """Read one token a row and return the next distribution; see `LanguageModel`."""
+        """Read one token per row and return the next distribution; see `LanguageModel`."""
         scores, _, state = self.step_with_features(tokens, state)
         return scores, state
 
     def step_with_features(self, tokens, state):
-        """Read one token a row, and return what the output layer reads too.
+        """Read one token per row, and also return the input of the output layer.
 
         Args:
             tokens: int32 tensor `(rows,)`.
-            state: what `start` or the last step returned.
+            state: the state from `start` or the last step.
 
         Returns:
             A tuple of log P of the next tokens `(rows, V)`, the features `(rows, units)`, and the
@@ -212,11 +212,11 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return tf.nn.log_softmax(self.output_layer(features)), features, state
 
     def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token after the tokens before it; see `LanguageModel`."""
+        """Compute log P of each token given the tokens before it; see `LanguageModel`."""
         return graph_function(self, "rows", self._read_rows)(token_ids, lengths)
 
     def _read_rows(self, token_ids, lengths):
-        """Read rows in parts: what is long costs itself, not the rows beside it."""
+        """Read rows in parts, so that a long row does not cost padding in the other rows."""
         batch, width = tf.unstack(tf.shape(token_ids))
         order = tf.argsort(lengths, direction="DESCENDING", stable=True)
         labels = tf.gather(token_ids, order)
@@ -240,7 +240,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         Args:
             token_ids: int32 tensor `(rows, length)`.
             labels: int32 tensor `(rows, length)`, the token after each token.
-            state: what `start` or the last `read` or `step` returned.
+            state: the state from `start` or the last `read` or `step`.
             mask: boolean tensor `(rows, length)`, `False` at padding, or `None` without padding.
 
         Returns:
@@ -251,14 +251,14 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return scores, state
 
     def read_with_features(self, token_ids, labels, state, mask=None):
-        """Read parts of texts as `read` does, and return what the output layer reads too.
+        """Read parts of texts like `read`, and also return the input of the output layer.
 
         Returns:
             A tuple of log P of the labels, the features `(rows, length, units)`, and the state.
         """
         if mask is None:
             mask = tf.ones_like(token_ids, tf.bool)
-        # A graph: loops over time are slow if each step is called from Python.
+        # Use a graph: loops over time are slow if Python calls each step.
         return graph_function(self, "read", self._read)(token_ids, labels, state, mask)
 
     def _read(self, token_ids, labels, state, mask):
@@ -288,8 +288,8 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
             stop_token_ids: see `keras_hub.models.CausalLM.generate`.
             strip_prompt: bool, whether to leave out the prompt.
             strategy: a `DecodingStrategy` for this call, instead of the sampler of `compile`.
-                Inputs, `max_length` and result are then as in `LanguageModel.generate`, and the
-                two arguments before this one must not be given.
+                Inputs, `max_length` and result are then as in `LanguageModel.generate`, and
+                `stop_token_ids` and `strip_prompt` must not be given.
 
         Returns:
             A string or a list of strings; with `strategy` a list of lists of strings.
@@ -313,12 +313,12 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return GenerativeTask.generate(self, inputs, max_length, stop_token_ids, strip_prompt)
 
     def generate_step(self, inputs, stop_token_ids=None):
-        """Generate for one batch of tensors; `generate` runs it.
+        """Generate for one batch of tensors; `generate` calls this.
 
         Args:
-            inputs: what the preprocessor's `generate_preprocess` returned.
-            stop_token_ids: list of ids that end a sequence, or `None` to fill the whole length
-                (not with a `DecodingStrategy`).
+            inputs: the result of the preprocessor's `generate_preprocess`.
+            stop_token_ids: list of ids that end a sequence. `None` fills the whole length (not with
+                a `DecodingStrategy`).
 
         Returns:
             A dict of `token_ids` and `padding_mask`, `(batch, length)`.

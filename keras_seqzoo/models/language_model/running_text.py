@@ -12,11 +12,11 @@ from keras_seqzoo.models.language_model.recurrent import RecurrentLanguageModel
 
 
 class ReadPart(NamedTuple):
-    """A part of each stream of a text, as it was read.
+    """The result of reading a part of each stream of a text.
 
     Attributes:
         scores: log P of the labels, float32 array `(streams, length)`.
-        features: what the output layer read, float tensor `(streams, length, units)`.
+        features: the input of the output layer, float tensor `(streams, length, units)`.
         labels: int32 array `(streams, length)`.
         valid: bool array `(streams, length)`, False after the end of a stream.
     """
@@ -30,18 +30,18 @@ class ReadPart(NamedTuple):
 class RunningText(LanguageModel):
     """Scorer of running text that carries the recurrent state from sentence to sentence.
 
-    Sentences are read in order, and the state after one is the initial state of the next, as in
-    training with `compile(streams=...)`. As for single sentences, the predictions are all tokens
+    The sentences are read in order, and the state after one is the initial state of the next, as in
+    training with `compile(streams=...)`. As with single sentences, the predictions are all tokens
     and the end of each sentence. Instead of an end, the model reads the next `[BOS]`.
 
-    `start`, `step` and `generate` work as those of the model.
+    `start`, `step` and `generate` work like those of the model.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor.
-        streams: int, the number of parts in which the text is read in parallel. Each part starts
-            with the initial state, possibly within a sentence. With 1 the state covers the whole
-            text; with more, reading is faster.
-        length: int, tokens of each stream read at a time.
+        streams: int, the number of parts of the text to read in parallel. Each part starts with the
+            initial state, possibly within a sentence. With 1 the state covers the whole text; with
+            more, reading is faster.
+        length: int, the number of tokens of each stream to read at a time.
 
     Raises:
         ValueError: if `model` is not a `RecurrentLanguageModel`, or a number is below 1.
@@ -110,7 +110,7 @@ def split_scores(parts, sentences):
     """Return the scores of the tokens of each sentence.
 
     Args:
-        parts: list of pairs of scores and whether they are valid, `(streams, length)`.
+        parts: list of pairs of scores and masks of valid scores, `(streams, length)`.
         sentences: list of int32 arrays, the sentences that were read.
     """
     if not sentences:
@@ -122,7 +122,7 @@ def split_scores(parts, sentences):
 
 
 def running_tokens(sentences, start_token_id):
-    """Join sentences to one text of input tokens and labels.
+    """Join sentences into one text of input tokens and labels.
 
     Args:
         sentences: list of int32 arrays, each ending with `[EOS]`.

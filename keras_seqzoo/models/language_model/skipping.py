@@ -1,4 +1,4 @@
-"""Skip n-gram language model: the context leaves out the words in between."""
+"""Skip n-gram language model, whose context leaves out the words in between."""
 
 import numpy as np
 import tensorflow as tf
@@ -15,17 +15,17 @@ from keras_seqzoo.tokenizers.training_texts import text_batches
 
 
 class SkippingLanguageModel(LanguageModel):
-    """Language model of words at a distance: it predicts each word without those just before it.
+    """Language model of words at a distance, which ignores the words just before each word.
 
         P(w_t | w_{t-d}, w_{t-2d}, ...)
 
     With n-grams of order 2 and d = 2 this is the skip bigram P(w_t | w_{t-2}), which has seen more
-    of what can follow than a trigram has. Alone it is worse than the n-grams without gaps; in an
+    continuations than a trigram. Alone it is worse than n-grams without gaps. In an
     `InterpolatedLanguageModel` with them it adds what they miss (Rosenfeld 1996, A maximum entropy
     approach to adaptive statistical language modelling, "distance-2 bigrams"; Goodman 2001, A bit
-    of progress in language modeling, section 4). Longer n-grams skip between all their words, where
-    the skipping trigrams of these works skip once. A sentence is read as d sequences, one
-    for each remainder of t by d, each from its beginning. Those with an end keep it.
+    of progress in language modeling, section 4). Longer n-grams skip between all their words, while
+    the skipping trigrams of these works skip once. A sentence is read as d sequences, one for each
+    remainder of t by d, each from its beginning. The one with the end keeps it.
 
     Args:
         model: a `LanguageModel` of such sequences, see `train`.
@@ -58,9 +58,9 @@ class SkippingLanguageModel(LanguageModel):
         Args:
             texts: see `NGramLanguageModel.train`.
             distance: int, d, at least 2.
-            order: int, the number of words of an n-gram: 2 for P(w_t | w_{t-d}).
+            order: int, the number of words of an n-gram; 2 gives P(w_t | w_{t-d}).
             estimator: see `NGramLanguageModel.train`.
-            tokenizer: `WordTokenizer`; by default one of all words of the text. Models of one
+            tokenizer: `WordTokenizer`; by default one of all words of the text. The models of a
                 mixture need the same vocabulary.
 
         Returns:
@@ -88,7 +88,7 @@ class SkippingLanguageModel(LanguageModel):
         """Create the state before the beginning of sentences; see `LanguageModel`."""
         begin = tf.fill([rows, self.distance - 1], self.tokenizer.start_token_id)
         return {
-            # of the d sequences, that of the next word first
+            # of the d sequences, with the sequence of the next word first
             "sequences": [self.model.start(rows) for _ in range(self.distance)],
             "recent": begin,  # (rows, d - 1), read and not yet used
         }
@@ -101,7 +101,7 @@ class SkippingLanguageModel(LanguageModel):
         return scores, {"sequences": [*others, first], "recent": recent[:, 1:]}
 
     def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token given those before it; see `LanguageModel`."""
+        """Compute log P of each token given the tokens before it; see `LanguageModel`."""
         distance, length = self.distance, tf.shape(token_ids)[1]
         columns = -(-length // distance)
         padding = [[0, 0], [0, columns * distance - length]]
@@ -116,7 +116,7 @@ class SkippingLanguageModel(LanguageModel):
 
 
 def _sequence_ids(sentences, tokenizer, distance, remainder):
-    """Return the words of sentences with this remainder, each sentence with `[BOS]`, joined."""
+    """Join the words at positions with this remainder, with `[BOS]` before each sentence."""
     rows = sentences[:, remainder::distance]  # (rows, None)
     rows = tf.ragged.boolean_mask(rows, rows.row_lengths() > 0)
     begin = tf.fill([rows.nrows(), 1], tokenizer.start_token_id)

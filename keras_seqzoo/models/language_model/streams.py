@@ -6,11 +6,11 @@ import tensorflow as tf
 class CarriedStates:
     """Variables that hold the states after a batch, for the next batch of the same streams.
 
-    With several replicas (`tf.distribute`) each holds the states of its rows.
+    With several replicas (`tf.distribute`), each one holds the states of its rows.
 
     Args:
-        start: function of a number of rows that returns the states before the first batch, a nest
-            of tensors `(rows, size)`.
+        start: function that takes a number of rows and returns the states before the first batch, a
+            nest of tensors `(rows, size)`.
         streams: int, the number of rows of a batch.
         strategy: the `tf.distribute.Strategy` of the model.
 
@@ -74,7 +74,7 @@ class CarriedStates:
         return {f"state_{index}": value for index, value in enumerate(values)}
 
     def set_state(self, arrays):
-        """Set the states to what `get_state` returned."""
+        """Restore the states from the result of `get_state`."""
 
         def set_rows():
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group

@@ -12,27 +12,27 @@ from keras_seqzoo.models.language_model.topics import TopicModel
 
 
 class TopicLanguageModel(LanguageModel):
-    """Language model whose words are more probable if they fit the topic of the text so far.
+    """Language model that makes words more probable if they fit the topic of the text so far.
 
         P(w | h) ∝ P_model(w | h) (P_topics(w | h) / P(w))^β,    P_topics(w | h) = Σ_k θ_k φ_k(w)
 
     where P(w) is the unigram distribution of the topics (unigram rescaling: Gildea and Hofmann
     1999, Topic-based language models using EM; with β, Kneser et al. 1997, Language model
-    adaptation using dynamic marginals). The weights θ begin as the mean weights of the topics.
+    adaptation using dynamic marginals). The weights θ start as the mean weights of the topics.
     After the i-th word they move towards the topics that the word is likely to come from:
 
         θ_k ← θ_k + (γ_k - θ_k) / (min(i, N) + n),    γ_k = θ_k φ_k(w_i) / Σ_j θ_j φ_j(w_i).
 
-    So words longer ago than about N + n count less, as topics change within a text. The end of a
-    sentence has no topic: its factor is 1, and θ stays. `score` and `perplexity` read the sentences
-    of a text in order and keep θ from sentence to sentence. Generation begins with the mean
-    weights.
+    So words from more than about N + n words ago count less, because topics change within a text.
+    The end of a sentence has no topic: its factor is 1, and θ does not change. `score` and
+    `perplexity` read the sentences of a text in order and keep θ from sentence to sentence.
+    Generation starts with the mean weights.
 
     Args:
         model: a `LanguageModel`.
         topics: a `TopicModel` with the same vocabulary.
         exponent: float, β, at least 0.
-        prior: float, n, above 0: the number of words that the mean weights count for.
+        prior: float, n, above 0: how many words the mean weights count for.
         memory: int, N, at least 1.
 
     Raises:
@@ -135,6 +135,6 @@ class TopicLanguageModel(LanguageModel):
         return score_targets(step, state, begin, targets, lengths)
 
     def _rescaled(self, scores, weights):
-        """Return log P(w | h) of scores of the model `(rows, V)` and θ `(rows, K)`."""
+        """Return log P(w | h) from scores of the model `(rows, V)` and θ `(rows, K)`."""
         factors = tf.math.log(tf.matmul(weights, self.topics.words)) - np.log(self.topics.unigrams)
         return tf.nn.log_softmax(scores + self._exponents * factors)

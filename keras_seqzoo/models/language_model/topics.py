@@ -7,20 +7,20 @@ from keras_seqzoo.models.language_model.base import check_stream, tokenize_texts
 from keras_seqzoo.tokenizers.training_texts import text_batches
 
 SMOOTHING = 0.01  # of a count, added to each word of each topic
-ROWS = 2**16  # different words of texts at a time
+ROWS = 2**16  # distinct words of texts to process at a time
 
 
 class TopicModel:
-    """Mixture of K topics, of which each text has its own weights.
+    """Mixture of K topics in which each text has its own weights.
 
         P(w | text) = Σ_k θ_k(text) φ_k(w)
 
     (Hofmann 1999, Probabilistic latent semantic analysis). `train` finds φ and the weights θ of
-    each text by expectation maximization: with γ_k(w, text) = θ_k φ_k(w) / Σ_j θ_j φ_j(w),
+    each text with expectation maximization. With γ_k(w, text) = θ_k φ_k(w) / Σ_j θ_j φ_j(w),
 
         θ_k(text) ∝ Σ_w c(w, text) γ_k(w, text),    φ_k(w) ∝ 0.01 + Σ_text c(w, text) γ_k(w, text).
 
-    The end of a text is no word of it, and is not counted.
+    The end of a text is not a word and is not counted.
 
     Args:
         words: floats `(K, V)`, φ; each row sums to 1.
@@ -28,7 +28,7 @@ class TopicModel:
         tokenizer: `TextTokenizer` with V tokens.
 
     Raises:
-        ValueError: if the shapes do not fit.
+        ValueError: if the shapes do not match.
     """
 
     def __init__(self, words, weights, tokenizer):
@@ -47,11 +47,11 @@ class TopicModel:
         """Learn topics from texts.
 
         Args:
-            texts: iterable of strings, each a text about something: a document or a paragraph.
+            texts: iterable of strings. Each text is about something: a document or a paragraph.
             tokenizer: `TextTokenizer`.
             topics: int, K.
-            iterations: int, of expectation maximization.
-            seed: int, of the initial topics.
+            iterations: int, the iterations of expectation maximization.
+            seed: int, the seed of the initial topics.
 
         Returns:
             A `TopicModel`.
@@ -94,14 +94,14 @@ class TopicModel:
         return self.weights @ self.words
 
     def frequent_words(self, number=10):
-        """Return the words that each topic makes most probable, a list of lists of strings."""
+        """Return the most probable words of each topic, a list of lists of strings."""
         vocabulary = self.tokenizer.get_vocabulary()
         order = np.argsort(-self.words, axis=1, kind="stable")[:, :number]
         return [[vocabulary[word] for word in row] for row in order]
 
 
 def _count(texts, tokenizer):
-    """Return the number of the text, the word and its count, of each different word of a text."""
+    """Return the text number, the word and the count of each distinct word of each text."""
     size, first, keys = tokenizer.vocabulary_size(), 0, []
     for batch in text_batches(texts):
         ids = tokenize_texts(tokenizer, batch)
@@ -111,7 +111,7 @@ def _count(texts, tokenizer):
     keys, counts = np.unique(np.concatenate(keys), return_counts=True)
     if not len(keys):
         raise ValueError("`texts` must have at least one word, got none.")
-    _, documents = np.unique(keys // size, return_inverse=True)  # texts without a word have no part
+    _, documents = np.unique(keys // size, return_inverse=True)  # leaves out texts without a word
     return documents, keys % size, counts
 
 

@@ -36,7 +36,7 @@ LOSSES = {"coverage": CoverageLoss, "fertility": FertilityLoss}
 
 
 def check_parts(attention, terms, weighting, losses):
-    """Raise a ValueError if names of parts are unknown, or given without attention."""
+    """Raise a `ValueError` if a name of a part is unknown, or given without attention."""
     check_choice("attention_weighting", weighting, tuple(WEIGHTINGS))
     for argument, names, known in (
         ("attention_terms", terms, TERMS),

@@ -33,20 +33,19 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
     """Encoder and recurrent decoder, with or without attention.
 
     A recurrent encoder reads the source forward, reversed (Sutskever et al., 2014) or in both
-    directions. A convolutional one reads it all at once (Gehring et al., 2017), and one of trees
-    from the leaves of a parse to its root (Eriguchi et al., 2016). The decoder starts
-    from the encoder's final states, passed through a `Bridge`, and attends to its outputs
-    (Bahdanau et al., 2015; Luong et al., 2015). With `attention=None` it knows the source by its
-    initial state only (`context="initial"`), or also by a vector joined to each input
-    (`context="every_step"`, Cho et al., 2014). See `RecurrentEncoder`,
-    `StackedConvolutionalEncoder`, `ParseEncoder`, `RecurrentDecoder` and `AttentionDecoder` for
-    the equations.
+    directions. A convolutional encoder reads all of it at once (Gehring et al., 2017), and a tree
+    encoder reads a parse from its leaves to its root (Eriguchi et al., 2016). The decoder starts
+    from the encoder's final states, passed through a `Bridge`, and attends to the encoder's outputs
+    (Bahdanau et al., 2015; Luong et al., 2015). With `attention=None` the decoder sees the source
+    only through its initial state (`context="initial"`), or also through a vector joined to each
+    input (`context="every_step"`, Cho et al., 2014). For the equations see `RecurrentEncoder`,
+    `StackedConvolutionalEncoder`, `ParseEncoder`, `RecurrentDecoder` and `AttentionDecoder`.
 
     Args:
         encoder_vocabulary_size: int, number of source tokens.
         decoder_vocabulary_size: int, number of target tokens.
         embedding_dim: int, size of the embeddings.
-        encoder_units: int, size of the encoder's layers, in each direction if recurrent.
+        encoder_units: int, size of the encoder's layers; of each direction if it is recurrent.
         decoder_units: int, size of the decoder's layers.
         encoder_layers: int, number of the encoder's layers.
         decoder_layers: int, number of the decoder's layers.
@@ -60,23 +59,23 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             memory's size.
         attend_from: `"top"` or `"bottom"`, see `AttentionDecoder`.
         input_feeding: bool, see `AttentionDecoder`.
-        attend: `"after"`, `"before"` or `"between"`, the place of the attention in the decoder; see
+        attend: `"after"`, `"before"` or `"between"`, where the decoder attends; see
             `AttentionDecoder`. With "between" the first layer has two transitions.
         context_feeding: bool, see `AttentionDecoder`.
         readout: `"tanh"`, `"deep"`, `"concat"` or `"state"`, see `AttentionDecoder`.
-        attention_terms: list of names of terms that are added to the attention score:
-            `"position"` (see `PositionBias`), `"markov"` and `"convolution"` (`MarkovCondition`,
-            the latter with 10 filters over 5 steps to each side), `"coverage"` and `"fertility"`
-            (`Coverage`, the latter with a largest fertility of 2).
+        attention_terms: list of names of terms to add to the attention score: `"position"` (see
+            `PositionBias`), `"markov"` and `"convolution"` (`MarkovCondition`, the latter with 10
+            filters over 5 steps to each side), `"coverage"` and `"fertility"` (`Coverage`, the
+            latter with a largest fertility of 2).
         attention_weighting: `"softmax"`, `"local-m"` or `"local-p"` (see `LocalWeighting`),
             `"monotonic"` (`MonotonicWeighting`), `"hard"` or `"hard-reinforce"` (`HardWeighting`).
         attention_losses: list of `"coverage"` (see `CoverageLoss`) and `"fertility"`
             (`FertilityLoss`), added in training.
         attention_loss_scale: number of at least 0, the factor of `attention_losses`.
-        source_output: what the source adds to the output distribution of the task: `None`,
-            `"copy"` (a mixture with `CopyDistribution`; only with `share_embeddings`), `"lexicon"`
-            or `"lexicon-bias"` (a mixture or a bias with `LexiconDistribution`, see
-            `SourceSoftmax`). The lexicon is empty until its `set_lexicon`.
+        source_output: how the source changes the output distribution of the task: `None`, `"copy"`
+            (a mixture with `CopyDistribution`; only with `share_embeddings`), `"lexicon"` or
+            `"lexicon-bias"` (a mixture or a bias with `LexiconDistribution`, see `SourceSoftmax`).
+            The lexicon is empty until `set_lexicon` fills it.
         context: `"initial"` or `"every_step"`; the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
         residual: bool, whether layers above the first add their input to their output.
@@ -84,13 +83,13 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             vocabulary.
         dropout: float, dropout rate on the embedded tokens, between layers, on the memory and on
             the features.
-        encoder: `None` for recurrent layers of the decoder's `cell`, or the name of a cell, which
-            may be another one, or `"convolution"`, or `"tree"`, which reads ids of a
+        encoder: `None` for recurrent layers with the decoder's `cell`, or the name of a cell, which
+            may be another one. Or `"convolution"`, or `"tree"`, which reads the ids of a
             `keras_seqzoo.tokenizers.ParseTokenizer`.
-        convolution_width: int, the tokens in a window of a convolutional encoder.
+        convolution_width: int, tokens in a window of a convolutional encoder.
         convolution_activation: `"tanh"` or `"glu"`, see `StackedConvolutionalEncoder`.
         layer_normalization: bool, whether the LSTM or GRU cells of the decoder and of a recurrent
-            encoder normalize, see `keras_seqzoo.layers.LSTMCell`.
+            encoder use layer normalization, see `keras_seqzoo.layers.LSTMCell`.
         dtype: dtype policy of all layers.
 
     Call arguments:
@@ -99,12 +98,12 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
 
     Returns:
         A dict of `encoder_sequence_output` `(batch, encoder_length, memory_size)` and
-        `decoder_sequence_output` `(batch, decoder_length, feature_size)`; with `source_output` the
-        features are followed by probabilities of all target tokens.
+        `decoder_sequence_output` `(batch, decoder_length, feature_size)`. With `source_output`,
+        probabilities of all target tokens follow the features.
 
     Raises:
-        ValueError: if an argument is out of range or contradicts another, or a mask does not have
-            the shape of its ids.
+        ValueError: if an argument is out of range or contradicts another, or a mask and its ids
+            differ in shape.
 
     Example:
     >>> backbone = RecurrentEncoderDecoderBackbone(100, 120, embedding_dim=8, decoder_units=16)
@@ -317,7 +316,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
 
     def call(self, inputs, training=None, mask=None):
         """Run encoder and decoder."""
-        # Checked here, because the layers inside have other names for the masks, or none.
+        # Check here: the layers inside have other names for the masks, or none.
         for side in ("encoder", "decoder"):
             ids, padding = (
                 inputs[f"{side}_{name}"].shape for name in ("token_ids", "padding_mask")

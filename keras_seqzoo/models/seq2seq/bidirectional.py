@@ -1,4 +1,4 @@
-"""Two translation models of opposite directions that are trained together."""
+"""Two translation models of opposite directions, trained together."""
 
 import keras
 import tensorflow as tf
@@ -24,27 +24,28 @@ class BidirectionalTranslation(keras.Model):
     tr(A B) = Σ_t Σ_s A_{t,s} B_{s,t}
     ```
 
-    for a source x of m tokens and a target y of n tokens, the attention A `(n, m)` of the forward
-    model and B `(m, n)` of the backward model: the bilingual symmetry of Cohn et al. (2016,
-    "Incorporating structural alignment biases into an attentional neural translation model",
-    section 3.4). The trace is largest, min(m, n), where both are the same one-to-one alignment;
-    the paper does not divide by it, and the bonus of a long pair is larger there. [EOS] and padding
-    are in neither m nor n, nor in the sums: an end that attends to the other end aligns no words.
-    The losses are the mean cross-entropies of the labels, as those of `RecurrentSeq2SeqLM`.
+    where x is a source of m tokens and y a target of n tokens. A `(n, m)` is the attention of the
+    forward model, and B `(m, n)` of the backward model. This is the bilingual symmetry of Cohn et
+    al. (2016, "Incorporating structural alignment biases into an attentional neural translation
+    model", section 3.4). The trace has its maximum, min(m, n), if both are the same one-to-one
+    alignment. The paper does not divide by it, so there the bonus of a long pair is larger. m, n
+    and the sums leave out [EOS] and padding: an end token that attends to the other end token
+    aligns no words. The losses are the mean cross-entropies of the labels, as in
+    `RecurrentSeq2SeqLM`.
 
-    `fit` trains both at once. Afterwards each is a model of its own: `forward.translate(...)`,
+    `fit` trains both models at once. Afterwards each is a separate model: `forward.translate(...)`,
     `backward.save_to_preset(...)`. The pair itself cannot be called.
 
     Args:
         forward: a `RecurrentSeq2SeqLM` with attention and a preprocessor.
-        backward: the same for the opposite direction: its source has the vocabulary of the target
-            of `forward`, and its target that of its source. The two share no weights.
+        backward: the same for the opposite direction. Its source vocabulary is the target
+            vocabulary of `forward`, and vice versa. The two models share no weights.
         symmetry: a number of at least 0, the weight of the trace.
 
     Raises:
         TypeError: if a model is not a `RecurrentSeq2SeqLM`.
-        ValueError: if a model has no attention or no preprocessor, the vocabularies do not fit, or
-            `symmetry` is out of range.
+        ValueError: if a model has no attention or no preprocessor, the vocabularies do not match,
+            or `symmetry` is out of range.
 
     Example:
     ```python
@@ -86,7 +87,7 @@ class BidirectionalTranslation(keras.Model):
         self.label_smoothing = 0.0
         names = ("loss", "forward_loss", "backward_loss", "agreement")
         self._means = [keras.metrics.Mean(name) for name in names]
-        self.built = True  # the two models are
+        self.built = True  # the two models are built
 
     def compile(self, optimizer="auto", label_smoothing=0.1, **kwargs):
         """Configure training.
@@ -111,17 +112,17 @@ class BidirectionalTranslation(keras.Model):
         """Train both models; see `keras.Model.fit`.
 
         Args:
-            x: a dict of `encoder_text` and `decoder_text`, lists of strings, or batches of ids,
-                such as those of `keras_seqzoo.data.translation_batches`, of the forward direction.
+            x: a dict of `encoder_text` and `decoder_text`, lists of strings, or batches of ids of
+                the forward direction, such as from `keras_seqzoo.data.translation_batches`.
             y: must be `None`: labels come from the texts.
             batch_size: int, for strings; by default 32.
-            **kwargs: see `keras.Model.fit`. `validation_data` may be as `x`.
+            **kwargs: see `keras.Model.fit`. `validation_data` takes the same data as `x`.
         """
         shuffle = kwargs.pop("shuffle", True)
         x = self._batches(x, batch_size, shuffle)
         if kwargs.get("validation_data") is not None:
             kwargs["validation_data"] = self._batches(kwargs["validation_data"], batch_size, False)
-        shuffle = shuffle and not isinstance(x, tf.data.Dataset)  # which has its order
+        shuffle = shuffle and not isinstance(x, tf.data.Dataset)  # a dataset has its own order
         return super().fit(x, y, shuffle=shuffle, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, **kwargs):
@@ -129,7 +130,7 @@ class BidirectionalTranslation(keras.Model):
         return super().evaluate(self._batches(x, batch_size, False), y, **kwargs)
 
     def _batches(self, x, batch_size, shuffle):
-        """Return batches of ids of strings, or other data as it is."""
+        """Return batches of ids for strings; return other data unchanged."""
         if not isinstance(x, dict) or "encoder_text" not in x:
             return x
         check_lengths(x=x)
@@ -156,7 +157,7 @@ class BidirectionalTranslation(keras.Model):
         return self.get_metrics_result()
 
     def _total(self, data, training):
-        """Return the loss, of several replicas this one's part, and track what it is made of."""
+        """Return the loss, or this replica's part of it, and track its terms."""
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         inputs = without_alignment(inputs)
         parts = self.losses_of(inputs, labels, sample_weight, training)
@@ -173,12 +174,12 @@ class BidirectionalTranslation(keras.Model):
         Args:
             inputs: the inputs of the forward direction.
             labels: int tensor `(B, T)`, the target with its end token.
-            sample_weight: tensor `(B, T)`, not zero at its tokens.
+            sample_weight: tensor `(B, T)`, nonzero at the tokens of the target.
             training: bool, whether dropout is active.
 
         Returns:
-            A tuple of float32 scalars: the losses of both directions and the mean of the trace by
-            min(m, n); of several replicas, this one's parts.
+            A tuple of float32 scalars: the losses of both directions, and the mean of
+            tr(A B) / min(m, n). With several replicas, this replica's parts.
         """
         labels, valid = tf.cast(labels, tf.int32), tf.cast(sample_weight, tf.float32) != 0
         source, mask = inputs["encoder_token_ids"], tf.cast(inputs["encoder_padding_mask"], tf.bool)
@@ -217,24 +218,24 @@ class BidirectionalTranslation(keras.Model):
         """Create the model from its configuration."""
         config, deserialize = dict(config), keras.saving.deserialize_keras_object
         models = {name: deserialize(config.pop(name)) for name in DIRECTIONS}
-        if config.pop("shared"):  # a file has the assets of an object once
+        if config.pop("shared"):  # a file stores the assets of an object once
             models["backward"].preprocessor = models["forward"].preprocessor
         return cls(**models, **config)
 
 
 def reversed_batch(inputs, labels, valid, start_token, pad_token):
-    """Return the batch of the opposite direction, which has the same sentences.
+    """Return the batch of the same sentences for the opposite direction.
 
     Args:
         inputs: the inputs of a `RecurrentSeq2SeqLM`, padded on the right.
         labels: int32 tensor `(B, T)`, the target with its end token.
-        valid: bool tensor `(B, T)`, true at its tokens.
+        valid: bool tensor `(B, T)`, true at the tokens of the target.
         start_token: int.
         pad_token: int.
 
     Returns:
-        A tuple of the inputs, whose source are the labels, the labels `(B, S)`, which are the
-        source, and the valid ones among them, bool `(B, S)`.
+        A tuple `(inputs, labels, valid)`: the source of the inputs are the old labels, the labels
+        `(B, S)` are the old source, and `valid`, bool `(B, S)`, is true at their tokens.
     """
     source = tf.cast(inputs["encoder_token_ids"], tf.int32)
     mask = tf.cast(inputs["encoder_padding_mask"], tf.bool)
@@ -250,7 +251,7 @@ def reversed_batch(inputs, labels, valid, start_token, pad_token):
 
 
 def symmetry_bonus(forward, backward, target_words, source_words):
-    """Compute tr(A B) / min(m, n) of pairs; see `BidirectionalTranslation`.
+    """Compute tr(A B) / min(m, n) of each pair; see `BidirectionalTranslation`.
 
     Args:
         forward: A, float32 tensor `(B, T, S)`.
@@ -259,8 +260,8 @@ def symmetry_bonus(forward, backward, target_words, source_words):
         source_words: bool tensor `(B, S)`, true at the m tokens that count.
 
     Returns:
-        A tuple of float32 tensors `(B,)`: the bonus, and 1 for pairs that have tokens on both
-        sides, else 0, as is the bonus.
+        A tuple of float32 tensors `(B,)`: the bonus, and 1 for pairs with tokens on both sides. For
+        all others both are 0.
     """
     target, source = tf.cast(target_words, tf.float32), tf.cast(source_words, tf.float32)
     trace = tf.einsum("bts,bst,bt,bs->b", forward, backward, target, source)

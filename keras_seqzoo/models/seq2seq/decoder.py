@@ -29,10 +29,10 @@ class RecurrentDecoder(Decoder):
     """Decoder that embeds target tokens and runs recurrent layers over them.
 
     The layers start from the encoder's final states, passed through a `Bridge`. With an attention
-    layer the features are the outputs of an `AttentionDecoder`. Without one they are the outputs
-    of the last layer. The decoder then knows the source by its initial state only
-    (`context="initial"`, Sutskever et al., 2014), or also by a vector joined to each input, the
-    final outputs h of the encoder's last layer (`context="every_step"`, Cho et al., 2014).
+    layer, the features are the outputs of an `AttentionDecoder`. Without one, they are the outputs
+    of the last layer, and the decoder sees the source only through its initial state
+    (`context="initial"`, Sutskever et al., 2014), or also through a vector joined to each input:
+    the final outputs h of the encoder's last layer (`context="every_step"`, Cho et al., 2014).
 
         x_t = sqrt(d) E[e_t],        features = layers(x_1 .. x_t; bridge(encoder states)).
 
@@ -54,8 +54,8 @@ class RecurrentDecoder(Decoder):
         context_feeding: bool, see `AttentionDecoder`.
         readout: `"tanh"`, `"deep"`, `"concat"` or `"state"`, see `AttentionDecoder`.
         attention_losses: a list of `AttentionLoss`, see `AttentionDecoder`.
-        source_distribution: a `SourceDistribution` or `None`, only with attention. The features are
-            then followed by its probabilities, for a `SourceSoftmax`.
+        source_distribution: a `SourceDistribution` or `None`, only with attention. Its
+            probabilities then follow the features, for a `SourceSoftmax`.
 
     Call arguments:
         token_ids: int32 tensor `(batch, target_length)`.
@@ -167,7 +167,7 @@ class RecurrentDecoder(Decoder):
 
     @property
     def reads_source(self):
-        """See `Decoder`; true with a distribution by the source."""
+        """See `Decoder`; true with a `source_distribution`."""
         return self.source_distribution is not None
 
     @property
@@ -178,7 +178,7 @@ class RecurrentDecoder(Decoder):
     def init_state(self, memory, encoder_states, mask=None, source_ids=None):
         """Create the initial state from the encoder's memory and final states."""
         batch_size = tf.shape(memory)[0]
-        # Dtypes must not change in the loop of a search: the LSTM's memory starts as float32 too.
+        # A dtype must not change in the loop of a search: the LSTM's memory starts as float32 too.
         states = zip(self._stateful_layers, self.bridge(encoder_states), strict=True)
         state = {"layers": [layer.read_states(own) for layer, own in states]}
         if self.attention is not None:
@@ -210,7 +210,7 @@ class RecurrentDecoder(Decoder):
         return features, {**state, "layers": layers}
 
     def attend(self, token_ids, state, training=False, mask=None):
-        """Run over whole target sequences, and return all attention weights.
+        """Run over whole target sequences and return all attention weights.
 
         Args:
             token_ids: see `call`.
@@ -219,8 +219,8 @@ class RecurrentDecoder(Decoder):
             mask: see `call`.
 
         Returns:
-            A tuple `(features, weights, state)`: the weights are a float32 tensor `(batch,
-            target_length, source_length)`, and the state keeps the `weights` it had.
+            A tuple `(features, weights, state)`. The weights are a float32 tensor `(batch,
+            target_length, source_length)`; the entry `weights` of the state does not change.
         """
         features, weights, recurrent = self.core(
             self.input_dropout(self._embed(token_ids), training=training),  # (B, T, E)
@@ -250,14 +250,14 @@ class RecurrentDecoder(Decoder):
         return features, {**state, "layers": layers}
 
     def _with_source(self, features, weights, state):
-        """Join features `(rows, T, F)` with the distribution by the source, if there is one."""
+        """Append the source distribution, if there is one, to the features `(rows, T, F)`."""
         if not self.reads_source:
             return features
         source = self.source_distribution(weights, state["source_ids"])
         return tf.concat([features, tf.cast(source, features.dtype)], axis=-1)
 
     def compute_mask(self, inputs, previous_mask=None):
-        """Return `None`: attach no mask to the outputs."""
+        """Return `None`: the outputs carry no mask."""
         return None
 
     def alignment(self, state):
@@ -311,6 +311,6 @@ def _final_outputs(states):
 
 
 def _recurrent_state(state):
-    """Return the part of a decoder's state that belongs to its `AttentionDecoder`."""
+    """Return the entries of a decoder's state that belong to its `AttentionDecoder`."""
     names = ("layers", "output", "context", "attention")
     return {name: state[name] for name in names if name in state}

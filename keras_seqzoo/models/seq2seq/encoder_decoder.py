@@ -1,4 +1,4 @@
-"""The encoder-decoder interface: what a model implements to be trained and searched."""
+"""The encoder-decoder interface: what a model implements for training and search."""
 
 import keras
 import tensorflow as tf
@@ -7,22 +7,22 @@ from keras_seqzoo.layers.serialization import QuantizedParts
 
 
 class Decoder(QuantizedParts, keras.layers.Layer):
-    """Base class for decoders, from target tokens and a state to features and the next state.
+    """Base class for decoders: maps target tokens and a state to features and the next state.
 
     A subclass implements `init_state`, `call` (all steps at once, for teacher forcing) and `step`
     (one step, for search). The state is any nest of tensors whose first dimension is `batch`.
-    Both must compute the same: `call` on `t` tokens equals `t` calls of `step`.
+    `call` and `step` must agree: `call` on `t` tokens equals `t` calls of `step`.
 
     Attributes:
         attention: the attention layer whose weights `alignment` returns, or `None`.
-        shared_state: names of the entries of the state (then a dict) that depend on the source
-            alone and never change, such as the memory. A search keeps one copy of them for all
+        shared_state: names of the state's entries that depend only on the source and never change,
+            such as the memory; the state is then a dict. A search keeps one copy of them for all
             hypotheses of a source. `step` then gets token ids and other entries with a multiple of
-            their rows, the hypotheses of a source one after another.
+            their rows: the hypotheses of a source follow one another.
         reads_source: bool, whether `init_state` takes `source_ids`, int32 `(batch, source_length)`,
             the source tokens.
         reads_target_mask: bool, whether `call` takes `mask`, boolean `(batch, target_length)`, true
-            at the target's tokens, because it has losses that leave padding out.
+            at the target's tokens, because its losses ignore padding.
     """
 
     attention = None
@@ -72,9 +72,9 @@ class TeacherForcing(keras.layers.Layer):
         memory: float tensor `(batch, source_length, memory_size)`.
         encoder_states: the encoder's second output.
         memory_mask: boolean tensor `(batch, source_length)` or `None`.
-        target_mask: boolean tensor `(batch, target_length)` or `None`, for a decoder that
+        target_mask: boolean tensor `(batch, target_length)` or `None`, for a decoder with
             `reads_target_mask`.
-        source_ids: int32 tensor `(batch, source_length)` or `None`, for a decoder that
+        source_ids: int32 tensor `(batch, source_length)` or `None`, for a decoder with
             `reads_source`.
         training: bool.
 
@@ -119,7 +119,7 @@ class TeacherForcing(keras.layers.Layer):
 
 
 class EncoderDecoder:
-    """Mixin, before `keras.Model`: teacher forcing, and `start` and `step` for search.
+    """Mixin for a `keras.Model`, listed before it: teacher forcing, and steps for search.
 
     The probability of a target sequence is a product over its tokens (Sutskever et al., 2014),
 
@@ -127,7 +127,7 @@ class EncoderDecoder:
         P(e_t | ...) = softmax(output_layer(features_t)).
 
     A model sets three attributes: `encoder` (an `Encoder`), `decoder` (a `Decoder`) and
-    `output_layer` (a layer from features to logits). `RecurrentSeq2SeqLM` is one example.
+    `output_layer` (a layer that maps features to logits), as `RecurrentSeq2SeqLM` does.
 
     Call arguments:
         inputs: a dict of `encoder_token_ids` and `decoder_token_ids`, int32 `(batch, length)`, and
@@ -188,13 +188,13 @@ class EncoderDecoder:
         return self.decoder.init_state(memory, states, mask=mask, **options)
 
     def for_search(self, state):
-        """Split the initial state into what a search reorders and what never changes.
+        """Split the initial state into the part that a search reorders and the constant part.
 
         Args:
             state: the result of `start`.
 
         Returns:
-            A tuple `(step, state, memory)` for a `DecodingStrategy`; see there.
+            A tuple `(step, state, memory)` for a `DecodingStrategy`; see that class.
         """
         memory = {name: state[name] for name in self.decoder.shared_state if name in state}
         if not memory:
@@ -219,7 +219,7 @@ class EncoderDecoder:
         return self.decoder.alignment(state)
 
     def step(self, tokens, state):
-        """Read one token per row and compute the distribution of the next.
+        """Read one token per row and compute the distribution of the next one.
 
         Args:
             tokens: int32 tensor `(rows,)`.

@@ -12,17 +12,17 @@ MEANS = ("probabilities", "log_probabilities")
 
 
 class Ensemble(TextTranslation):
-    """Translation by the mean of several models' distributions.
+    """Translation by the mean of the distributions of several models.
 
     `mean="probabilities"`: `P(y) = Σ_m w_m P_m(y)`, high if any model gives a high probability;
     `mean="log_probabilities"`: `P(y) ∝ Π_m P_m(y)^{w_m}`, low if any model gives a low one (Neubig
     2017, Neural machine translation and sequence-to-sequence models, on ensembling). The models may
-    be of any kind and size. Attention weights are the mean of the models' weights, if all models
-    have attention.
+    be of any kind and size. If all of them have attention, the attention weights are the mean of
+    their weights.
 
     Args:
         models: list of models with the methods of `EncoderDecoder`, such as `RecurrentSeq2SeqLM`,
-            whose preprocessors have the same vocabularies. The first one's preprocessor is used.
+            whose preprocessors have the same vocabularies. The first model's preprocessor is used.
         weights: list of numbers above 0, one for each model, or `None` for equal weights. They are
             divided by their sum.
         mean: `"probabilities"` or `"log_probabilities"`.
@@ -75,7 +75,7 @@ class Ensemble(TextTranslation):
         return step, list(states), list(memories)
 
     def step(self, tokens, state):
-        """Read one token a row and return the mean distribution of the next."""
+        """Read one token per row and return the mean distribution of the next one."""
         return self._mean(
             model.step(tokens, own) for model, own in zip(self.models, state, strict=True)
         )
@@ -111,8 +111,8 @@ class ShallowFusion(TextTranslation):
     """Translation by the scores of a translation model and a language model.
 
     `score(y_t) = log P_TM(y_t | y_<t, x) + weight · log P_LM(y_t | y_<t)` (Gulcehre et al. 2015, On
-    using monolingual corpora in neural machine translation). This is not a distribution; what
-    hypotheses and `score` call log probabilities are sums of it.
+    using monolingual corpora in neural machine translation). This is not a distribution: the log
+    probabilities of hypotheses and of `score` are sums of this score.
 
     Args:
         model: a model with the methods of `EncoderDecoder` and a preprocessor, such as
@@ -122,7 +122,7 @@ class ShallowFusion(TextTranslation):
         weight: float, at least 0.
 
     Raises:
-        ValueError: if `weight` is below 0, or in a search if the vocabularies differ in size.
+        ValueError: if `weight` is below 0, or during search if the vocabularies differ in size.
     """
 
     def __init__(self, model, language_model, weight=0.2):
@@ -153,7 +153,7 @@ class ShallowFusion(TextTranslation):
         return step, {**state, "model": own}, memory
 
     def step(self, tokens, state):
-        """Read one token a row and return the sum of both models' log probabilities."""
+        """Read one token per row and return the weighted sum of both models' log probabilities."""
         return self._fuse(self.model.step(tokens, state["model"]), tokens, state)
 
     def _fuse(self, stepped, tokens, state):
@@ -165,7 +165,7 @@ class ShallowFusion(TextTranslation):
                 f"tokens, got {other.shape[-1]}."
             )
         fused = own
-        if self.weight:  # 0 times -inf, of an impossible token, would be NaN
+        if self.weight:  # 0 times the -inf of an impossible token would be NaN
             fused += self.weight * tf.cast(other, tf.float32)
         return fused, {"model": own_state, "language_model": other_state}
 

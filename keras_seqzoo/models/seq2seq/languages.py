@@ -6,10 +6,10 @@ from keras_seqzoo.checks import list_names
 
 
 def language_token(language):
-    """Return the special token that asks for a target language.
+    """Return the special token that selects a target language.
 
-    A source that begins with it is translated into that language (Johnson et al. 2017, Google's
-    multilingual neural machine translation system, section 3).
+    The model translates a source that begins with this token into that language (Johnson et al.
+    2017, Google's multilingual neural machine translation system, section 3).
 
     Args:
         language: string, such as `"fr"`.
@@ -38,7 +38,7 @@ def check_languages(languages, tokenizer):
 
     Args:
         languages: list of different strings; may be empty.
-        tokenizer: the tokenizer of the source, which must have their tokens.
+        tokenizer: the tokenizer of the source, which must have the tokens of the languages.
     """
     languages = (languages,) if isinstance(languages, str) else tuple(languages)
     tokens = [language_token(language) for language in languages]
@@ -58,7 +58,7 @@ def check_language(language, languages, count):
 
     Args:
         language: string, list of strings with one for each text, or `None`.
-        languages: list of strings, those of the model; empty for a model of one language.
+        languages: list of strings, the model's languages; empty for a model of one language.
         count: int, the number of texts.
 
     Returns:
@@ -88,7 +88,7 @@ def check_language(language, languages, count):
 
 
 def language_indices(language, languages):
-    """Return the number of each language, in graph.
+    """Return the index of each language, in graph.
 
     Args:
         language: string tensor `(batch,)`.

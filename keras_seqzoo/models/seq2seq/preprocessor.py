@@ -1,4 +1,4 @@
-"""Preprocessing of strings for translation models, and of token ids back to strings."""
+"""Preprocessing for translation models: strings to token ids, and back."""
 
 import keras
 import keras_hub
@@ -21,30 +21,31 @@ from keras_seqzoo.tokenizers.packing import pad_with_mask
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
-    """Preprocessor with one joint tokenizer or one each for source and target.
+    """Preprocessor with one joint tokenizer, or one each for source and target.
 
-    Source sentences become `tokens [EOS]`, target sentences `[BOS] tokens [EOS]`. The decoder
-    reads all target tokens but the last and predicts all but the first. Longer sequences are
-    truncated to the sequence lengths (the source keeps its `[EOS]`), shorter ones padded.
+    Source sentences become `tokens [EOS]`, target sentences `[BOS] tokens [EOS]`. The decoder reads
+    all target tokens but the last and predicts all but the first. Sequences longer than the
+    sequence lengths are truncated (the source keeps its `[EOS]`), shorter ones are padded.
 
     Args:
-        tokenizer: the tokenizer of the target, and of the source without `encoder_tokenizer`.
+        tokenizer: the tokenizer of the target, and of the source if there is no
+            `encoder_tokenizer`.
         encoder_tokenizer: the tokenizer of the source, or `None` for `tokenizer`. Its `config_file`
-            must differ from that of `tokenizer`, so that a preset can hold both. With a
-            `ParseTokenizer` sources are sentences in CoNLL-U.
+            must differ from the one of `tokenizer`, so that a preset can hold both. With a
+            `ParseTokenizer`, sources are sentences in CoNLL-U.
         encoder_sequence_length: int, padded length of source sequences.
         decoder_sequence_length: int, padded length of target sequences.
-        sample_subwords: bool, whether `fit` on strings has the tokenizers draw a segmentation of
-            each text anew in each epoch, by their `dropout` or `alpha`. Validation and generation
-            never do.
-        languages: list of strings, the target languages of a multilingual model. The source then
+        sample_subwords: bool, whether the tokenizers draw a new segmentation of each text in each
+            epoch of `fit` on strings, by their `dropout` or `alpha`. Validation and generation
+            never do this.
+        languages: list of strings, the target languages of a multilingual model. Each source then
             begins with the token of its target language, such as `<2fr>` (Johnson et al. 2017,
             Google's multilingual neural machine translation system). The source tokenizer must have
             these tokens as `control_tokens`, so that no text can spell one.
 
     Call arguments:
-        x: a dict of `encoder_text` and `decoder_text`, string tensors `(batch,)` or lists; with
-            `languages` also of `language`, a string or one for each text.
+        x: a dict of `encoder_text` and `decoder_text`, string tensors `(batch,)` or lists. With
+            `languages` it also has `language`, a string or one for each text.
         y: not used; labels come from `decoder_text`.
         sample_weight: not used; padding has weight 0.
 
@@ -54,8 +55,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
 
     Raises:
         ValueError: if both tokenizers have the same `config_file`, a length is not positive,
-            `languages` are equal or have no tokens, or `x` is not a dict of both texts, and of a
-            known language. In a graph an unknown language is a `tf.errors.InvalidArgumentError`.
+            `languages` are equal or have no tokens, or `x` is not a dict of both texts with a known
+            language. In a graph an unknown language is a `tf.errors.InvalidArgumentError`.
 
     Example:
     >>> tokenizer = BytePairTokenizer.train(["the cat sat on the mat"], 275)
@@ -113,21 +114,22 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return isinstance(self.encoder_tokenizer, ParseTokenizer)
 
     def source_texts(self, texts, name="texts"):
-        """Return sources as a list of strings, parsed sentences after a check of their trees.
+        """Return sources as a list of strings; check the trees of parsed sentences.
 
         Args:
-            texts: list of strings, or with trees of `keras_seqzoo.data.ConlluSentence` too.
-            name: string, the argument that errors name.
+            texts: list of strings; with trees it may also contain
+                `keras_seqzoo.data.ConlluSentence`.
+            name: string, the name of the argument for error messages.
 
         Raises:
-            ValueError: if `texts` is a string, or a text is no sentence in CoNLL-U with a tree.
+            ValueError: if `texts` is a string, or a text is not a sentence in CoNLL-U with a tree.
         """
         return parsed_texts(texts, name) if self.reads_trees else list_of_texts(texts, name)
 
     def encode_source(self, text, length=None, training=False, language=None):
         """Convert source strings `(batch,)` to ragged int32 ids, truncated, with `[EOS]`.
 
-        With `languages` the ids begin with that of `language`, a string or one for each text.
+        With `languages`, the token of `language`, a string or one for each text, comes first.
         """
         length = length or self.encoder_sequence_length
         ids = self.encoder_tokenizer(text, training=training)  # ragged (B, None)
@@ -137,7 +139,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return _append(ids, self.encoder_tokenizer.end_token_id)
 
     def _language_ids(self, language, rows):
-        """Return the ids of the tokens of target languages, int32 `(rows, 1)`."""
+        """Return the ids of the target languages' tokens, int32 `(rows, 1)`."""
         if language is None or isinstance(language, (str, list, tuple)):
             count = 1 if isinstance(language, str) else len(language or ())
             language = check_language(language, self.languages, count)
@@ -163,23 +165,22 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return _prepend(ids, self.tokenizer.start_token_id)
 
     def align_pairs(self, pairs, links):
-        """Add to tokenized pairs the links of their tokens, for `SupervisedAttention`.
+        """Add the links between their tokens to tokenized pairs, for `SupervisedAttention`.
 
-        Each token of a source word is linked with each token of the target word. Words are those
-        of `word_alignment` and `seqzoo align`: what spaces separate, or the words of a
-        `WordTokenizer`.
+        Each token of a source word is linked with each token of the target word. Words are as in
+        `word_alignment` and `seqzoo align`: separated by spaces, or the words of a `WordTokenizer`.
 
         Args:
             pairs: `keras_seqzoo.data.TokenPairs`, of whole texts.
-            links: list with, for each pair, a list of its links: pairs `(source, target)` of
-                positions of words from 0, as `keras_seqzoo.data.read_alignments` returns them.
+            links: list with, for each pair, a list of its links: pairs `(source, target)` of word
+                positions from 0, as `keras_seqzoo.data.read_alignments` returns them.
 
         Returns:
             `TokenPairs` with `links`.
 
         Raises:
-            ValueError: if the length of `links` is not that of the pairs, or a pair has no
-                word at a position of a link; the message names the pair.
+            ValueError: if `links` and the pairs differ in number, or a link names a position where
+                its pair has no word; the message names the pair.
 
         Example:
         >>> from keras_seqzoo.data import tokenize_pairs
@@ -200,12 +201,12 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         return pairs._replace(links=links)
 
     def redraw_pairs(self, pairs, seed, rate):
-        """Draw segmentations of tokenized pairs by a seed, for `redraw` of `bucketed_batches`.
+        """Draw segmentations of tokenized pairs from a seed, for `redraw` of `bucketed_batches`.
 
         Args:
             pairs: `keras_seqzoo.data.TokenPairs`.
             seed: sequence of ints.
-            rate: float, the rate of `redraw` of both tokenizers.
+            rate: float, the rate for `redraw` of both tokenizers.
 
         Returns:
             `TokenPairs` of the same texts.
@@ -240,8 +241,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     ):
         """Compute the inputs, labels and weights for training.
 
-        With `training=True`, tokenizers that can do so sample a segmentation. `fit` on strings does
-        with `sample_subwords`.
+        With `training=True`, tokenizers that can sample a segmentation do so. `fit` on strings uses
+        it with `sample_subwords`.
         """
         encoder_length = encoder_sequence_length or self.encoder_sequence_length
         decoder_length = decoder_sequence_length or sequence_length or self.decoder_sequence_length
@@ -278,8 +279,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         Args:
             x: source strings `(batch,)`, or a dict of `encoder_text`, `decoder_text` and, with
                 `languages`, `language`.
-            encoder_sequence_length: int, replaces the constructor's.
-            decoder_sequence_length: int, replaces the constructor's.
+            encoder_sequence_length: int, replaces the value of the constructor.
+            decoder_sequence_length: int, replaces the value of the constructor.
             sequence_length: another name for `decoder_sequence_length`.
 
         Returns:

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def phrase_table(phrases, count):
-    """Return an array of strings `(count, phrases)`, padded with blank ones."""
+    """Return an array of strings `(count, phrases)`, padded with blank strings."""
     phrases = list(phrases)
     if len(phrases) != count:
         raise ValueError(
@@ -24,7 +24,7 @@ def phrase_table(phrases, count):
 
 
 def unmet_phrases(phrases, text):
-    """Return the error of a text without a translation that has the phrases."""
+    """Return the error message for a text without a translation that has the phrases."""
     phrases = [phrase for phrase in phrases if phrase.strip()]
     return (
         f"`required_phrases` {phrases} cannot be met: the search found no translation of "

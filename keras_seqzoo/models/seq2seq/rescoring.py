@@ -28,9 +28,9 @@ def rescore(sources, candidates, models, weights=None, length_penalty=1.0, **kwa
 
         score(y) = Σ_m w_m · s(log P_m(y | x), L_m)
 
-    where s is a `HypothesisScore` and L_m the length of y in tokens of model m, including the end
-    token (Sutskever et al. 2014, Sequence to sequence learning with neural networks, section 3.2).
-    The models score whole texts. Unlike those in an `Ensemble`, they may have different
+    where s is a `HypothesisScore` and L_m is the length of y in tokens of model m, including the
+    end token (Sutskever et al. 2014, Sequence to sequence learning with neural networks, section
+    3.2). The models score whole texts. Unlike those in an `Ensemble`, they may have different
     vocabularies and directions.
 
     Args:
@@ -41,17 +41,17 @@ def rescore(sources, candidates, models, weights=None, length_penalty=1.0, **kwa
             probability, number of target tokens)` for each pair of strings, such as
             `RecurrentSeq2SeqLM`.
         weights: list of numbers of at least 0, one for each model; 1 by default.
-        length_penalty: float, at least 0, alpha of log P / L^alpha; or a `HypothesisScore` other
-            than `LengthPrior`, which counts tokens of one vocabulary.
+        length_penalty: float, at least 0, alpha of log P / L^alpha; or a `HypothesisScore`, but not
+            `LengthPrior`, which counts tokens of one vocabulary.
         **kwargs: further arguments of the models' `score`, such as `batch_size`.
 
     Returns:
-        A list with a list of `RankedCandidate` for each source, the best first. Candidates with
-        equal scores keep their order.
+        A list with a list of `RankedCandidate` for each source, best first. Candidates with equal
+        scores keep their order.
 
     Raises:
-        ValueError: if lists differ in length, `models` is empty, a source with candidates is
-            blank, or a weight or `length_penalty` is out of range.
+        ValueError: if lists differ in length, `models` is empty, a source with candidates is blank,
+            or a weight or `length_penalty` is out of range.
         TypeError: if one of `models` has no `score`.
 
     Example:
@@ -79,7 +79,7 @@ def rescore(sources, candidates, models, weights=None, length_penalty=1.0, **kwa
 
 
 def score_candidates(sources, candidates, models, length_penalty=1.0, **kwargs):
-    """Score the candidate translations of each source by each of several models.
+    """Score the candidate translations of each source with each of several models.
 
     Args:
         sources: see `rescore`.

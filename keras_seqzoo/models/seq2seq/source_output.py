@@ -1,4 +1,4 @@
-"""What the source adds to the output distribution, by name, as an option of a backbone."""
+"""How the source changes the output distribution: names for an option of a backbone."""
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers import (
@@ -11,7 +11,7 @@ SOURCE_OUTPUTS = {"copy": "mixture", "lexicon": "mixture", "lexicon-bias": "bias
 
 
 def check_source_output(name, attention, share_embeddings, encoder):
-    """Raise a ValueError if a `source_output` is unknown, or does not go with other arguments."""
+    """Raise a `ValueError` if a `source_output` is unknown or contradicts other arguments."""
     if name is None:
         return
     check_choice("source_output", name, tuple(SOURCE_OUTPUTS))
@@ -30,11 +30,11 @@ def check_source_output(name, attention, share_embeddings, encoder):
 
 
 def refuse_source_output(model, what):
-    """Raise a ValueError if a task has a `source_output`, whose softmax is not linear.
+    """Raise a `ValueError` if a task has a `source_output`: then its softmax is not linear.
 
     Args:
         model: the task.
-        what: string, the beginning of the message.
+        what: string, the beginning of the error message.
     """
     name = model.backbone.source_output
     if name is not None:
@@ -59,7 +59,7 @@ def make_source_distribution(name, source_size, target_size, dtype):
 
 
 def with_source(output_layer, name, dtype):
-    """Return an output layer that also reads the distribution by the source, if there is one."""
+    """Return an output layer that also reads the source distribution, if there is one."""
     if name is None:
         return output_layer
     return SourceSoftmax(output_layer, SOURCE_OUTPUTS[name], dtype=dtype, name="source_softmax")

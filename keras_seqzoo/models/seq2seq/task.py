@@ -30,8 +30,8 @@ class RecurrentSeq2SeqLM(
 ):
     """Recurrent encoder-decoder that is trained on strings and translates strings.
 
-    A `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary, and with its
-    `source_output` copied tokens or a lexicon. With a
+    The model is a `RecurrentEncoderDecoderBackbone` with a softmax over the target vocabulary.
+    With the backbone's `source_output` it also copies tokens or uses a lexicon. With a
     preprocessor, `fit` takes `{"encoder_text": ..., "decoder_text": ...}` or batches of ids from
     `keras_seqzoo.data.translation_batches`, and `generate` and `translate` take source strings.
     Without a preprocessor, `fit` and `generate` take the inputs of the backbone.
@@ -109,8 +109,8 @@ class RecurrentSeq2SeqLM(
     ):
         """Translate strings; see `TextTranslation.translate`.
 
-        With `source_output="copy"` an unknown word of a translation becomes the source word that
-        was copied, the one with the largest attention.
+        With `source_output="copy"`, each unknown word of a translation is replaced by the copied
+        source word, the one with the largest attention.
         """
         copies, texts = self.backbone.source_output == "copy", without_tensor(texts)
         options = {"alignments": alignments or copies, **kwargs}
@@ -126,7 +126,7 @@ class RecurrentSeq2SeqLM(
         return [[one._replace(alignment=None) for one in found] for found in copied]
 
     def features(self, inputs, training=None):
-        """Compute what the output layer reads, `(batch, decoder_length, units)`."""
+        """Compute the input of the output layer, `(batch, decoder_length, units)`."""
         return self.backbone(inputs, training=training)["decoder_sequence_output"]
 
     def compile(
@@ -145,17 +145,17 @@ class RecurrentSeq2SeqLM(
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
             loss: a loss; by default `SequenceCrossentropy(label_smoothing=0.1)`.
             weighted_metrics: metrics of the logits; by default none. Without metrics, training with
-                `SequenceCrossentropy` computes no logits, see `NextTokenTraining`.
+                `SequenceCrossentropy` does not compute logits, see `NextTokenTraining`.
             sampler: a `keras_seqzoo.decoding.DecodingStrategy`, or a name or instance of
                 `keras_hub.samplers`; by default `BeamSearch(width=5, max_source_ratio=3.0)`.
-            objective: how `fit` trains: an `RDrop`, a `ScheduledSampling`, a `MinimumRisk`, a
-                `Reinforce`, a `SupervisedAttention` or a `ReinforcedAttention`, or `None` for the
-                likelihood of the references.
+            objective: the training objective of `fit`: an `RDrop`, a `ScheduledSampling`, a
+                `MinimumRisk`, a `Reinforce`, a `SupervisedAttention` or a `ReinforcedAttention`, or
+                `None` for the likelihood of the references.
             **kwargs: see `keras_hub.models.Seq2SeqLM.compile`.
 
         Raises:
             TypeError: if `objective` is not an objective.
-            ValueError: if the objective does not go with the other arguments.
+            ValueError: if the objective contradicts the other arguments.
         """
         if not isinstance(objective, Objective | None):
             raise TypeError(
@@ -164,7 +164,7 @@ class RecurrentSeq2SeqLM(
             )
         losses = self.decoder.attention_losses
         if losses and tf.distribute.get_strategy().num_replicas_in_sync > 1:
-            # Keras keeps one list of added losses for all replicas, which they empty in turn.
+            # Keras keeps one list of added losses for all replicas, and each replica empties it.
             raise ValueError(
                 f"`attention_losses` must be empty on several devices, got {len(losses)}."
             )
@@ -202,13 +202,13 @@ class RecurrentSeq2SeqLM(
 
     @tf.autograph.experimental.do_not_convert
     def _sample_subwords(self, x, y=None, sample_weight=None):
-        """Turn a batch of strings into ids, with segmentations that are drawn; leave ids."""
+        """Turn a batch of strings into ids with sampled segmentations; leave ids unchanged."""
         if isinstance(x, dict) and "encoder_text" in x:
             return self.preprocessor(x, training=True)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def train_step(self, data):
-        """Train on a batch, by the objective; see `keras.Model.train_step`."""
+        """Train on a batch with the objective; see `keras.Model.train_step`."""
         if not isinstance(self.objective, SupervisedAttention):
             data = _likelihood_data(data)
         if self.objective is None:
@@ -216,19 +216,19 @@ class RecurrentSeq2SeqLM(
         return self.objective.train_step(self, data, super().train_step)
 
     def test_step(self, data):
-        """Evaluate a batch, by the likelihood; see `keras.Model.test_step`."""
+        """Evaluate a batch with the likelihood; see `keras.Model.test_step`."""
         return super().test_step(_likelihood_data(data))
 
     def generate_step(self, inputs, stop_token_ids=None):
-        """Generate for one batch of tensors; `generate` runs it.
+        """Generate for one batch of tensors; `generate` calls this.
 
-        For a source that is all padding, which `generate_preprocess` makes from a blank string, the
-        result is the prompt alone.
+        If a source is all padding, as `generate_preprocess` returns for a blank string, the result
+        is the prompt alone.
 
         Args:
-            inputs: what the preprocessor's `generate_preprocess` returned.
-            stop_token_ids: list of ids that end a sequence, or `None` to fill the whole length
-                (not with a `DecodingStrategy`).
+            inputs: the result of the preprocessor's `generate_preprocess`.
+            stop_token_ids: list of ids that end a sequence. `None` fills the whole length (not with
+                a `DecodingStrategy`).
 
         Returns:
             A dict of `decoder_token_ids` and `decoder_padding_mask`, `(batch, length)`.
@@ -254,7 +254,7 @@ class RecurrentSeq2SeqLM(
 
 
 def _likelihood_data(data):
-    """Return a batch without what objectives alone read."""
+    """Return a batch without the inputs that only objectives read."""
     inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
     if isinstance(inputs, dict):
         inputs = without_alignment(inputs)

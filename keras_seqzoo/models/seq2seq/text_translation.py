@@ -18,7 +18,7 @@ from keras_seqzoo.models.seq2seq.languages import check_language
 from keras_seqzoo.models.seq2seq.required_phrases import phrase_table, unmet_phrases
 from keras_seqzoo.models.seq2seq.translation import Translation
 
-# Target tokens per source token, by default: far above what translations have, and far below
+# Target tokens per source token, by default: far more than translations have, and far below
 # `max_length`, up to which a search with length-normalized scores would continue to be sure.
 MAX_SOURCE_RATIO = 3.0
 UNCUT = 2**31 - 1  # longer than any text in tokens
@@ -30,11 +30,12 @@ def default_search():
 
 
 class TextTranslation:
-    """Mixin that gives a step model with a preprocessor `translate`, `score` and `align`.
+    """Mixin that adds `translate`, `score` and `align` to a step model with a preprocessor.
 
     The model has `start`, `step`, `for_search`, `alignment` and `has_alignment` as in
     `EncoderDecoder`, a `preprocessor` with the methods of `RecurrentSeq2SeqLMPreprocessor`, and
-    `sampler`, its default strategy. Another kind of `sampler` means the default beam.
+    `sampler`, its default strategy. If `sampler` is not a `DecodingStrategy`, the default is a beam
+    search.
     """
 
     sampler = None
@@ -42,12 +43,12 @@ class TextTranslation:
 
     @property
     def languages(self):
-        """The target languages of a multilingual model, a tuple of strings, or no language."""
+        """The target languages of a multilingual model, a tuple of strings; else empty."""
         return getattr(self.preprocessor, "languages", ())
 
     @property
     def default_strategy(self):
-        """The strategy of `compile`, or the default beam if that has a sampler of KerasHub."""
+        """The strategy of `compile`, or the default beam search for a sampler of KerasHub."""
         return self.sampler if isinstance(self.sampler, DecodingStrategy) else default_search()
 
     def search(
@@ -94,13 +95,13 @@ class TextTranslation:
         )
 
     def encode_phrases(self, phrases):
-        """Tokenize required phrases, in graph: strings `(rows, count)`, dense or ragged.
+        """Tokenize required phrases in graph: strings `(rows, count)`, dense or ragged.
 
-        Returns ragged int32 ids `(rows, count, None)`; blank phrases have none.
+        Return ragged int32 ids `(rows, count, None)`; blank phrases have no ids.
         """
         if not isinstance(phrases, tf.RaggedTensor):
             phrases = tf.RaggedTensor.from_tensor(phrases)
-        # A space at either end would be searched for as a word.
+        # The search would look for a space at either end as a word.
         ids = self.preprocessor.tokenizer(tf.strings.strip(phrases.values))
         return phrases.with_values(tf.cast(ids, tf.int32))
 
@@ -121,19 +122,19 @@ class TextTranslation:
         Args:
             texts: a list of strings, or a string tensor `(n,)`. Blank strings translate to the
                 empty string.
-            strategy: a `DecodingStrategy`. By default the one of `compile`, or a beam of 5 that
-                writes at most three tokens for each source token.
+            strategy: a `DecodingStrategy`. The default is the one of `compile`, or else a beam
+                search of width 5 with at most three target tokens for each source token.
             max_length: int, the largest number of target tokens; by default the preprocessor's
                 `decoder_sequence_length`.
-            batch_size: int, sentences searched at a time.
+            batch_size: int, the number of sentences to search at a time.
             alignments: bool, whether to return attention weights.
-            truncate: bool, whether to cut a source longer than the preprocessor's
+            truncate: bool, whether to truncate a source that is longer than the preprocessor's
                 `encoder_sequence_length`. If not, it is an error.
             on_batch: function called with the number of sentences after each batch.
             required_phrases: a list with, for each text, a list of strings that its translations
-                must have, from the beginning of a word ("chat" is in "chats"). `strategy` must be
-                a `LexicallyConstrainedBeamSearch`; by default it is one of width 10.
-            language: of a multilingual model the target language, one of `languages`: a string, or
+                must contain, from the beginning of a word ("chat" is in "chats"). `strategy` must
+                be a `LexicallyConstrainedBeamSearch`; the default is one of width 10.
+            language: the target language of a multilingual model, one of `languages`: a string, or
                 a list with one for each text.
 
         Returns:
@@ -195,9 +196,9 @@ class TextTranslation:
             log P(target | source) = Σ_t log P(y_t | y_<t, source),    including the end token
 
         Args:
-            sources: list of strings, none of them blank. They are cut at the preprocessor's length.
-            targets: list of strings, one for each source. They are not cut.
-            batch_size: int, pairs scored at a time.
+            sources: list of strings, none of them blank, truncated to the preprocessor's length.
+            targets: list of strings, one for each source, not truncated.
+            batch_size: int, the number of pairs to score at a time.
             language: see `translate`.
 
         Returns:
@@ -215,17 +216,17 @@ class TextTranslation:
         """Compute the attention weights of given translations.
 
         The model reads each target as in training (teacher forcing): the weights of a token are
-        the weights with which it is predicted from the tokens before it.
+        those used to predict it from the tokens before it.
 
         Args:
-            sources: list of strings, none of them blank. They are cut at the preprocessor's length.
-            targets: list of strings, one for each source. They are not cut.
-            batch_size: int, pairs aligned at a time.
+            sources: list of strings, none of them blank, truncated to the preprocessor's length.
+            targets: list of strings, one for each source, not truncated.
+            batch_size: int, the number of pairs to align at a time.
             language: see `translate`.
 
         Returns:
-            A list of `Translation`, one for each pair, with the target as its text, log P(target |
-            source) as both its scores, and the alignment.
+            A list of `Translation`, one for each pair. Its text is the target, both of its scores
+            are log P(target | source), and it has the alignment.
 
         Raises:
             ValueError: if the model has no attention or no preprocessor, the lists differ in
@@ -289,7 +290,7 @@ class TextTranslation:
         return ids
 
     def _pad(self, ids, rows):
-        """Return ids and mask of some of the sequences, `(batch, length)`."""
+        """Return the ids and mask, `(batch, length)`, of the sequences in `rows`."""
         chosen = tf.ragged.constant([ids[row] for row in rows], dtype=tf.int32)
         return self.preprocessor.pad(chosen)
 
@@ -316,7 +317,7 @@ class TextTranslation:
         return run_by_length(follow_rows, [len(source) for source in source_ids], batch_size)
 
     def _score_function(self, alignments):
-        """Return the graph that scores targets, which begin with `[BOS]`."""
+        """Return the graph that scores targets that begin with `[BOS]`."""
 
         def score(ids, mask, targets, lengths):
             start = self.start(ids, mask)
@@ -330,7 +331,7 @@ class TextTranslation:
         return self._graph_of_source(("score", alignments), score, *targets)
 
     def _search_function(self, strategy, max_length, alignments, has_phrases):
-        """Return the graph of a search: of ids, mask, `max_length` and phrases."""
+        """Return the graph of a search, a function of ids, mask, `max_length` and phrases."""
         length = max_length if strategy.needs_static_length else None
 
         def search(ids, mask, max_length, required_phrases=None):
@@ -383,7 +384,7 @@ class TextTranslation:
 
 
 def without_tensor(texts):
-    """Return a string tensor `(n,)` as a list of strings, and anything else as it is."""
+    """Return a string tensor `(n,)` as a list of strings, and anything else unchanged."""
     if not tf.is_tensor(texts):
         return texts
     return [text.decode("utf-8", errors="replace") for text in texts.numpy()]

@@ -1,4 +1,4 @@
-"""Weights of a translation model for one with another vocabulary."""
+"""Transfer of weights to a translation model with another vocabulary."""
 
 import collections
 from typing import NamedTuple
@@ -22,16 +22,16 @@ class KeptPieces(NamedTuple):
 def transfer_weights(start, model):
     """Copy the weights of a model to one of the same architecture with another vocabulary.
 
-    Embeddings, and rows of the output layer, are copied for the pieces that both vocabularies have;
-    the others of `model` stay as they are, as its initializers drew them. All other weights are
-    copied (Zoph et al. 2016, Transfer learning for low-resource neural machine translation; by
-    piece Nguyen and Chiang 2017, Transfer learning across low-resource, related languages for
-    neural machine translation).
+    Embeddings and rows of the output layer are copied for the pieces that both vocabularies have.
+    The rows of all other pieces of `model` keep their initial values. All other weights are copied
+    (Zoph et al. 2016, Transfer learning for low-resource neural machine translation; by piece
+    Nguyen and Chiang 2017, Transfer learning across low-resource, related languages for neural
+    machine translation).
 
     Args:
         start: a `RecurrentSeq2SeqLM` with a preprocessor.
-        model: the `RecurrentSeq2SeqLM` that is changed. Its backbone has the configuration of that
-            of `start`, but for the sizes of the vocabularies.
+        model: the `RecurrentSeq2SeqLM` to change. Its backbone has the same configuration as the
+            one of `start`, except for the vocabulary sizes.
 
     Returns:
         `KeptPieces`.
@@ -86,7 +86,7 @@ def transfer_weights(start, model):
 
 
 def _vocabulary_axes(model):
-    """Return the axis over the vocabulary, and whose it is, of each variable that has one."""
+    """Return the vocabulary axis of each variable that has one, and the side it belongs to."""
     backbone, output = model.backbone, model.output_layer
     output = getattr(output, "output_layer", output)  # of a `SourceSoftmax`
     axes = {
@@ -108,7 +108,7 @@ def _shape_without(variable, axes):
 
 
 def _shared_rows(start, tokenizer):
-    """Return the ids of the pieces that two vocabularies share: in the first, and the second."""
+    """Return the ids of the pieces that two vocabularies share, in the first and in the second."""
     known = {piece: id for id, piece in enumerate(_numbered(start.get_vocabulary()))}
     pieces = enumerate(_numbered(tokenizer.get_vocabulary()))
     shared = [(known[piece], id) for id, piece in pieces if piece in known]
@@ -116,7 +116,7 @@ def _shared_rows(start, tokenizer):
 
 
 def _numbered(pieces):
-    """Yield pieces and how often they came before: a word may spell a special token."""
+    """Yield pieces with a count of earlier occurrences: a word may spell a special token."""
     seen = collections.Counter()
     for piece in pieces:
         yield piece, seen[piece]

@@ -18,8 +18,8 @@ class Translation(NamedTuple):
         target_tokens: the subwords of the translation, including `[EOS]` if it was reached.
         alignment: float32 array `(target tokens, source tokens)` of attention weights, or `None`
             if it was not requested.
-        tokenizers: the tokenizers of source and target, which tell words apart, or `None` if the
-            translation was made elsewhere, as by a server.
+        tokenizers: the tokenizers of source and target, which group tokens into words, or `None` if
+            the translation was made elsewhere, such as by a server.
     """
 
     text: str
@@ -34,19 +34,19 @@ class Translation(NamedTuple):
 def replace_unknown_words(translation, lexicon=None, source=None):
     """Replace each unknown token by a translation of the source word with the largest attention.
 
-    This is the most likely translation in a lexicon, or else the source word itself, as names are
-    often the same in both languages (Luong et al. 2015, Addressing the rare word problem in neural
-    machine translation; Jean et al. 2015 choose the word by the attention weights). The rest of
-    the word with the unknown token, such as a comma, stays.
+    This is the word's most likely translation in a lexicon, or else the source word itself, because
+    names are often the same in both languages (Luong et al. 2015, Addressing the rare word problem
+    in neural machine translation; Jean et al. 2015 choose the word by the attention weights). The
+    rest of the word with the unknown token, such as a comma, stays.
 
     Byte-pair and unigram tokenizers trained by this package spell rare words in letters or bytes
-    and have no unknown words; those of whole words, WordPieces or characters may have them.
+    and have no unknown words. Tokenizers of whole words, WordPieces or characters may have them.
 
     Args:
         translation: a `Translation` with an `alignment`, or of an empty source.
         lexicon: a `Lexicon` or `None`.
-        source: string, the source sentence, from which to copy words that are unknown in the
-            source too. With `None` they become U+2047, the sign for unknown words.
+        source: string, the source sentence. Words that are unknown in the source too are copied
+            from it. With `None` they become U+2047, the sign for unknown words.
 
     Returns:
         A `Translation`, with a new `text` if there was an unknown token.

@@ -1,4 +1,4 @@
-"""Weights of several models that rank candidate translations best (minimum error rate training)."""
+"""Minimum error rate training: model weights that rank candidate translations best."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.models.seq2seq.rescoring import check_candidates, score_candidates
 
 ORDERS = 4  # of the n-grams of BLEU
-PASSES = 20  # over the weights from one start, at most
+PASSES = 20  # the most passes over the weights from one start
 
 
 class TunedWeights(NamedTuple):
@@ -17,9 +17,9 @@ class TunedWeights(NamedTuple):
     Attributes:
         weights: list of floats, one for each model; the largest is 1.
         bleu: float, BLEU in percent of the candidates that the weights rank first.
-        equal_bleu: float, the same with equal weights.
-        oracle_bleu: float, the same of the candidates with the best BLEU of their own, which no
-            weights can reach for sure.
+        equal_bleu: float, the same for equal weights.
+        oracle_bleu: float, the same for the candidates of highest sentence BLEU. Possibly no
+            weights reach it.
     """
 
     weights: list
@@ -31,15 +31,15 @@ class TunedWeights(NamedTuple):
 def tune_rescoring(
     sources, candidates, references, models, length_penalty=1.0, starts=20, seed=0, **kwargs
 ):
-    """Find the weights of several models with which `rescore` ranks candidates best by BLEU.
+    """Find the weights with which `rescore` ranks the candidates of several models best by BLEU.
 
     Minimum error rate training (Och 2003, Minimum error rate training in statistical machine
-    translation). Along one weight the score of each candidate is a line, and the best candidate of
-    a source changes only where lines cross. So BLEU of the whole text is known for all values of
-    the weight, and the best one is chosen exactly. This is repeated for each weight until none
-    improves, from equal weights and from random ones.
+    translation). As a function of one weight, the score of each candidate is a line, and the best
+    candidate of a source changes only where lines cross. So the BLEU of the whole text is known for
+    all values of the weight, and the best value is chosen exactly. The search starts from equal
+    weights and from random ones, and goes on weight by weight until none improves BLEU.
 
-    Tune on validation text, on candidates such as those of `BeamSearch` with a large `n_best`.
+    Tune on validation text, with candidates such as those of `BeamSearch` with a large `n_best`.
 
     Args:
         sources: see `rescore`.
@@ -103,12 +103,12 @@ def tune_rescoring(
 
 
 class _Candidates:
-    """The candidates of a source: their scores by each model, and their counts for BLEU.
+    """The candidates of a source, with their scores by each model and their counts for BLEU.
 
     Attributes:
         scores: floats `(K, M)`.
         statistics: ints `(K, 10)`: matching n-grams of each order, all n-grams, and both lengths.
-        oracle: int, the candidate with the best BLEU of its own.
+        oracle: int, the candidate with the highest sentence BLEU.
     """
 
     def __init__(self, scores, texts, reference):
@@ -124,7 +124,7 @@ class _Candidates:
 
 
 def _climb(texts, weights):
-    """Improve one weight after the other until none improves; return weights and BLEU."""
+    """Improve one weight at a time until none improves; return the weights and BLEU."""
     weights = weights / weights.max()
     bleu = _bleu_of(texts, weights)
     for _ in range(PASSES):
@@ -133,7 +133,7 @@ def _climb(texts, weights):
             changed = weights.copy()
             changed[model] = _search_line(texts, weights, model)
             changed /= changed.max()
-            # Not the value of the line: close to a border, rounding may decide otherwise.
+            # Recompute BLEU: close to a border, rounding may decide otherwise.
             found = _bleu_of(texts, changed)
             if found > bleu + 1e-9:
                 weights, bleu = changed, found
@@ -143,7 +143,7 @@ def _climb(texts, weights):
 
 
 def _search_line(texts, weights, model):
-    """Return the value of one weight, above 0, with the best BLEU."""
+    """Return the value above 0 of one weight that gives the best BLEU."""
     others = weights.copy()
     others[model] = 0.0
     total, changes = 0, []
@@ -155,7 +155,7 @@ def _search_line(texts, weights, model):
     changes.sort(key=lambda change: change[0])
     borders = np.array([0.0, *(border for border, _ in changes)])
     bleu = _bleu(np.cumsum([total, *(change for _, change in changes)], axis=0))
-    # Between borders that differ by rounding alone no value is safe.
+    # Between borders that differ only by rounding, no value is safe.
     bleu[:-1][np.diff(borders) <= 1e-9 * borders[1:]] = -1.0
     place = int(np.argmax(bleu))
     end = borders[place + 1] if place + 1 < len(borders) else borders[place] + 1.0
@@ -166,8 +166,8 @@ def _upper_envelope(heights, slopes):
     """Return where the highest of the lines `heights + x · slopes` changes, for x above 0.
 
     Returns:
-        The borders, floats above 0 in increasing order, and the highest line before the first and
-        after each of them. Of equal lines the first counts, as in `rescore`.
+        The borders, floats above 0 in increasing order, and the highest line before the first
+        border and after each border. Of equal lines the first counts, as in `rescore`.
     """
     winner = min(range(len(heights)), key=lambda line: (-heights[line], -slopes[line], line))
     borders, winners, x = [], [winner], 0.0

@@ -22,7 +22,7 @@ class RecurrentTaggerBackbone(SequenceBackbone):
 
     Args:
         vocabulary_size: int, number of words.
-        piece_vocabulary_size: int, number of pieces, or `None` to use words alone.
+        piece_vocabulary_size: int, number of pieces, or `None` to use only words.
         embedding_dim: int, size of the word embeddings.
         piece_dim: int, size of the piece embeddings.
         piece_units: int, size of the vector computed from a word's pieces.

@@ -10,8 +10,8 @@ from keras_seqzoo.layers.serialization import QuantizedParts
 
 KINDS = ("lstm", "convolution")
 
-# Numbers of words encoded at a time. The LSTM is compiled for each: with two per doubling they are
-# few, and at most a third of the words is padding.
+# Numbers of words to encode at a time. The LSTM is compiled for each number. With two for each
+# doubling there are few of them, and at most a third of the words is padding.
 COUNTS = [part << octave for octave in range(26) for part in (2, 3)]
 
 
@@ -30,7 +30,7 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
     Args:
         vocabulary_size: int, number of pieces.
         embedding_dim: int, size of the piece embeddings.
-        units: int, size of a word's vector. For "lstm" even, with half of it for each direction.
+        units: int, size of a word's vector; even for "lstm", where each direction has half of it.
         kind: "lstm" or "convolution".
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
@@ -38,7 +38,7 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
         piece_ids: int32 tensor `(batch, words, pieces)`, 0 at padding.
 
     Returns:
-        A float tensor `(batch, words, units)`; a word without pieces is zero.
+        A float tensor `(batch, words, units)`, zero for a word without pieces.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -110,7 +110,7 @@ def check_piece_units(name, units, kind):
 
 
 def _distinct_words(pieces):
-    """Find the distinct rows of `(words, pieces)`, padded with zero rows to one of `COUNTS`.
+    """Find the distinct rows of `(words, pieces)`, padded with zero rows to a number in `COUNTS`.
 
     Returns:
         A tuple of the distinct rows `(count, pieces)` and the index of each word's row `(words,)`.

@@ -19,13 +19,13 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
     """Preprocessor that converts words, their pieces and their tags to ids.
 
     A sentence is a row of words, or a string that the tokenizer splits at white space and, with
-    `split_punctuation`, around punctuation marks. Words are normalized by the tokenizer; pieces
-    are those of the original words.
+    `split_punctuation`, around punctuation marks. The tokenizer normalizes words; pieces are those
+    of the original words.
 
     Args:
         tokenizer: a `WordTokenizer`.
         piece_tokenizer: a `CharacterTokenizer` or a subword tokenizer, created with
-            `config_file="piece_tokenizer.json"`; or `None` to use words alone.
+            `config_file="piece_tokenizer.json"`; or `None` to use only words.
         labels: list of strings, the names of the tags in the order of their ids.
         word_length: int, the largest number of pieces of a word; further pieces are dropped.
         **kwargs: arguments of `keras.layers.Layer`.
@@ -33,20 +33,20 @@ class RecurrentTaggerPreprocessor(keras_hub.models.Preprocessor):
     Call arguments:
         x: string tensor `(batch,)` or list of strings, or ragged string tensor `(batch, None)` of
             words.
-        y: tags: strings `(batch,)` with spaces between them, or a ragged tensor `(batch, None)` of
-            strings or ids.
+        y: tags: strings `(batch,)` with spaces between the tags, or a ragged tensor `(batch, None)`
+            of strings or ids.
         sample_weight: weights of sentences, `(batch,)` or `(batch, 1)`.
 
     Returns:
         A dict of `token_ids`, int32 `(batch, words)`, `padding_mask`, bool, and `piece_ids`, int32
-        `(batch, words, pieces)`. With `y` a tuple of the dict and the ids of the tags, int32
-        `(batch, words)`, -1 at padding. With `sample_weight` also the weights, float32 `(batch,)`.
+        `(batch, words, pieces)`. With `y`, a tuple of the dict and the tag ids, int32
+        `(batch, words)`, -1 at padding. With `sample_weight`, also the weights, float32 `(batch,)`.
 
     Raises:
         ValueError: if a tokenizer has the wrong type or `config_file`, adds tokens or has a
             `sequence_length`, or an argument is out of range.
-        tf.errors.InvalidArgumentError: if a tag is not among `labels`, or the tags of a sentence
-            are not one per word.
+        tf.errors.InvalidArgumentError: if a tag is not among `labels`, or a sentence does not have
+            one tag per word.
 
     Example:
     >>> words = WordTokenizer.train(["the cat sat"])

@@ -25,8 +25,8 @@ class Tagging(NamedTuple):
 
     Attributes:
         tags: list of strings, one for each word.
-        probabilities: list of floats, the probability of each tag by itself. With a CRF it is the
-            sum over all tag sequences with this tag.
+        probabilities: list of floats, the probability of each single tag. With a CRF it is the sum
+            over all tag sequences with this tag.
     """
 
     tags: list[str]
@@ -39,19 +39,20 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
 
         P(y_t | w) = softmax(W h_t + b),    or with `crf`    P(y | w) = CRF(W h_1 + b .. W h_n + b)
 
-    with h from a `RecurrentTaggerBackbone`: tags word by word, or with a `ConditionalRandomField`
-    whole sequences of tags. If the tags mark entities as `B-type` and `I-type`, the CRF gives
-    sequences that IOB2 does not allow the probability 0, so it cannot learn from them.
+    with h from a `RecurrentTaggerBackbone`. It scores tags word by word, or with a
+    `ConditionalRandomField` whole tag sequences. If the tags mark entities as `B-type` and
+    `I-type`, the CRF gives probability 0 to sequences that IOB2 does not allow, so it cannot learn
+    from them.
 
     Args:
         backbone: a `RecurrentTaggerBackbone`.
-        preprocessor: a `RecurrentTaggerPreprocessor`, or `None` to work on ids alone.
+        preprocessor: a `RecurrentTaggerPreprocessor`, or `None` to work with ids only.
         num_labels: int, or `None` for the number of labels of the preprocessor.
         crf: bool, whether to use a conditional random field.
         allowed: which tags may follow each other in the CRF: a bool array as in
             `ConditionalRandomField`, or `None` if every tag may follow any other. `"auto"` follows
-            IOB2 if the preprocessor has a label `B-type` for each label `I-type`, and allows
-            everything if not. Pass `None` for tags in the older IOB1, where an entity may begin
+            IOB2 if the preprocessor has a label `B-type` for each label `I-type`, and otherwise
+            allows everything. Pass `None` for tags in the older IOB1, where an entity may begin
             with `I-type`.
 
     Call arguments:
@@ -62,8 +63,8 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
 
     Raises:
         ValueError: if `num_labels` is missing or differs from the preprocessor's labels; if only
-            one of backbone and preprocessor has pieces of words; if `allowed` is given without
-            a CRF.
+            one of `backbone` and `preprocessor` has pieces of words; or if `allowed` is given
+            without a CRF.
 
     Example:
     ```python
@@ -114,7 +115,7 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
 
         Args:
             optimizer: an optimizer; by default Adam with rate 0.001 and gradient norm 1.
-            loss: must be `None`: the loss is that of `compute_loss`.
+            loss: must be `None`; `compute_loss` computes the loss.
             **kwargs: see `keras.Model.compile`.
         """
         if loss is not None:
@@ -128,7 +129,7 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
 
         Args:
             *args: words and tags, see `RecurrentTaggerPreprocessor`.
-            class_weight: must be `None`. Sentences are weighted by `sample_weight`.
+            class_weight: must be `None`. Use `sample_weight` to weight sentences.
             **kwargs: see `keras.Model.fit`.
         """
         if class_weight is not None:
@@ -141,11 +142,11 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Compute the mean of `-log P(y | w)` over the words of the batch.
 
-        Of several replicas (`tf.distribute`), each computes its part of the mean.
+        With several replicas (`tf.distribute`), each one computes its part of the mean.
 
         Args:
             x: not used.
-            y: int32 `(batch, words)`, ids of tags, -1 at padding.
+            y: int32 `(batch, words)`, tag ids, -1 at padding.
             y_pred: the output of the model.
             sample_weight: float `(batch,)` or `(batch, 1)`, weights of sentences, or `None`.
             training: not used.
@@ -165,7 +166,7 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
         return loss + tf.add_n(self.losses) / replica_count() if self.losses else loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """Update the metrics. With a CRF they see the best tag sequence, one-hot."""
+        """Update the metrics. With a CRF they get the best tag sequence, one-hot."""
         if self.crf and len(self.metrics) > 1:  # more than the loss
             ids, _ = self.field.best_labels(y_pred, x["padding_mask"])
             y_pred = tf.one_hot(ids, self.num_labels)
@@ -193,7 +194,7 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
 
         Args:
             sentences: list or tensor of strings, list of lists of words, or ragged tensor of words.
-            batch_size: int, sentences tagged at a time.
+            batch_size: int, the number of sentences to tag at a time.
 
         Returns:
             A list with a list of tags for each sentence.
@@ -204,11 +205,11 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
         return [tagging.tags for tagging in self.predict_tags(sentences, batch_size)]
 
     def predict_tags(self, sentences, batch_size=64):
-        """Tag sentences, with the probability of each tag.
+        """Tag sentences and give the probability of each tag.
 
         Args:
             sentences: see `tag`.
-            batch_size: int, sentences tagged at a time.
+            batch_size: int, the number of sentences to tag at a time.
 
         Returns:
             A list of `Tagging`, one for each sentence.

@@ -13,11 +13,11 @@ LONGEST_CHARACTER = 4  # bytes, in UTF-8
 
 
 class CharacterNgrams(NamedTuple):
-    """Which n-grams of words there are, and how they are hashed.
+    """Rules for the character n-grams of words and their hashes.
 
     A word is written between `<` and `>`. Its n-grams are all runs of `minimum` to `maximum`
-    characters, with repetitions, but for `<` and `>` alone. An n-gram has the number FNV-1a of its
-    UTF-8, modulo `buckets`.
+    characters, with repetitions, except `<` and `>` alone. The number of an n-gram is the FNV-1a
+    hash of its UTF-8 bytes, modulo `buckets`.
 
     Attributes:
         minimum: int, the fewest characters of an n-gram.
@@ -53,8 +53,8 @@ class CharacterNgrams(NamedTuple):
             words: list of strings.
 
         Returns:
-            A pair of int arrays: the buckets `(n-grams,)`, those of the first word first, and the
-            number of n-grams of each word `(words,)`.
+            A pair of int arrays: the buckets `(n-grams,)`, word by word, and the number of n-grams
+            of each word `(words,)`.
         """
         lengths = np.array([len(word) + 2 for word in words], np.int64)
         owners = np.repeat(np.arange(len(words)), lengths)
@@ -79,7 +79,7 @@ class CharacterNgrams(NamedTuple):
 
 
 def _utf8(text):
-    """Return the UTF-8 of characters, int64 `(characters, 4)`, -1 after the last byte."""
+    """Return the UTF-8 bytes of characters, int64 `(characters, 4)`, -1 after the last byte."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     kinds, places = np.unique(points, return_inverse=True)
     table = np.full((len(kinds), LONGEST_CHARACTER), -1)

@@ -1,17 +1,17 @@
-"""Collocations, such as "New York", joined to one word."""
+"""Collocations, such as "New York", joined into one word."""
 
 import numpy as np
 
 from keras_seqzoo.checks import check_integer, check_number
 from keras_seqzoo.tokenizers.training_texts import list_batches, mapped_texts, several_times
 
-MOST_WORDS = 2**32  # above all numbers of words, which make the keys of pairs
+MOST_WORDS = 2**32  # above all word numbers, which make up the keys of pairs
 
 
 class Collocations:
-    """Pairs of words that occur together far more often than by chance, and are joined.
+    """Pairs of words that occur together far more often than by chance, to join them.
 
-    With the number N of words in the text and a discount δ, a pair is a collocation if
+    With N words in the text and a discount δ, a pair is a collocation if
 
         (count(a b) - δ) / (count(a) · count(b)) · N > threshold
 
@@ -46,11 +46,11 @@ class Collocations:
 
         Args:
             texts: iterable of strings, with words separated by white space, that can be iterated
-                several times, such as a list. The memory grows with the number of different words
-                and pairs.
+                several times, such as a list. Memory grows with the number of distinct words and
+                pairs.
             minimum_count: int, δ, and the minimum count of both words and of the pair.
             threshold: float; higher for fewer collocations.
-            passes: int; a collocation has at most 2 to this power words.
+            passes: int; a collocation has at most 2^passes words.
             separator: string.
 
         Returns:
@@ -70,10 +70,10 @@ class Collocations:
         return learned
 
     def mapped(self, texts):
-        """Return texts with collocations joined as an iterable, which reads them in each iteration.
+        """Return an iterable that joins collocations and reads the texts in each iteration.
 
         Args:
-            texts: see `learn`; the same texts are not held in memory.
+            texts: see `learn`; these texts are not held in memory.
         """
         return mapped_texts(self, texts)
 
@@ -93,7 +93,7 @@ class Collocations:
         keys = ids[:-1] * len(vocabulary) + ids[1:]
         same_sentence = sentences[:-1] == sentences[1:]
         found = same_sentence & (ids[:-1] >= 0) & (ids[1:] >= 0) & np.isin(keys, known)
-        # In a run of overlapping pairs, every second one is joined, starting from the left.
+        # In a run of overlapping pairs, join every second pair, starting from the left.
         positions = np.arange(len(found))
         is_first = found & ~np.concatenate([[False], found[:-1]])[: len(found)]
         run_starts = np.maximum.accumulate(np.where(is_first, positions, 0))
@@ -106,7 +106,7 @@ class Collocations:
 
 
 def _split_words(texts):
-    """Return the list of all words, and for each word the number of its text."""
+    """Return the list of all words, and the text number of each word."""
     rows = [text.split() for text in texts]
     sentences = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
     return [word for row in rows for word in row], sentences
@@ -131,7 +131,7 @@ def _frequent_pairs(texts, minimum_count, threshold):
 
 
 class _IntegerCounts:
-    """Counts of integers, sorted; memory grows with the number of different ones."""
+    """Counts of integers, sorted; memory grows with the number of distinct integers."""
 
     def __init__(self):
         self._keys = self._counts = np.zeros(0, np.int64)
@@ -145,7 +145,7 @@ class _IntegerCounts:
             self._merge()
 
     def total(self):
-        """Return the different integers and their counts."""
+        """Return the distinct integers and their counts."""
         self._merge()
         return self._keys, self._counts
 

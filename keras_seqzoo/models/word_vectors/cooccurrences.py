@@ -1,4 +1,4 @@
-"""Counts of words that occur near each other, and batches of them."""
+"""Counts of words that occur near each other, and batches of these counts."""
 
 import math
 from typing import NamedTuple
@@ -30,12 +30,12 @@ def count_cooccurrences(blocks, vocabulary_size, window, part_words=PART_WORDS):
     """Count how often words occur near each other.
 
     A pair of positions in one sentence, d ≤ window apart, counts 1 / d (Pennington et al., 2014,
-    section 4.2), in both orders: X_ij = X_ji. The different pairs are in memory, with about 45
+    section 4.2), in both orders: X_ij = X_ji. The distinct pairs are in memory, with about 45
     bytes for each entry of the result.
 
     Args:
         blocks: iterable of pairs of int32 arrays: words of the text, and the sentence number of
-            each. Pairs of words may lie in two blocks.
+            each word. Pairs of words may cross two blocks.
         vocabulary_size: int, V.
         window: int.
         part_words: int, words of the text whose pairs are sorted at a time.
@@ -58,7 +58,7 @@ def count_cooccurrences(blocks, vocabulary_size, window, part_words=PART_WORDS):
         keys = _near_pairs(ids, sentences, fresh, vocabulary_size, window)
         keys.sort()
         runs.append(_sum_runs(keys >> bits, units[keys & ((1 << bits) - 1)]))
-        # Runs of falling size: each pair is merged a logarithmic number of times.
+        # Runs of decreasing size: each pair is merged a logarithmic number of times.
         while len(runs) > 1 and len(runs[-2][0]) <= 2 * len(runs[-1][0]):
             runs.append(_merge(runs.pop(), runs.pop()))
     while len(runs) > 1:
@@ -76,11 +76,11 @@ def count_cooccurrences(blocks, vocabulary_size, window, part_words=PART_WORDS):
 
 
 def pair_batches(found, pairs, seed):
-    """Create a dataset of pairs of words in random order, in each pass another.
+    """Create a dataset of pairs of words in random order, a new one in each pass.
 
     Args:
         found: `Cooccurrences`.
-        pairs: int, pairs in a batch.
+        pairs: int, the number of pairs in a batch.
         seed: int. The same seed gives the same passes.
 
     Returns:
@@ -111,7 +111,7 @@ def pair_batches(found, pairs, seed):
 
 
 def _overlapping_parts(blocks, window, part_words):
-    """Yield parts of a text, each after the last words before it, and where it begins."""
+    """Yield parts of a text, each after the last words before it, and where the part begins."""
     before = np.zeros((2, 0), np.int32)
     for block in blocks:
         block = np.stack(block)
@@ -122,9 +122,9 @@ def _overlapping_parts(blocks, window, part_words):
 
 
 def _near_pairs(ids, sentences, fresh, vocabulary_size, window):
-    """Return a number for each pair of near words of which the second is new, int64.
+    """Return an int64 number for each pair of near words whose second word is new.
 
-    Its lowest bits are the distance - 1, the others the smaller id · V + the larger id.
+    Its lowest bits are the distance - 1, the others are the smaller id · V + the larger id.
     """
     bits = (window - 1).bit_length()
     keys = [np.zeros(0, np.int64)]
@@ -139,7 +139,7 @@ def _near_pairs(ids, sentences, fresh, vocabulary_size, window):
 
 
 def _sum_runs(keys, values):
-    """Return the different ones of sorted keys, and the sums of their values."""
+    """Return the distinct keys of sorted keys, and the sums of their values."""
     begins = np.flatnonzero(np.diff(keys, prepend=-1))
     if not len(begins):
         return keys, values
@@ -148,5 +148,5 @@ def _sum_runs(keys, values):
 
 def _merge(one, other):
     keys, values = (np.concatenate(parts) for parts in zip(one, other, strict=True))
-    order = np.argsort(keys, kind="stable")  # which merges sorted runs
+    order = np.argsort(keys, kind="stable")  # a stable sort merges sorted runs
     return _sum_runs(keys[order], values[order])

@@ -1,4 +1,4 @@
-"""A text as the rows of its words, in memory or read again block by block."""
+"""A text as row numbers of its words, in memory or read again block by block."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.tokenizers.training_texts import text_batches
 
 FIRST_ID = len(SPECIAL_TOKENS)
-MOST_SENTENCES = 2**30  # numbers of sentences, which tell neighbouring ones apart
+MOST_SENTENCES = 2**30  # sentence numbers, which only tell neighbouring sentences apart
 
 
 class Blocks(NamedTuple):
@@ -26,7 +26,7 @@ class Blocks(NamedTuple):
 
 
 class EncodedText:
-    """A text of known words, each as its row in the word vectors. Made by `Word2Vec.encode`.
+    """A text as the rows of its known words in the word vectors. Made by `Word2Vec.encode`.
 
     Args:
         tokenizer: `WordTokenizer`.
@@ -39,11 +39,11 @@ class EncodedText:
         self._blocks = {}  # by their size
 
     def blocks(self, size):
-        """Return the `Blocks` of the text. The text is read the first time; one block is held.
+        """Return the `Blocks` of the text. The first call reads the text and holds one block.
 
         Args:
-            size: int, the words of a block, but for the last. A block is a pair of int32 arrays:
-                the row of each word, and the number of its string.
+            size: int, the number of words of each block except the last. A block is a pair of int32
+                arrays: the row of each word, and the number of its string.
         """
         if size not in self._blocks:
             read = self._read(size)

@@ -40,7 +40,7 @@ class SimilarityReport:
     Attributes:
         correlation: float, Spearman's rank correlation of cosines and judgements over the covered
             pairs; nan for fewer than two.
-        covered: int, pairs of which both words have vectors.
+        covered: int, pairs whose words both have vectors.
         pairs: int, all pairs.
     """
 
@@ -59,7 +59,7 @@ def evaluate_analogies(vectors, path, lowercase=True, most=None):
         vectors: `WordVectors`.
         path: string or path, a file such as word2vec's `questions-words.txt`, plain or `.gz`.
         lowercase: bool, whether to convert the questions to lower case.
-        most: int, use only this number of words, the first of `vectors`, or `None` for all.
+        most: int, the number of words to use, the first of `vectors`, or `None` for all.
 
     Returns:
         An `AnalogyReport`.

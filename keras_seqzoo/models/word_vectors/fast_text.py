@@ -11,18 +11,18 @@ from keras_seqzoo.models.word_vectors.word2vec import Word2Vec
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class FastText(Word2Vec):
-    """fastText (Bojanowski et al., 2017): word2vec whose words are sums of their n-grams' vectors.
+    """fastText (Bojanowski et al., 2017): word2vec whose word vectors include n-gram vectors.
 
     In the losses of `Word2Vec` the vector of a word w is
 
         v_w = e_w + Σ_{g in G_w} z_g
 
-    with a vector e_w of its own and the vectors z_g of its character n-grams G_w: the runs of
-    `minimum_ngram` to `maximum_ngram` characters of `<w>`, with its `<` and `>`. N-grams are hashed
-    by FNV-1a into `buckets` vectors. Output vectors are those of whole words. The paper has
-    skip-gram with negative sampling; all kinds of `Word2Vec` are possible.
+    where e_w is a vector of the word itself and the z_g are the vectors of its character n-grams
+    G_w: the runs of `minimum_ngram` to `maximum_ngram` characters of `<w>`, including `<` and `>`.
+    N-grams are hashed by FNV-1a into `buckets` vectors. Output vectors are those of whole words.
+    The paper uses skip-gram with negative sampling; all kinds of `Word2Vec` are possible.
 
-    Unknown words have the sum of their n-grams: `vectors()["unheard"]`.
+    The vector of an unknown word is the sum of its n-gram vectors: `vectors()["unheard"]`.
 
     Args:
         words: see `Word2Vec`.
@@ -30,8 +30,8 @@ class FastText(Word2Vec):
         dimensions: see `Word2Vec`.
         minimum_ngram: int, the fewest characters of an n-gram.
         maximum_ngram: int, the most.
-        buckets: int, the number of vectors for n-grams. The authors' program has 2 million, of 4
-            bytes for each dimension.
+        buckets: int, the number of vectors for n-grams. The authors' program has 2 million. Each
+            takes 4 bytes per dimension.
         **kwargs: other arguments of `Word2Vec`.
 
     Call arguments:
@@ -52,7 +52,7 @@ class FastText(Word2Vec):
     ```
     """
 
-    learning_rate = 0.05  # a step of a word is the sum of those of its n-grams
+    learning_rate = 0.05  # the step of a word is the sum of the steps of its n-grams
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class FastText(Word2Vec):
     def call(self, words):
         """Return the vectors of words, or of the words of a batch of windows."""
         words = words["words"] if isinstance(words, dict) else words
-        different, places = tf.unique(tf.reshape(words, [-1]))  # frequent words are added up once
+        different, places = tf.unique(tf.reshape(words, [-1]))  # sum up frequent words only once
         ngrams = tf.gather(self._ngrams_of_words, different)
         sums = tf.sparse.segment_sum(
             tf.convert_to_tensor(self.ngram_vectors),

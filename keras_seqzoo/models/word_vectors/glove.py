@@ -1,4 +1,4 @@
-"""GloVe: word vectors of the logarithms of co-occurrence counts."""
+"""GloVe: word vectors from the logarithms of co-occurrence counts."""
 
 import keras
 import tensorflow as tf
@@ -18,20 +18,20 @@ from keras_seqzoo.replicas import part_of_mean
 class GloVe(WordVectorModel):
     """GloVe (Pennington et al., 2014): vectors that predict the logarithms of co-occurrence counts.
 
-    X_ij is how often the words i and j stand near each other: Σ 1 / d over the pairs of positions
-    d ≤ `window` apart. With vectors w_i and biases b_i of words, and others w̃_j and b̃_j of words as
-    context, the loss is weighted least squares:
+    X_ij counts how often the words i and j occur near each other: Σ 1 / d over the pairs of
+    positions d ≤ `window` apart. Words have vectors w_i and biases b_i, and as context others, w̃_j
+    and b̃_j. The loss is weighted least squares:
 
         Σ_{X_ij > 0} f(X_ij) (w_i·w̃_j + b_i + b̃_j - log X_ij)²,    f(x) = min(1, (x / x_max)^α)
 
     `fit` reports its mean over the pairs of a batch. The result is w_i + w̃_i. The authors train
-    with AdaGrad; here its sums of squares are those of rows (`RowAdagrad`).
+    with AdaGrad; here AdaGrad has one sum of squares for each row (`RowAdagrad`).
 
     Args:
         words: list of strings.
         counts: integers `(V,)`, the count of each word.
         dimensions: int, the size of the vectors.
-        window: int, the maximum number of words to one side.
+        window: int, the maximum number of words on each side.
         x_max: float, the count from which pairs have the full weight; 100 in the paper, for large
             texts, and 10 in the program's example for text8.
         alpha: float, α.
@@ -77,13 +77,13 @@ class GloVe(WordVectorModel):
 
         Args:
             texts: see `batches`.
-            block_words: int, words of the text in memory.
+            block_words: int, the number of words of the text in memory.
 
         Returns:
             `Cooccurrences`.
 
         Raises:
-            ValueError: if no two words with a vector stand near each other.
+            ValueError: if no two words with a vector occur near each other.
         """
         blocks = self.read_blocks(texts, block_words)
         parts = blocks.read() if blocks.only is None else [blocks.only]
@@ -95,12 +95,12 @@ class GloVe(WordVectorModel):
         return found
 
     def batches(self, texts, pairs=16_384, seed=0):
-        """Create the dataset for `fit`, with the pairs in another order in each epoch.
+        """Create the dataset for `fit`, with the pairs in a new order in each epoch.
 
         Args:
-            texts: see `for_text`, the result of `encode`, or that of `count`. Windows stay within a
+            texts: see `for_text`, or the result of `encode` or of `count`. Windows stay within a
                 line. A long text must be an iterable that can be iterated several times.
-            pairs: int, pairs of words in a batch.
+            pairs: int, the number of pairs of words in a batch.
             seed: int or sequence of ints. With the same seed, the first iterations of two datasets
                 yield the same batches, and so do the second ones, and so on.
 
@@ -127,7 +127,7 @@ class GloVe(WordVectorModel):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Compute the mean loss of a batch of pairs.
 
-        Of several replicas (`tf.distribute`), each computes its part of the mean.
+        With several replicas (`tf.distribute`), each one computes its part of the mean.
         """
         counts = x["counts"]
         weights = tf.minimum(1.0, tf.pow(counts / self.x_max, self.alpha))

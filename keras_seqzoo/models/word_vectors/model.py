@@ -19,11 +19,11 @@ class WordVectorModel(ReloadableModel, keras.Model):
         words: list of strings.
         counts: integers `(V,)`, the count of each word.
         dimensions: int, the size of the vectors.
-        window: int, the maximum number of words to one side.
+        window: int, the maximum number of words on each side.
         **kwargs: `name` and `dtype`.
 
     Attributes:
-        learning_rate: float, of the class: the initial learning rate by default.
+        learning_rate: float, a class attribute: the default initial learning rate.
     """
 
     learning_rate = 0.25
@@ -51,7 +51,7 @@ class WordVectorModel(ReloadableModel, keras.Model):
         Args:
             texts: see `WordTokenizer.train`; words are separated by white space.
             minimum_count: int, the minimum count of a word, or `None` for 5. If no word is that
-                frequent, `None` stands for 1, with a warning.
+                frequent, `None` means 1, with a warning.
             vocabulary_size: int, the maximum number of words, or `None` for no limit.
             **kwargs: other arguments of the constructor.
 
@@ -78,7 +78,7 @@ class WordVectorModel(ReloadableModel, keras.Model):
 
         Args:
             texts: see `batches`.
-            block_words: int, the words of a block, rounded up to a multiple.
+            block_words: int, the words of a block, rounded up to a multiple of `multiple`.
             multiple: int.
 
         Raises:

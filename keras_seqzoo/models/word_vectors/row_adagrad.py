@@ -10,9 +10,9 @@ class RowAdagrad(keras.optimizers.Optimizer):
 
         a_r ← a_r + mean(g_r²),    w_r ← w_r - rate · g_r / sqrt(a_r + ε)
 
-    for each row r with a gradient g_r. For a sparse gradient, as of an embedding, only its rows are
-    read and written, so the time of a step does not depend on the size of the vocabulary. Rare
-    words keep large steps, frequent words take small ones.
+    for each row r with a gradient g_r. With a sparse gradient, such as that of an embedding, a step
+    reads and writes only its rows, so its time does not depend on the size of the vocabulary. Rare
+    words keep large steps, and frequent words take small ones.
 
     Args:
         learning_rate: float or schedule.
@@ -49,7 +49,7 @@ class RowAdagrad(keras.optimizers.Optimizer):
             rows = tf.range(tf.shape(gradient)[0])
         else:
             rows, index = tf.unique(gradient.indices)
-            # On a CPU twice as fast as tf.math.unsorted_segment_sum.
+            # On a CPU this is twice as fast as tf.math.unsorted_segment_sum.
             shape = tf.concat([tf.shape(rows), tf.shape(variable)[1:]], axis=0)
             gradient = tf.scatter_nd(index[:, tf.newaxis], gradient.values, shape)
         squares = tf.square(gradient)
@@ -69,7 +69,7 @@ def linear_decay(learning_rate, steps):
 
     Args:
         learning_rate: float, the initial learning rate.
-        steps: int, the steps of the whole training.
+        steps: int, the number of steps of the whole training.
 
     Returns:
         A `keras.optimizers.schedules.LearningRateSchedule`.

@@ -1,4 +1,4 @@
-"""Word vectors that unknown words have too, by their character n-grams."""
+"""Word vectors that also cover unknown words, by their character n-grams."""
 
 import numpy as np
 
@@ -9,20 +9,21 @@ from keras_seqzoo.models.word_vectors.vectors import WordVectors
 class SubwordVectors(WordVectors):
     """Words and their vectors, and vectors of character n-grams for all other words.
 
-    The vector of an unknown word is the sum of the vectors of its n-grams. `words` and `matrix` are
-    the known words, which search (`most_similar`, `analogy`) finds; unknown ones can be searched
-    for. `word in vectors` is whether it has a vector: it is known or has an n-gram. `save`, and
-    `keras_seqzoo.serving.export`, write the vectors of the known words alone; `save_to_preset` all.
+    The vector of an unknown word is the sum of its n-gram vectors. `words` and `matrix` hold the
+    known words. Searches (`most_similar`, `analogy`) find only these, but the query may be an
+    unknown word. `word in vectors` is true if the word has a vector: it is known or has an n-gram.
+    `save` and `keras_seqzoo.serving.export` write only the vectors of known words; `save_to_preset`
+    writes all.
 
     Args:
         words: list of different strings, usually the most frequent first.
-        matrix: floats `(words, dimensions)`, for each word its vector, n-grams included.
+        matrix: floats `(words, dimensions)`, the vector of each word, n-grams included.
         ngram_matrix: floats `(buckets, dimensions)`, the vectors of n-grams.
         minimum_ngram: int, the fewest characters of an n-gram, see `FastText`.
         maximum_ngram: int, the most.
 
     Raises:
-        ValueError: as for `WordVectors`, or if `ngram_matrix` has another size of vectors, or a
+        ValueError: as for `WordVectors`, or if `ngram_matrix` has vectors of another size, or a
             number is out of range.
 
     Example:

@@ -19,7 +19,7 @@ embeddings {
 
 
 def write_vectors(path, words, matrix, format="word2vec"):
-    """Write words and their vectors; an existing file is replaced when the new one is complete.
+    """Write words and their vectors. An existing file is replaced when the new one is complete.
 
     Args:
         path: string or path.
@@ -59,7 +59,7 @@ def read_vectors(path, format="word2vec"):
         A pair of the words, a list of strings, and a float32 array `(words, dimensions)`.
 
     Raises:
-        ValueError: if the format is unknown or not that of the file.
+        ValueError: if the format is unknown or does not match the file.
         OSError: if the file cannot be read.
     """
     check_choice("format", format, FORMATS)

@@ -38,7 +38,7 @@ class WordVectors:
     'queen'
     """
 
-    # What a preset has besides the words: arrays and options, by their arguments.
+    # What a preset has besides the words: arrays and options, by their argument names.
     _datasets = {"vectors": "matrix"}
     _options = ()
 
@@ -74,10 +74,10 @@ class WordVectors:
                 or the path of a folder.
 
         Returns:
-            `WordVectors`, or what of its subclasses was saved.
+            `WordVectors`, or the subclass that was saved.
 
         Raises:
-            ValueError: if the preset does not exist, is not of word vectors, or is damaged.
+            ValueError: if the preset does not exist, does not hold word vectors, or is damaged.
         """
         folder = preset_path(preset)
         try:
@@ -102,7 +102,7 @@ class WordVectors:
         Args:
             directory: path of the folder, which is created if it does not exist.
             tokenizer: a `WordTokenizer` with these words, which records how text is split into
-                words; by default one that splits at white space.
+                words. The default splits at white space.
             metadata: dict of values for `metadata.json`, see `keras_seqzoo.list_presets`.
 
         Raises:
@@ -138,7 +138,7 @@ class WordVectors:
         return self.matrix.shape[1]
 
     def check_dimensions(self, embedding_dim):
-        """Raise `ValueError` unless the dimension of an embedding is that of the vectors."""
+        """Raise `ValueError` unless an embedding has the dimension of the vectors."""
         if embedding_dim != self.dimensions:
             raise ValueError(
                 f"`embedding_dim` must be the dimension of `vectors`, {self.dimensions}, got "
@@ -218,7 +218,7 @@ class WordVectors:
         return self._nearest(_direction(other - one + third), number, words)
 
     def fill(self, embedding, tokenizer, scale=1.0):
-        """Copy vectors into the rows of an embedding; special and unknown tokens keep theirs.
+        """Copy vectors into the rows of an embedding. Special and unknown tokens keep their rows.
 
         Args:
             embedding: a built `keras.layers.Embedding` with the dimension of the vectors.

@@ -7,10 +7,10 @@ from keras_seqzoo.data.batching.length_buckets import without_autotuning
 
 
 def keep_probabilities(counts, threshold):
-    """Compute the probability to keep each word when frequent words are subsampled.
+    """Compute the probability of keeping each word when frequent words are subsampled.
 
-    With the relative frequency f of a word and the threshold t, it is
-    `min(1, sqrt(t / f) + t / f)`, as in the program of Mikolov et al. (2013); their paper has
+    For the relative frequency f of a word and the threshold t, it is
+    `min(1, sqrt(t / f) + t / f)`, as in the program of Mikolov et al. (2013). Their paper has
     `sqrt(t / f)`.
 
     Args:
@@ -31,16 +31,16 @@ def windows(ids, sentences, keep, window, row_length=64, words=16_384, seed=0):
 
     Frequent words are first subsampled. The remaining words are cut into rows of `row_length`, each
     with `window` more words at both ends. The reach of each word is drawn uniformly from 1 to
-    `window`, again in each pass (word2vec's dynamic window). Windows do not cross the borders
-    between batches.
+    `window`, and drawn again in each pass (word2vec's dynamic window). Windows do not cross batch
+    borders.
 
     Args:
         ids: int32 `(N,)`, the words of the text.
         sentences: int32 `(N,)`, the sentence number of each word; windows stay within a sentence.
-        keep: float32 `(V,)`, the probability to keep each word, see `keep_probabilities`.
-        window: int, the maximum number of words to one side.
+        keep: float32 `(V,)`, the probability of keeping each word, see `keep_probabilities`.
+        window: int, the maximum number of words on each side.
         row_length: int.
-        words: int, words of the text in a batch, before subsampling.
+        words: int, the number of words of the text in a batch, before subsampling.
         seed: int. The same seed gives the same passes.
 
     Returns:
@@ -55,13 +55,14 @@ def windows(ids, sentences, keep, window, row_length=64, words=16_384, seed=0):
 
 
 def block_windows(blocks, batches, keep, window, row_length=64, words=16_384, seed=0):
-    """Create the dataset of `windows` for a text of which a block at a time is in memory.
+    """Create the dataset of `windows` for a text that is in memory one block at a time.
 
     Batches are shuffled within their block.
 
     Args:
         blocks: function without arguments that yields pairs of int32 arrays: words of the text, and
-            the sentence number of each. All but the last have the same multiple of `words`.
+            the sentence number of each word. All blocks except the last have the same multiple of
+            `words`.
         batches: int, the number of batches in a pass.
         keep: see `windows`.
         window: see `windows`.
@@ -89,7 +90,7 @@ def block_windows(blocks, batches, keep, window, row_length=64, words=16_384, se
 
 
 def _make_cut(ids, sentences, words):
-    """Return a function from the number of a part of the text to the number and the part."""
+    """Return a function that maps the number of a part of the text to the number and the part."""
 
     def cut(number):
         here = slice(number * words, (number + 1) * words)
@@ -99,7 +100,7 @@ def _make_cut(ids, sentences, words):
 
 
 def _framed_batches(parts, keep, window, row_length, seed):
-    """Subsample parts of the text, and cut each into a batch of rows with their neighbours."""
+    """Subsample parts of the text; cut each part into a batch of rows with their neighbours."""
     keep = tf.constant(keep)
 
     def make_batch(part, seed):

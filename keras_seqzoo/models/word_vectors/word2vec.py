@@ -26,9 +26,9 @@ OBJECTIVES = ("negative-sampling", "hierarchical", "full")
 class Word2Vec(WordVectorModel):
     """Word2vec (Mikolov et al., 2013): word vectors trained to predict neighbouring words.
 
-    In a text of words w_1 … w_N with vectors v_w and output vectors u_w, the skip-gram model
-    predicts each neighbour from a word, and the continuous bag of words (CBOW) a word from the mean
-    of its neighbours:
+    A text has words w_1 … w_N with vectors v_w and output vectors u_w. The skip-gram model predicts
+    each neighbour from a word. The continuous bag of words (CBOW) predicts a word from the mean of
+    its neighbours:
 
         skip-gram:  Σ_i Σ_{j near i} log P(w_j | v_{w_i})
         CBOW:       Σ_i log P(w_i | mean_{j near i} v_{w_j})
@@ -43,7 +43,8 @@ class Word2Vec(WordVectorModel):
 
     Words are read in rows that share their noise words, so that scores are matrix products (Ji et
     al., 2016, Parallelizing Word2Vec in Shared and Distributed Memory). A row draws `noise_words`,
-    weighted by k / `noise_words`; the expected loss is the same as with k for each pair.
+    weighted by k / `noise_words`. The expected loss is the same as with k noise words for each
+    pair.
 
     Args:
         words: list of strings.
@@ -51,7 +52,7 @@ class Word2Vec(WordVectorModel):
         dimensions: int, the size of the vectors.
         architecture: `"skip-gram"` or `"cbow"`.
         objective: `"negative-sampling"`, `"hierarchical"` or `"full"`.
-        window: int, the maximum number of words to one side.
+        window: int, the maximum number of words on each side.
         negatives: int, k.
         noise_words: int, noise words of a row; by default 64 for skip-gram and 32 for CBOW.
         subsample: float, t, the relative frequency above which words are subsampled, see
@@ -124,17 +125,17 @@ class Word2Vec(WordVectorModel):
         """Create the dataset for `fit`, with windows drawn again in each epoch.
 
         Words without a vector are removed before windows are made, as in word2vec's program. A text
-        of more than `block_words` is counted first, and read again in each epoch, a block at a
-        time; its batches are shuffled within their block.
+        of more than `block_words` is first counted, then read again in each epoch, one block at a
+        time. Its batches are shuffled within their block.
 
         Args:
             texts: see `for_text`, or the result of `encode`; windows stay within a line. A long
                 text must be an iterable that can be iterated several times.
-            words: int, words of the text in a batch.
-            row_length: int, words that share their noise words.
+            words: int, the number of words of the text in a batch.
+            row_length: int, the number of words that share their noise words.
             seed: int or sequence of ints. With the same seed, the first iterations of two datasets
                 yield the same batches, and so do the second ones, and so on.
-            block_words: int, words of the text in memory, with 8 bytes each. It is rounded up to
+            block_words: int, the number of words of the text in memory, 8 bytes each, rounded up to
                 whole batches.
 
         Returns:
@@ -159,7 +160,7 @@ class Word2Vec(WordVectorModel):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Compute the mean loss of the predictions in a batch of windows.
 
-        Of several replicas (`tf.distribute`), each computes its part of the mean.
+        With several replicas (`tf.distribute`), each one computes its part of the mean.
         """
         near = neighbours(x["sentences"], x["reach"], self.window)
         inside = slice(self.window, -self.window)

@@ -13,13 +13,14 @@ MEMORY = 256  # MiB in which pairs are sorted
 class BrownClusters:
     """Classes of tokens that occur in similar contexts, and a binary tree over them.
 
-    Tokens are added as new classes, the most frequent first. When there is one class too many, the
-    two classes are merged that lose the least average mutual information of neighbouring classes,
+    Tokens are added as new classes, the most frequent first. Whenever there is one class too many,
+    the learner merges the two classes that lose the least average mutual information of
+    neighbouring classes,
 
         I = Σ_{a,b} p(a,b) log( p(a,b) / (p(a) p(b)) )
 
-    (Brown et al. 1992, Class-based n-gram models of natural language, section 3). Finally, all
-    classes are merged into a tree. The path from the root to a class is a string of bits; similar
+    (Brown et al. 1992, Class-based n-gram models of natural language, section 3). Finally, it
+    merges all classes into a tree. The path from the root to a class is a string of bits; similar
     classes have a common prefix.
 
     Args:
@@ -77,7 +78,7 @@ class BrownClusters:
             classes: int, see `learn`.
 
         Returns:
-            `BrownClusters`, the same as `learn` returns for the ids of all lines, each with `[BOS]`
+            `BrownClusters`, the same as from `learn` for the ids of all lines, each with `[BOS]`
             and `[EOS]`.
 
         Raises:
@@ -107,7 +108,7 @@ class BrownClusters:
 
     @classmethod
     def _learn(cls, counts, pairs, pair_counts, classes):
-        """Learn from the counts of words `(V,)` and of pairs of neighbours, two arrays `(M,)`."""
+        """Learn from the counts of words `(V,)` and of neighbouring pairs, two arrays `(M,)`."""
         vocabulary_size = len(counts)
         order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
         classes = min(classes, len(order))
@@ -171,8 +172,8 @@ class _ClassMerger:
     """Classes in slots, their joint probabilities, and the loss of merging any two of them.
 
     The loss of merging a and b is a sum of terms p(a,c) log( p(a,c) / (p(a) p(c)) ) over all
-    classes c. When a class is added, removed or changed, only its terms in the losses of the others
-    are updated.
+    classes c. When a class is added, removed or changed, only its terms in the losses of other
+    pairs are updated.
     """
 
     def __init__(self, bigrams, classes):

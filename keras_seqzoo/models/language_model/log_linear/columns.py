@@ -24,15 +24,15 @@ class Columns(NamedTuple):
 
 
 def collect_columns(feature_keys, contexts, labels, vocabulary_size, minimum_count=1):
-    """Collect the features of contexts and the tokens that follow each feature.
+    """Collect the features of contexts, and the tokens that follow each feature.
 
     Args:
-        feature_keys: function from contexts to int64 keys `(rows, k)`, -1 for none.
+        feature_keys: function that maps contexts to int64 keys `(rows, k)`, -1 for none.
         contexts: int32 array `(events, n - 1)`.
         labels: int32 array `(events,)`, the token after each context.
         vocabulary_size: int.
-        minimum_count: int, the minimum count of a token after a feature; with 0 each column has all
-            tokens.
+        minimum_count: int, the minimum count of a token after a feature. With 0, each column has
+            all tokens.
 
     Returns:
         `Columns`.

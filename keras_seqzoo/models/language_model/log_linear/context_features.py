@@ -24,7 +24,7 @@ def mix(keys, others):
     """
     others = tf.cast(others, tf.int64)
     missing = (keys == NONE) | (others == NONE)
-    # Mix the upper bits into the lower bits, on which a product alone does not depend.
+    # Mix the upper bits into the lower bits: in a product, these do not depend on them.
     product = (keys + 1) * tf.constant(MULTIPLIER, tf.int64)
     product = tf.bitwise.bitwise_xor(product, tf.bitwise.right_shift(product, 29))
     mixed = tf.bitwise.bitwise_and(product + others, np.int64(2**63 - 1))
@@ -35,8 +35,8 @@ class ContextFeature:
     """Base class of features.
 
     A feature maps contexts, int32 `(rows, n - 1)`, oldest token first, to int64 keys `(rows, k)`: a
-    different number of at least 0 for each of its values, or -1 for none. It uses TensorFlow ops.
-    Any such function can be a feature; it can be saved with a model if it is registered by
+    different key of at least 0 for each of its values, or -1 for none. It uses TensorFlow ops. Any
+    such function can be a feature. To save it with a model, register it with
     `keras.saving.register_keras_serializable`.
     """
 
@@ -114,7 +114,7 @@ class BagOfTokens(ContextFeature):
     """Each token of the context, regardless of its position.
 
     Args:
-        skip: int, the number of last tokens to leave out, such as those of other features.
+        skip: int, the number of last tokens to leave out, such as those that other features use.
         excluded: list of ints, ids to leave out, such as `[BOS]` and frequent words.
 
     Example:

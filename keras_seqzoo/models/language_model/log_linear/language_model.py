@@ -22,17 +22,17 @@ from keras_seqzoo.tokenizers import WordTokenizer
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
-    """Log-linear language model, with weights of features of the context.
+    """Log-linear language model with weights for features of the context.
 
         P(w | h) = softmax(s(h))_w,    s(h) = b + Σ_{f ∈ φ(h)} W_f
 
-    where φ(h) is the set of features of the context h, and the column W_f has the weights of
-    feature f for each token (Rosenfeld 1996, A maximum entropy approach to adaptive statistical
-    language modelling; in this form Neubig 2017, Neural machine translation and
-    sequence-to-sequence models, section 4). Columns are sparse: they have weights only for tokens
-    that follow the feature in the training text.
+    where φ(h) is the set of features of the context h, and the column W_f has the weight of feature
+    f for each token (Rosenfeld 1996, A maximum entropy approach to adaptive statistical language
+    modelling; in this form Neubig 2017, Neural machine translation and sequence-to-sequence models,
+    section 4). Columns are sparse: they have weights only for tokens that follow the feature in the
+    training text.
 
-    `for_text` creates a model for a text, with biases from the frequencies of tokens;
+    `for_text` creates a model for a text, with biases from the token frequencies;
     `fit(*model.examples(texts))` trains it.
 
     Args:
@@ -41,9 +41,9 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
         columns: int, the number of different values of all features.
         entries: int, the number of weights in all columns.
         order: int, n, at least 2. Features read n - 1 tokens.
-        vocabulary_size: int, the vocabulary size of the tokenizer, which may be `None` if the
+        vocabulary_size: int, the vocabulary size of the tokenizer. It may be `None` if the
             tokenizer has its vocabulary.
-        regularizer: a `keras.regularizers.Regularizer` of all weights but b, or `None`.
+        regularizer: a `keras.regularizers.Regularizer` of all weights except b, or `None`.
         dropout: float in [0, 1), the rate at which features of a context are dropped in training
             (Wager, Wang and Liang 2013, Dropout training as adaptive regularization).
 
@@ -118,12 +118,12 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
                 n - 1 tokens.
             order: int, n, at least 2.
             tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
-            minimum_count: int, the minimum count of a token after a feature to have a weight in its
-                column; with 0 all tokens have one.
+            minimum_count: int, the minimum count of a token after a feature for a weight in its
+                column. With 0, all tokens have a weight.
             **kwargs: `regularizer`, `dropout` and arguments of `keras.Model`.
 
         Returns:
-            The model. Its biases are log(count + 0.5) of each token.
+            The model. The bias of each token is log(count + 0.5).
 
         Raises:
             ValueError: if there is no text, or an argument is out of its range.

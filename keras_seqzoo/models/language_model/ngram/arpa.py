@@ -18,8 +18,8 @@ def write_arpa(file, tables, words):
     Args:
         file: open text file.
         tables: list of `BackoffTable`.
-        words: list of strings, the word of each id, or `None` for ids that are not written and
-            occur only in n-grams of order 1.
+        words: list of strings, the word of each id, or `None` for ids that are not written. These
+            may occur only in n-grams of order 1.
 
     Raises:
         ValueError: if a word is empty, has white space or occurs twice.
@@ -72,7 +72,7 @@ def read_arpa(path):
 
 
 class _Reader:
-    """Parser of an ARPA file, with the line number in its errors."""
+    """Parser of an ARPA file whose errors name the line."""
 
     def __init__(self, path, lines):
         self._path = path

@@ -110,10 +110,10 @@ def build_tables(rows, log_probabilities, log_backoffs):
     """Build tables from unsorted n-grams.
 
     If the context of an n-gram is missing, as in pruned models, it is inserted with its backoff
-    probability, which does not change any score.
+    probability. This does not change any score.
 
     Args:
-        rows: list of int arrays `(M, n)`, the n-grams of order n = 1, 2, ...; order 1 has all words
+        rows: list of int arrays `(M, n)`, the n-grams of order n = 1, 2, .... Order 1 has all words
             of the vocabulary, sorted by id.
         log_probabilities: list of float arrays `(M,)`, natural logarithms.
         log_backoffs: list of float arrays `(M,)`, natural logarithms.
@@ -182,7 +182,7 @@ def find_rows(tables, ngrams, vocabulary_size):
 
 
 def _missing_rows(rows, others):
-    """Return the different rows of an array `(M, n)` that are not in another."""
+    """Return the distinct rows of an array `(M, n)` that another array does not have."""
     width = rows.shape[1]
     bytes_dtype = np.dtype((np.void, 4 * width))
     rows, others = (

@@ -1,4 +1,4 @@
-"""The n-grams of files of counts, as ids."""
+"""N-grams of count files, as ids."""
 
 import itertools
 
@@ -12,7 +12,7 @@ LINES = 100_000  # read at a time
 
 
 def count_ngrams_of_file(path, order, tokenizer, memory):
-    """Make the tables of n-grams from a file of `keras_seqzoo.counting.count_ngrams`.
+    """Make n-gram tables from a file of `keras_seqzoo.counting.count_ngrams`.
 
     Args:
         path: string or path.
@@ -31,7 +31,7 @@ def count_ngrams_of_file(path, order, tokenizer, memory):
 
 
 def ngram_id_batches(path, order, tokenizer):
-    """Yield n-grams as int32 `(M, order)`, -1 after their end, and their counts `(M,)`."""
+    """Yield n-grams as int32 `(M, order)`, -1 after their end, with their counts `(M,)`."""
     first = tokenizer.vocabulary_size() - len(tokenizer.words)
     ids = {escape_word(word): id for id, word in enumerate(tokenizer.words, first)}
     ids |= {BEGIN: tokenizer.start_token_id, END: tokenizer.end_token_id}

@@ -8,7 +8,7 @@ from keras_seqzoo.models.language_model.ngram.sorted_runs import SortedRuns
 
 
 class NGramTable(NamedTuple):
-    """The different n-grams of one order, sorted by context and last word.
+    """The distinct n-grams of one order, sorted by context and last word.
 
     The context of an n-gram is its first n - 1 words, and its suffix the last n - 1 words. Both are
     given as rows of the table of order n - 1. In the table of order 1, the row of a word is its id,
@@ -41,11 +41,11 @@ def count_ngrams(ids, order, vocabulary_size, begin):
     """Count all n-grams up to an order, within sentences.
 
     The n-grams of each order are sorted as pairs of a context and a word. The time is
-    O(order · tokens · log tokens). The memory is at most about 100 bytes per token, and 21 bytes
+    O(order · tokens · log tokens). The memory is at most about 100 bytes per token, plus 21 bytes
     per n-gram for the tables.
 
     Args:
-        ids: int array `(tokens,)`, concatenated sentences. Each starts with `begin`, and may end
+        ids: int array `(tokens,)`, concatenated sentences. Each starts with `begin` and may end
             with `[EOS]`.
         order: int, at least 1.
         vocabulary_size: int.
@@ -87,7 +87,7 @@ def count_ngrams(ids, order, vocabulary_size, begin):
     ]
     ends = np.arange(len(ids))  # positions in the text where n-grams end
     starts = np.maximum.accumulate(np.where(ids == begin, ends, 0))
-    rows = ids  # the row in its table of the n-gram that ends at each position
+    rows = ids  # the table row of the n-gram that ends at each position
     for n in range(2, order + 1):
         ends = ends[ends - starts[ends] >= n - 1]
         if not len(ends):
@@ -115,18 +115,18 @@ def count_ngrams(ids, order, vocabulary_size, begin):
 
 
 def count_ngrams_on_disk(batches, order, vocabulary_size, begin, memory):
-    """Count the n-grams of a text that does not fit memory; the result is that of `count_ngrams`.
+    """Count the n-grams of a text that does not fit in memory, as `count_ngrams` does.
 
-    The n-grams of `order` words that start at each position, shorter at the end of a sentence, are
-    counted by `SortedRuns`; their beginnings are all shorter n-grams. The memory is `memory`, and
-    about 50 bytes per n-gram for the tables.
+    `SortedRuns` counts the n-grams of `order` words that start at each position, shorter at the end
+    of a sentence. Their beginnings are all shorter n-grams. This takes `memory`, and about 50 bytes
+    per n-gram for the tables.
 
     Args:
         batches: iterable of int arrays `(tokens,)`, whole sentences; see `count_ngrams`.
         order: see `count_ngrams`.
         vocabulary_size: see `count_ngrams`.
         begin: see `count_ngrams`.
-        memory: int, MiB that sorting takes.
+        memory: int, MiB for sorting.
 
     Returns:
         A list of `NGramTable`; see `count_ngrams`.
@@ -138,11 +138,11 @@ def count_ngrams_on_disk(batches, order, vocabulary_size, begin, memory):
 
 
 def tables_of_counts(blocks, order, vocabulary_size, begin):
-    """Make the tables of n-grams from the counts of those that start at each position.
+    """Make n-gram tables from the counts of the n-grams that start at each position.
 
     Args:
-        blocks: iterable of pairs of n-grams int32 `(M, width)`, -1 after the end of a sentence,
-            and their counts `(M,)`. The n-grams of all blocks differ, and are sorted.
+        blocks: iterable of pairs: n-grams int32 `(M, width)`, -1 after the end of a sentence, and
+            their counts `(M,)`. The n-grams of all blocks are distinct and sorted.
         order: int, at most `width`.
         vocabulary_size: int.
         begin: int, the id of `[BOS]`.
@@ -179,16 +179,16 @@ def tables_of_counts(blocks, order, vocabulary_size, begin):
 
 
 class _GrowingTable:
-    """The contexts, words and counts of the n-grams of one order, in their order."""
+    """The contexts, words and counts of the n-grams of one order, in sorted order."""
 
     def __init__(self):
         self.size = 0
         self._contexts, self._words, self._counts = ([] for _ in range(3))
 
     def extend(self, contexts, words, counts, new):
-        """Add the n-grams of rows `(M,)`, where `new`; return the row in the table of each."""
+        """Add n-grams of the rows `(M,)` where `new` is true; return the table row of each row."""
         rows = self.size - 1 + np.cumsum(new)
-        # Sums of the last n-gram of the block before, which may go on, and of the new ones.
+        # Sums of the last n-gram of the previous block, which may continue, and of the new ones.
         known = words >= 0
         sums = np.zeros(1 + np.count_nonzero(new), np.int64)
         np.add.at(sums, rows[known] - (self.size - 1), counts[known])

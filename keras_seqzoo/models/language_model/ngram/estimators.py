@@ -8,10 +8,10 @@ from keras_seqzoo.checks import check_fraction, check_number
 
 
 class Estimator(abc.ABC):
-    """Base class of estimators: smoothing by interpolation or backoff.
+    """Base class of estimators, which smooth by interpolation or backoff.
 
     An estimator computes a discounted probability u(w | h) of each n-gram `h w` and the remaining
-    probability γ(h) of each context. With h' for h without its first word, if `interpolates`,
+    probability γ(h) of each context. Let h' be h without its first word. If `interpolates`,
 
         P(w | h) = u(w | h) + γ(h) · P(w | h'),
 
@@ -44,13 +44,13 @@ class Estimator(abc.ABC):
             total: function that copies values `(C,)` of contexts to their n-grams `(M,)`.
 
         Returns:
-            Float arrays u `(M,)` and γ `(C,)`. Values for n-grams with a count of 0 and for unseen
+            Float arrays u `(M,)` and γ `(C,)`. Values for n-grams with count 0 and for unseen
             contexts are ignored.
         """
 
 
 class MaximumLikelihood(Estimator):
-    """Relative frequencies, P(w | h) = c(h w) / c(h), backing off only for unseen contexts."""
+    """Relative frequencies, P(w | h) = c(h w) / c(h); backs off only for unseen contexts."""
 
     def share(self, n, counts, sums, total):
         """Compute u(w | h) and γ(h) = 0; see `Estimator`."""
@@ -67,8 +67,8 @@ class FixedInterpolation(Estimator):
     machine translation and sequence-to-sequence models, equation 9.
 
     Args:
-        weights: list of floats from 0 to 1, α of the orders 1, 2, ...; the last is used for all
-            longer orders. For order 1, α is the weight of the uniform distribution.
+        weights: list of floats from 0 to 1, α of the orders 1, 2, ...; all longer orders use the
+            last one. For order 1, α is the weight of the uniform distribution.
 
     Raises:
         ValueError: if `weights` is empty or a weight is out of its range.
@@ -101,17 +101,17 @@ class WittenBell(Estimator):
 
 
 class LaplaceSmoothing(Estimator):
-    """Laplace smoothing: ε counts are added, divided among the words by the shorter context.
+    """Laplace smoothing: adds ε counts, divided among the words in proportion to P(w | h').
 
         P(w | h) = (c(h w) + ε_n P(w | h')) / (c(h) + ε_n)
 
-    For order 1 they are divided evenly, so that ε_1 = V words adds one to each count (Zhang et al.,
-    Dive into Deep Learning, section 9.3; D. MacKay and L. Bauman Peto 1995, A hierarchical
-    Dirichlet language model).
+    For order 1 the counts are divided evenly, so ε_1 = V, the number of words, adds one to each
+    count (Zhang et al., Dive into Deep Learning, section 9.3; D. MacKay and L. Bauman Peto 1995, A
+    hierarchical Dirichlet language model).
 
     Args:
-        strengths: list of positive numbers, ε of the orders 1, 2, ...; the last is used for all
-            longer orders.
+        strengths: list of positive numbers, ε of the orders 1, 2, ...; all longer orders use the
+            last one.
 
     Raises:
         ValueError: if `strengths` is empty or has a number that is not positive.
@@ -130,7 +130,7 @@ class LaplaceSmoothing(Estimator):
 
 
 class AbsoluteDiscounting(Estimator):
-    """Absolute discounting: a constant D is subtracted from each count.
+    """Absolute discounting: subtracts a constant D from each count.
 
         u(w | h) = (c(h w) - D_n) / c(h),    D_n = n_1 / (n_1 + 2 n_2)
 
@@ -138,7 +138,7 @@ class AbsoluteDiscounting(Estimator):
     structuring probabilistic dependences in stochastic language modelling).
 
     Args:
-        discount: float, D, from 0 to 1, or `None` for D_n as above, or 0.5 if n_1 or n_2 is 0.
+        discount: float, D, from 0 to 1. `None` means D_n as above, or 0.5 if n_1 or n_2 is 0.
         interpolates: bool, whether to interpolate instead of backing off.
 
     Raises:
@@ -163,9 +163,9 @@ class KneserNey(Estimator):
 
         u(w | h) = (a(h w) - D(a(h w))) / Σ_w a(h w)
 
-    where a is the count for the longest order and for n-grams that begin a sentence, and otherwise
-    the number of different words that precede the n-gram. With n_k for the number of n-grams of an
-    order with a = k and Y = n_1 / (n_1 + 2 n_2), its discounts are
+    For the longest order, and for n-grams that begin a sentence, a is the count. For all others, a
+    is the number of distinct words that precede the n-gram. With the number n_k of n-grams of an
+    order with a = k, and Y = n_1 / (n_1 + 2 n_2), the discounts are
 
         D_k = k - (k + 1) Y n_{k+1} / n_k    for k = 1, 2 and 3 or more
 
@@ -176,7 +176,7 @@ class KneserNey(Estimator):
     Args:
         interpolates: bool, whether to interpolate instead of backing off.
         fallback: list of floats, D_1, D_2 and D_3 for an order whose discounts are undefined or not
-            from 0 to k, as for small texts, or `None` to raise an error.
+            from 0 to k, as in small texts. `None` raises an error instead.
 
     Raises:
         ValueError: in `share`, if an order has no valid discounts and `fallback` is `None`.
@@ -216,6 +216,6 @@ class KneserNey(Estimator):
 
 
 def _subtract(discounts, counts, sums, total):
-    """Return u(w | h) and γ(h) for discounts `(M,)` that are subtracted from counts."""
+    """Return u(w | h) and γ(h) after subtracting discounts `(M,)` from counts."""
     totals = sums(counts)
     return (counts - discounts) / total(totals), sums(discounts) / totals

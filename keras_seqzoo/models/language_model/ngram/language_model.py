@@ -31,7 +31,7 @@ from keras_seqzoo.tokenizers.training_texts import text_batches
 class NGramLanguageModel(LanguageModel, keras.Model):
     """N-gram language model, which predicts a token from the n - 1 tokens before it.
 
-    `train` estimates a model from text by the equations of an `Estimator`; `from_arpa` loads a
+    `train` estimates a model from text with the equations of an `Estimator`. `from_arpa` loads a
     model of another program.
 
     Args:
@@ -74,10 +74,10 @@ class NGramLanguageModel(LanguageModel, keras.Model):
             order: int, at least 1. Orders longer than all sentences are omitted.
             estimator: `Estimator`; by default interpolated modified Kneser-Ney.
             tokenizer: `TextTokenizer`; by default a `WordTokenizer` of all words of the text.
-            memory: int, MiB in which n-grams are counted, in sorted runs in a temporary folder, for
-                a text that does not fit memory; by default they are counted in memory, with about
-                100 bytes per token. The model is the same. It takes about 100 bytes per different
-                n-gram while it is estimated, and 12 to 16 when it is done.
+            memory: int, MiB for counting n-grams, for a text that does not fit in memory: sorted
+                runs in a temporary folder hold the counts, and the model is the same. By default
+                counting is in memory, with about 100 bytes per token. The model takes about 100
+                bytes per distinct n-gram during estimation, and 12 to 16 afterwards.
 
         Returns:
             The model.
@@ -99,8 +99,8 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         """Estimate a model from sentences of token ids.
 
         Args:
-            ids: int array `(tokens,)`, concatenated sentences. Each starts with `[BOS]`, and may
-                end with `[EOS]`.
+            ids: int array `(tokens,)`, concatenated sentences. Each starts with `[BOS]` and may end
+                with `[EOS]`.
             order: see `train`.
             estimator: see `train`.
             tokenizer: `TextTokenizer`.
@@ -123,12 +123,12 @@ class NGramLanguageModel(LanguageModel, keras.Model):
             path: string or path, a file of `keras_seqzoo.counting.count_ngrams`, plain or `.gz`.
             order: int, at most the length of the counted n-grams, which is the default.
             estimator: `Estimator`; by default interpolated modified Kneser-Ney.
-            tokenizer: `WordTokenizer`, whose vocabulary may lack words; by default one of all
-                words of the counts.
-            memory: int, MiB in which counts are sorted; see `train`.
+            tokenizer: `WordTokenizer`, whose vocabulary may lack words; by default one of all words
+                of the counts.
+            memory: int, MiB for sorting counts; see `train`.
 
         Returns:
-            The model, the same as that of `train` for the text.
+            The model, the same as from `train` on the text.
 
         Raises:
             OSError: if the file cannot be read.
@@ -148,7 +148,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
 
     @classmethod
     def train_interpolated(cls, texts, held_out=None, order=5, tokenizer=None):
-        """Estimate an interpolated model with weights that are best for held-out text.
+        """Estimate an interpolated model with the weights that are best for held-out text.
 
         Args:
             texts: see `train`.
@@ -275,7 +275,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         return self.lookup.distribution(contexts), contexts
 
     def contexts(self, token_ids):
-        """Compute the contexts after each token of sequences, as rows of the tables.
+        """Compute the context after each token of sequences, as rows of the tables.
 
         Args:
             token_ids: int32 tensor `(batch, length)`.
@@ -290,7 +290,7 @@ class NGramLanguageModel(LanguageModel, keras.Model):
         return tf.stack(rows, axis=-1)
 
     def token_log_probabilities(self, token_ids, lengths):
-        """Compute log P of each token given those before it; see `LanguageModel`."""
+        """Compute log P of each token given the tokens before it; see `LanguageModel`."""
         begin = tf.fill([tf.shape(token_ids)[0], 1], self.tokenizer.start_token_id)
         contexts = self.contexts(tf.concat([begin, token_ids[:, :-1]], axis=1))
         scores = self.lookup.log_probability(contexts, token_ids)

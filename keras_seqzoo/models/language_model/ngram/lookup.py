@@ -10,8 +10,8 @@ from keras_seqzoo.models.language_model.ngram.backoff import BackoffTable
 class NGramLookup(keras.layers.Layer):
     """Backoff tables as weights, with lookups in TensorFlow ops.
 
-    N-grams are given by their row in the table of their order, see `BackoffTable`, and -1 for
-    missing ones. A row is found by binary search for its key, context · V + word.
+    An n-gram is given by its row in the table of its order, see `BackoffTable`, or -1 if it is
+    missing. A row is found by binary search for its key, context · V + word.
 
     Args:
         sizes: list of ints, the numbers of n-grams of the orders 1, 2, ...; the first is V.

@@ -1,4 +1,4 @@
-"""Counts of rows of word ids that do not fit memory: sorted runs on disk, merged."""
+"""Counts of rows of word ids that do not fit in memory: sorted runs on disk, merged."""
 
 import bisect
 import os
@@ -15,18 +15,18 @@ LARGEST_BLOCK = 2**18  # rows that are returned at a time
 
 
 class SortedRuns:
-    """Counts of the different rows of a stream, in the order of the rows.
+    """Counts of the distinct rows of a stream, in the order of the rows.
 
-    Rows are collected until the memory is used up, then sorted, counted and written as a run to a
-    temporary file. `merged` reads all runs side by side, a block of each at a time. A row is packed
-    into as few 64-bit keys as hold its ids, the first id in the highest bits, so that the order of
-    the keys is that of the rows. Use it as a context manager, which removes the files.
+    Rows are collected until the memory is used up, then sorted, counted and written to a temporary
+    file as a run. `merged` reads all runs side by side, one block of each at a time. A row is
+    packed into as few 64-bit keys as hold its ids, with the first id in the highest bits, so keys
+    have the order of their rows. Use it as a context manager, which removes the files.
 
     Args:
         width: int, the number of ids of a row.
         vocabulary_size: int, above all ids.
-        memory: int, MiB that sorting and merging may take. The disk takes 8 bytes for each key and
-            each count of the different rows of a run.
+        memory: int, MiB for sorting and merging. On disk, each key and each count of the distinct
+            rows of a run takes 8 bytes.
 
     Raises:
         ValueError: if `memory` is below 1.
@@ -44,7 +44,7 @@ class SortedRuns:
         self._bits = max(int(vocabulary_size).bit_length(), 1)  # of an id + 1; 0 is no word
         self._per_key = 64 // self._bits
         self._keys = -(-width // self._per_key)
-        # A row's keys and count, their sorted copy, and the sorting itself.
+        # For each row: the keys and the count, their sorted copy, and the sorting itself.
         self._most = check_integer("memory", memory, minimum=1) * MIB // (24 * self._keys + 48)
         self._collected, self._size = [], 0
         self._runs = []  # pairs of a path and a number of rows
@@ -80,11 +80,11 @@ class SortedRuns:
             self._size += part.shape[1]
 
     def merged(self):
-        """Yield the different rows in their order, in blocks.
+        """Yield the distinct rows in their order, in blocks.
 
         Yields:
-            Pairs of int32 `(M, width)`, -1 for no word, and int64 `(M,)`, the counts. A row is in
-            one block alone.
+            Pairs of int32 `(M, width)`, -1 for no word, and int64 `(M,)`, the counts. Each row is
+            in one block only.
         """
         if not self._runs:  # all rows are in memory
             blocks = [self._sort_collected()] if self._size else []
@@ -114,7 +114,7 @@ class SortedRuns:
         size = max(self._most // len(self._runs), SMALLEST_BLOCK)
         readers = [_RunReader(*run, self._keys + 1, size) for run in self._runs]
         while readers := [reader for reader in readers if reader.fill()]:
-            # Up to the smallest last row of the blocks, no run has rows that are not yet read.
+            # All rows up to the smallest last row of the blocks have been read.
             border = min(reader.last() for reader in readers)
             packed = np.concatenate([reader.take(border) for reader in readers]).T
             yield _sum_equal(packed[:-1], packed[-1])
@@ -130,7 +130,7 @@ class SortedRuns:
 
 
 class _RunReader:
-    """A sorted run, of which a block at a time is in memory."""
+    """Reader of a sorted run that holds one block at a time in memory."""
 
     def __init__(self, path, rows, columns, size):
         self._path, self._rows, self._columns, self._size = path, rows, columns, size
@@ -138,7 +138,7 @@ class _RunReader:
         self._block = np.empty([0, columns], np.uint64)
 
     def fill(self):
-        """Read the next block if the last is used up; return whether there are rows."""
+        """Read the next block if this one is used up; return whether there are rows."""
         if not len(self._block) and self._read < self._rows:
             number = min(self._size, self._rows - self._read)
             self._block = np.fromfile(
@@ -155,7 +155,7 @@ class _RunReader:
         return self._key(len(self._block) - 1)
 
     def take(self, border):
-        """Return and drop the rows whose keys are at most those of a border."""
+        """Return and remove the rows whose keys are at most the keys `border`."""
         end = bisect.bisect_right(range(len(self._block)), border, key=self._key)
         taken, self._block = self._block[:end], self._block[end:]
         return taken

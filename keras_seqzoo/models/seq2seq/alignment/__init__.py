@@ -1,1 +1,1 @@
-"""Words aligned by attention, lexicons, and what alignments of others become."""
+"""Word alignments by attention, lexicons, and the use of alignments made elsewhere."""

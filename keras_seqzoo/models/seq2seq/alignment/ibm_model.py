@@ -11,9 +11,9 @@ class TokenLexicon(NamedTuple):
     """The most probable target tokens of each source token, for `LexiconDistribution.set_lexicon`.
 
     Attributes:
-        target_ids: int32 array `(source_vocabulary_size, entries)`, the most probable first.
-        probabilities: float32 array of the same shape, which sum to 1 for each source token; all 0
-            for one without translations.
+        target_ids: int32 array `(source_vocabulary_size, entries)`, the most probable tokens first.
+        probabilities: float32 array of the same shape. The row of a source token sums to 1, or is
+            all 0 if the token has no translations.
     """
 
     target_ids: np.ndarray
@@ -29,26 +29,26 @@ def train_ibm_model(
     P(F, alignment | E) ∝ Π_t p(f_t | e_{a_t})
     ```
 
-    with all alignments a_t alike before. The probabilities are those of expectation maximization
-    from uniform ones (Brown et al. 1993, "The mathematics of statistical machine translation",
-    section 4.1). Each iteration sums up, over all pairs of sentences, the share of each source
-    token in each target token,
+    All alignments a_t are equally likely a priori. Expectation maximization estimates the
+    probabilities, starting from uniform ones (Brown et al. 1993, "The mathematics of statistical
+    machine translation", section 4.1). Each iteration sums the share of each source token in each
+    target token over all pairs of sentences:
 
     ```
     c(e, f) = Σ_t [f_t = f] p(f | e) / Σ_s p(f | e_s),          p(f | e) = c(e, f) / Σ_f' c(e, f').
     ```
 
-    There is no empty source token: `[EOS]`, which is in every sentence, has its part. Memory grows
-    by the products of the lengths of pairs, 40 bytes for each.
+    There is no empty source token: `[EOS]`, which is in every sentence, takes its place. Each
+    combination of a source token and a target token of one pair takes 40 bytes of memory.
 
     Args:
-        pairs: `keras_seqzoo.data.TokenPairs`: source ids, and target ids with a start token, which
-            is left out, such as from `keras_seqzoo.data.tokenize_pairs`.
+        pairs: `keras_seqzoo.data.TokenPairs`, such as from `keras_seqzoo.data.tokenize_pairs`:
+            source ids, and target ids with a start token, which is ignored.
         source_vocabulary_size: int.
         target_vocabulary_size: int.
         iterations: int.
-        entries: int, how many target tokens to keep of each source token; their probabilities are
-            then made to sum to 1.
+        entries: int, the number of target tokens to keep for each source token. Their probabilities
+            are normalized to sum to 1.
 
     Returns:
         A `TokenLexicon`.

@@ -13,17 +13,17 @@ from keras_seqzoo.tokenizers.token_words import UNKNOWN_SURFACE
 class Lexicon:
     """Lexicon of word translation probabilities, `p(target | source)`.
 
-    Estimated from word alignments, which link each target word to one source word (Neubig 2017,
-    Neural machine translation and sequence-to-sequence models; Arthur et al. 2016, Incorporating
-    discrete translation lexicons into neural machine translation):
+    Its probabilities are estimated from word alignments, which link each target word to one source
+    word (Neubig 2017, Neural machine translation and sequence-to-sequence models; Arthur et al.
+    2016, Incorporating discrete translation lexicons into neural machine translation):
 
         p(f | e) = count(e, f) / Σ_f' count(e, f')
 
-    It is used to replace unknown words (Luong et al. 2015, Addressing the rare word problem in
-    neural machine translation); see `replace_unknown_words`. Words are those of
-    `word_alignment`: with subwords they are separated by spaces and include adjacent punctuation
-    marks. A source word that the lexicon does not contain as written
-    is looked up in lower case, such as "Dogs" at the beginning of a sentence.
+    `replace_unknown_words` uses it to replace unknown words (Luong et al. 2015, Addressing the rare
+    word problem in neural machine translation). Words are as in `word_alignment`: with subwords
+    they are separated by spaces and include adjacent punctuation marks. If the lexicon does not
+    contain a source word as written, such as "Dogs" at the beginning of a sentence, it is looked up
+    in lower case.
 
     Args:
         probabilities: dict from source words to dicts from target words to floats above 0 and at
@@ -104,8 +104,8 @@ class Lexicon:
 
         Raises:
             OSError: if the file cannot be read.
-            ValueError: if a line is not a valid entry or repeats a pair. The message names path
-                and line.
+            ValueError: if a line is not a valid entry or repeats a pair. The message names the path
+                and the line.
         """
         probabilities = {}
         for number, line in enumerate(read_lines(path), 1):

@@ -1,4 +1,4 @@
-"""Links between words as links between the tokens that spell them."""
+"""Conversion of links between words to links between their tokens."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from keras_seqzoo.data import RaggedIds
 
 
 def subword_links(pairs, links, source_tokenizer, target_tokenizer):
-    """Convert word alignments to links between tokens: each of a word with each of the other.
+    """Convert word alignments to links between all tokens of linked words.
 
     Args:
         pairs: `TokenPairs`.
-        links: list with, for each pair, its links: pairs `(source, target)` of ints, the
-            positions of words, as `read_alignments` returns them.
+        links: list with, for each pair, a list of its links: pairs `(source, target)` of word
+            positions, as `read_alignments` returns them.
         source_tokenizer: the tokenizer of the source.
         target_tokenizer: the tokenizer of the target.
 
@@ -20,7 +20,8 @@ def subword_links(pairs, links, source_tokenizer, target_tokenizer):
         The `links` of `TokenPairs`.
 
     Raises:
-        ItemError: a `ValueError` that names the first pair with a link of a word it does not have.
+        ItemError: a `ValueError` that names the first pair with a link to a word that it does not
+            have.
     """
     values, lengths = [], []
     for index, own in enumerate(links):

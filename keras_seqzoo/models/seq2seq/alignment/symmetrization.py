@@ -1,4 +1,4 @@
-"""One word alignment of the alignments of both directions."""
+"""Combination of the word alignments of both directions into one."""
 
 from keras_seqzoo.checks import check_choice
 
@@ -8,30 +8,30 @@ METHODS = ("intersection", "union", *GROWN)
 
 
 def symmetrize(links, reverse, method="grow-diag-final"):
-    """Combine the word alignments of a sentence pair by the models of both directions.
+    """Combine the word alignments of a sentence pair from the models of both directions.
 
-    A model links each target word to one source word, so neither direction alone finds all links
-    of a word with several. With the links A₁ of one direction and A₂ of the other:
+    A model links each target word to one source word. So one direction alone cannot find all links
+    of a word that has several. For the links A₁ of one direction and A₂ of the other:
 
     - `"intersection"`: A₁ ∩ A₂, few links, most of them right; `"union"`: A₁ ∪ A₂ (Och and Ney
       2003, A systematic comparison of various statistical alignment models).
-    - `"grow-diag"`: the intersection, to which links of the union are added that are neighbors of
-      a link, also diagonally, and have a word without links; again until there are none.
-    - `"grow-diag-final"`: then also the links of A₁, and of A₂, that have a word without links
+    - `"grow-diag"`: starts from the intersection. Repeatedly adds links of the union that are
+      neighbors of a link, also diagonally, and have a word without links, until there are none.
+    - `"grow-diag-final"`: then also adds the links of A₁, and of A₂, that have a word without links
       (Koehn, Och and Marcu 2003, Statistical phrase-based translation).
-    - `"grow-diag-final-and"`: the same, of which both words must be without links.
+    - `"grow-diag-final-and"`: the same, but both words of a link must be without links.
 
-    Links are visited in the order of the target words, and of the source words for each.
+    Links are visited in the order of the target words, then of the source words.
 
     Args:
-        links: iterable of pairs `(source, target)` of positions, such as `WordAlignment.links()`
-            or a line of `keras_seqzoo.data.read_alignments`.
-        reverse: the links of the model of the other direction, as it gives them: pairs
+        links: iterable of pairs `(source, target)` of positions, such as `WordAlignment.links()` or
+            a line of `keras_seqzoo.data.read_alignments`.
+        reverse: the links from the model of the other direction, as that model gives them: pairs
             `(target, source)`.
         method: see above.
 
     Returns:
-        A list of pairs `(source, target)`, in the order of the target, then of the source.
+        A list of pairs `(source, target)`, sorted by target, then by source.
 
     Raises:
         ValueError: if `method` is unknown.
@@ -59,14 +59,14 @@ def symmetrize(links, reverse, method="grow-diag-final"):
 
 
 class _Links:
-    """Links that grow, and the words that have one."""
+    """A growing set of links, and the words that have a link."""
 
     def __init__(self, links):
         self.links = set(links)
         self.words = [{link[side] for link in links} for side in (0, 1)]
 
     def grow(self, union):
-        """Add links of the union that are neighbors of a link; return whether there were any."""
+        """Add links of the union that neighbor a link; return whether there were any."""
         before, candidates = len(self.links), set(union)
         for source, target in union:
             if (source, target) in self.links:
@@ -75,7 +75,7 @@ class _Links:
         return len(self.links) > before
 
     def add_free(self, links, condition):
-        """Add the links of which any word, or all words, have no link."""
+        """Add links of which any word, or all words, have no link."""
         for link in links:
             if condition(word not in words for word, words in zip(link, self.words, strict=True)):
                 self.links.add(link)

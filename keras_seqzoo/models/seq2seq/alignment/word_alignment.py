@@ -1,4 +1,4 @@
-"""The alignment of the words of a translation with those of its source, by attention."""
+"""Word alignment of a translation and its source, by attention."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ class WordAlignment(NamedTuple):
 
         Returns:
             A list of pairs `(source word, target word)` of indices from 0, in the order of the
-            target. A word that attends to no source word, but to the end token alone, has none.
+            target. A word that attends only to the end token, and to no source word, has no link.
         """
         if not self.source_words:
             return []
@@ -35,30 +35,30 @@ class WordAlignment(NamedTuple):
         return [(int(source), target) for target, source in enumerate(best) if attending[target]]
 
     def pharaoh(self):
-        """Return the links in the format of word aligners, `0-0 2-1 1-2`, source first."""
+        """Return the links in the Pharaoh format of word aligners, `0-0 2-1 1-2`, source first."""
         return format_links(self.links())
 
 
 def word_alignment(translation, source=None, target=None):
     """Convert the attention between tokens to attention between words.
 
-    The weight between two words is the mean over the target word's tokens of the sum over the
-    source word's tokens. Which tokens are part of a word is what the tokenizers say: see
+    The weight between two words is the sum over the tokens of the source word, averaged over the
+    tokens of the target word. The tokenizers say which tokens form a word: see
     `TextTokenizer.group_words`.
 
     Args:
         translation: a `Translation` with an `alignment`, from `translate(..., alignments=True)` or
             `align`.
-        source: string, the source sentence, with which unknown words are as written. With `None`
-            they have U+2047, the sign for unknown tokens.
-        target: string, the same for the translation if its text was given, as for `align`.
+        source: string, the source sentence. Unknown words are then spelled as in it. With `None`
+            they contain U+2047, the sign for unknown tokens.
+        target: string, the same for the translation, if its text was given, as for `align`.
 
     Returns:
         A `WordAlignment`.
 
     Raises:
         ValueError: if the translation has no alignment or no tokenizers, or its tokens cannot be
-            told apart by words.
+            grouped into words.
 
     Example:
     >>> from keras_seqzoo.models import Translation
@@ -81,7 +81,7 @@ def word_alignment(translation, source=None, target=None):
 
 
 def attention_to_words(translation, source=None):
-    """Return the source words and the attention `(target tokens, source words)` to them.
+    """Return the source words, and the attention `(target tokens, source words)` to them.
 
     Args:
         translation: see `word_alignment`.
@@ -102,11 +102,11 @@ def attention_to_words(translation, source=None):
 
 
 def _as_written(words, tokens, tokenizer, text):
-    """Return words, those with an unknown token as they are written in the text, if given."""
+    """Return words; spell those with an unknown token as in the text, if it is given."""
     found = [word for word, _ in words]
     if text is None or tokenizer.unk_token not in tokens:
         return found
-    # The text may have more words, if its tokens were cut.
+    # The text may have more words, if its tokens were truncated.
     for index, written in enumerate(tokenizer.split_text(text)[: len(words)]):
         if any(tokens[place] == tokenizer.unk_token for place in words[index][1]):
             found[index] = written

@@ -17,9 +17,9 @@ def check_encoder(encoder, direction, num_layers, shared):
 
     Args:
         encoder: a name, or `None` for the decoder's cell.
-        direction: string, how it reads.
+        direction: string, how the encoder reads.
         num_layers: int.
-        shared: bool, whether it has the embedding of the decoder.
+        shared: bool, whether it shares the embedding of the decoder.
     """
     check_choice("direction", direction, DIRECTIONS)
     if encoder is not None:

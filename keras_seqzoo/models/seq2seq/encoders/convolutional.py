@@ -14,17 +14,17 @@ ACTIVATIONS = ("tanh", "glu")
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class StackedConvolutionalEncoder(EmbeddingEncoder):
-    """Encoder of tokens and their positions by a stack of convolutions.
+    """Encoder of tokens and their positions with a stack of convolutions.
 
         h⁰_t = V (sqrt(d) E[f_t] + P[t]) + v,
         hˡ = hˡ⁻¹ + f(convˡ(hˡ⁻¹)),        memory = h^L,        state = mean(memory),
 
-    where convˡ covers a window of `width` tokens, so that an output of layer L depends on
+    where convˡ covers a window of `width` tokens, so an output of layer L depends on
     `L (width - 1) + 1` tokens. f is tanh (Gehring et al. 2017, "A convolutional encoder model for
     neural machine translation", section 3; Neubig 2017, section 7.3) or the gated linear unit
     `[a; b] ↦ a ⊙ σ(b)` (Gehring et al. 2017, "Convolutional sequence to sequence learning",
-    section 3.2). Gehring et al. compute keys of the attention in a second stack; here the
-    memory is both. All positions are computed at once, in any order.
+    section 3.2). Gehring et al. compute the keys of the attention in a second stack; here the
+    memory serves as keys and values. All positions are computed at once, in any order.
 
     Args:
         embedding: a `keras.layers.Embedding` of the source vocabulary.
@@ -32,19 +32,19 @@ class StackedConvolutionalEncoder(EmbeddingEncoder):
         num_layers: int, L.
         width: int, the number of tokens in the window of each convolution.
         activation: f, `"tanh"` or `"glu"`.
-        max_positions: int, rows of P. Tokens beyond have the last row.
+        max_positions: int, rows of P. Later positions use the last row.
         dropout: float, dropout rate on the embedded tokens, the inputs of each convolution and the
             memory, with one mask for all steps of a sequence.
 
     Call arguments:
         token_ids: int32 tensor `(batch, source_length)`.
-        mask: boolean tensor `(batch, source_length)`, `True` at valid tokens, which must be
-            contiguous, or `None`.
+        mask: boolean tensor `(batch, source_length)` or `None`, `True` at valid tokens, which must
+            be contiguous.
         training: bool.
 
     Returns:
-        A tuple `(memory, states)`: float `(batch, source_length, units)`, zero at padding, and a
-        list of one list of one tensor, the mean of the memory.
+        A tuple `(memory, states)`: float `(batch, source_length, units)`, zero at padding, and
+        `[[mean]]` with the mean of the memory.
 
     Raises:
         ValueError: if an argument is out of its range.
@@ -121,7 +121,7 @@ class StackedConvolutionalEncoder(EmbeddingEncoder):
         return drop_memory(hidden, training=training), [[self.mean(hidden, mask=mask)]]
 
     def _positions(self, mask):
-        """Return the number of valid tokens before each token, at most the last position."""
+        """Return the number of valid tokens before each token, limited to the last position."""
         before = tf.cumsum(tf.cast(mask, tf.int32), axis=1, exclusive=True)
         return tf.minimum(before, self.max_positions - 1)
 

@@ -11,15 +11,15 @@ from keras_seqzoo.models.common.encoder import EmbeddingEncoder
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ParseEncoder(EmbeddingEncoder):
-    """Encoder of parsed sentences by a Child-Sum Tree-LSTM over their dependency trees.
+    """Encoder of parsed sentences: a Child-Sum Tree-LSTM over their dependency trees.
 
         x_t = sqrt(d) E[f_t],        h_t = TreeLSTM(x_t, the states of the dependents of t),
         memory = h_1 .. h_n,        state = h_root
 
     (Eriguchi, Hashimoto and Tsuruoka 2016, "Tree-to-sequence attentional neural machine
-    translation", where trees are binary and leaves are outputs of an LSTM; Neubig 2017, section
-    7.4; see `DependencyTreeEncoder` for the equations.) A state has read what its word governs, and
-    the root's all of the sentence.
+    translation", with binary trees whose leaves are outputs of an LSTM; Neubig 2017, section 7.4;
+    see `DependencyTreeEncoder` for the equations.) The state of a word covers the words that it
+    governs, and the state of the root covers the whole sentence.
 
     Args:
         embedding: a `keras.layers.Embedding` of the source vocabulary, of V tokens.
@@ -28,14 +28,14 @@ class ParseEncoder(EmbeddingEncoder):
             words of a sentence.
 
     Call arguments:
-        token_ids: int32 tensor `(batch, source_length)`, `head · V + word` as of a
-            `keras_seqzoo.tokenizers.ParseTokenizer`: the number of the word's head, from 1, or 0.
+        token_ids: int32 tensor `(batch, source_length)` of `head · V + word`, as from a
+            `keras_seqzoo.tokenizers.ParseTokenizer`. Heads are numbers of words from 1, or 0.
         mask: boolean tensor `(batch, source_length)`, `True` at valid tokens, or `None`.
         training: bool.
 
     Returns:
-        A tuple `(memory, states)`: float `(batch, source_length, units)`, zero at padding, and a
-        list of one list of one tensor, the memory at the first root.
+        A tuple `(memory, states)`: float `(batch, source_length, units)`, zero at padding, and
+        `[[root]]` with the memory at the first root.
 
     Raises:
         ValueError: if `units` is out of range, or shapes do not match.
@@ -66,7 +66,7 @@ class ParseEncoder(EmbeddingEncoder):
         embedded *= self.embedding.output_dim**0.5  # (B, S, E)
         memory = self.tree(self.drop_inputs(embedded, training=training), heads, mask=mask)
         is_root = root_steps(heads, mask)
-        # [EOS] is a root too, after that of the sentence.
+        # [EOS] is a root too, after the root of the sentence.
         is_root &= tf.cumsum(tf.cast(is_root, tf.int32), axis=1) == 1
         zero = tf.zeros((), memory.dtype)
         root = tf.reduce_sum(tf.where(is_root[:, :, tf.newaxis], memory, zero), axis=1)  # (B, U)

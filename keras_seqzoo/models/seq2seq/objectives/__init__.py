@@ -1,1 +1,1 @@
-"""What a translation model is trained for, other than the likelihood of the references."""
+"""Training objectives of translation models other than the likelihood of the references."""

@@ -1,11 +1,11 @@
-"""Teacher forcing that returns the attention, for objectives that read it."""
+"""Teacher forcing that returns the attention weights, for objectives that read them."""
 
 from keras_seqzoo.models.common.next_token_training import next_token_loss
 from keras_seqzoo.models.seq2seq.source_output import refuse_source_output
 
 
 def check_attention(objective, model, metrics):
-    """Raise a `ValueError` unless a model has attention, and no metrics beside the loss.
+    """Raise a `ValueError` without attention, with a source output, or with metrics.
 
     Args:
         objective: string, the name of the objective.
@@ -52,7 +52,7 @@ def read_attending(model, inputs, mask=None, training=True):
 
 
 def likelihood_loss(model, features, labels, sample_weight):
-    """Return the loss of `compile` of features that were computed in training.
+    """Return the `compile` loss of features that were computed in training mode.
 
     Raises:
         ValueError: if the loss is not a `SequenceCrossentropy` without weights.

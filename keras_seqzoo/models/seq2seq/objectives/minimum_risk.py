@@ -1,4 +1,4 @@
-"""Minimum risk training: the expected error of translations in place of the likelihood."""
+"""Minimum risk training: the expected error of translations instead of the likelihood."""
 
 from typing import NamedTuple
 
@@ -19,16 +19,16 @@ from keras_seqzoo.tensors import dimension
 
 
 class Candidates(NamedTuple):
-    """The translations of each source over which a risk is taken: the subset S of the space.
+    """The translations of each source over which the risk is taken: the subset S of the space.
 
-    B are the sources, K the candidates of each, L the positions.
+    B is the number of sources, K the candidates of each, L the positions.
 
     Attributes:
-        tokens: int32 tensor `(B, K, L)`, without the start token, with the end token if it was
+        tokens: int32 tensor `(B, K, L)` without the start token: tokens, the end token if it was
             reached, then padding.
         lengths: int32 tensor `(B, K)`, including the end token.
         risks: float32 tensor `(B, K)`, Δ.
-        included: bool tensor `(B, K)`, `False` at those that are not in the set, such as
+        included: bool tensor `(B, K)`, `False` at candidates that are not in the set, such as
             duplicates.
     """
 
@@ -42,24 +42,24 @@ class Candidates(NamedTuple):
 class MinimumRisk(SampledTranslations):
     """The expected risk of translations (Shen et al. 2016).
 
-    "Minimum risk training for neural machine translation", equations 9 and 10, minimises
+    "Minimum risk training for neural machine translation", equations 9 and 10, minimizes
 
         R = Σ_x Σ_{y ∈ S(x)} Q(y | x) · Δ(y, y*),    Q(y | x) ∝ P(y | x)^α over S(x)
 
-    for translations y of a source x and its reference y*. The risk Δ is 1 minus a measure of
-    sentences. S(x) are `samples` translations, drawn from the model, and the reference; those that
-    occur several times count once (Algorithm 1). The gradient of a batch of B sources is
+    for translations y of a source x and its reference y*. The risk Δ is 1 minus a sentence-level
+    measure. S(x) contains `samples` translations drawn from the model, and the reference;
+    duplicates count once (Algorithm 1). The gradient of a batch of B sources is
 
         ∂R/∂θ = 1/B Σ_x Σ_y α · Q(y | x) · (Δ(y, y*) - R(x)) · ∂log P(y | x)/∂θ,
 
-    that of the expected risk over the drawn set, which is taken as a constant.
+    the gradient of the expected risk over the drawn set, which is treated as a constant.
 
-    It is for a model that was trained on the likelihood: samples of an untrained model are all
-    equally bad. The learning rate should be a small part of the one before. One step draws
-    `samples` translations of each source, step by step and without dropout, and then scores these
-    and the reference as in ordinary training, about `samples + 1` times the work of an ordinary
-    step for the decoder. A translation is cut at a quarter more tokens than the padded length of
-    the references, plus 4.
+    Start from a model that was trained on the likelihood: samples of an untrained model are all
+    equally bad. Use a learning rate that is a small part of the previous one. A step draws
+    `samples` translations of each source, token by token and without dropout. Then it scores them
+    and the reference as in ordinary training. For the decoder this is about `samples + 1` times the
+    work of an ordinary step. A translation may have a quarter more tokens than the padded length of
+    the references, plus 4; longer ones are cut.
 
     The loss of `fit` is R; `evaluate` and validation data give the loss of `compile`.
 
@@ -67,14 +67,14 @@ class MinimumRisk(SampledTranslations):
         samples: int, at least 1, the translations to draw for each source.
         alpha: α, a number above 0, the sharpness of Q. At 0 all of S(x) would count alike. The
             authors found 0.005 best, with 100 samples.
-        temperature: a number above 0. Each token is drawn from P^(1 / temperature), normalized: 1
-            is the paper's. Training with label smoothing leaves a tenth of each P to unlikely
-            tokens, of which a sample at 1 has one or two; below 1 the samples are translations as
-            a search finds them.
+        temperature: a number above 0. Each token is drawn from P^(1 / temperature), normalized; the
+            paper uses 1. Training with label smoothing leaves a tenth of each P to unlikely tokens,
+            and a sample at 1 has one or two of them. Below 1, samples resemble the translations
+            that a search finds.
         measure: `"bleu"` or `"chrf"`. BLEU is `keras_seqzoo.metrics.token_bleu` of tokens, such as
             subwords; it is computed in graph, and XLA can compile it. chrF (Popović 2015) is
-            sacrebleu's, of the text, computed outside of the graph: `compile` then turns XLA off,
-            and it needs the package sacrebleu.
+            sacrebleu's, of the text, computed outside of the graph: it needs the package sacrebleu,
+            and `compile` turns XLA off.
         seed: int, see `Objective`.
 
     Raises:
@@ -103,17 +103,17 @@ class MinimumRisk(SampledTranslations):
         return model.minimize(lambda: self.loss(model, inputs, candidates), inputs)
 
     def draw(self, model, inputs, labels, sample_weight):
-        """Draw translations, and compute their risks.
+        """Draw translations and compute their risks.
 
         Args:
             model: an `EncoderDecoder` with a preprocessor and an optimizer, whose step is the seed.
             inputs: its inputs.
             labels: int tensor `(B, T)`, the references with their end token.
-            sample_weight: tensor `(B, T)`, not zero at the tokens of the references, or `None`.
+            sample_weight: tensor `(B, T)`, nonzero at the tokens of the references, or `None`.
 
         Returns:
-            `Candidates`, with K = `samples + 1`: first the reference. Of a row whose weights are
-            all zero none is included.
+            `Candidates` with K = `samples + 1`, the reference first. A row whose weights are all
+            zero has no included candidates.
         """
         tokenizer = model.preprocessor.tokenizer
         labels, lengths = self.references(labels, sample_weight, tokenizer)
@@ -129,7 +129,7 @@ class MinimumRisk(SampledTranslations):
         return Candidates(tokens, lengths, self.risks(tokens, lengths, tokenizer), included)
 
     def risks(self, tokens, lengths, tokenizer):
-        """Return the risks Δ of candidates `(B, K, L)` to the first of each row, `(B, K)`."""
+        """Return the risks Δ, `(B, K)`, of candidates `(B, K, L)`, with the first as reference."""
         return 1.0 - self.scores(tokens, lengths, tokens[:, 0], lengths[:, 0], tokenizer)
 
     def loss(self, model, inputs, candidates):
@@ -137,11 +137,11 @@ class MinimumRisk(SampledTranslations):
 
         Args:
             model: an `EncoderDecoder`.
-            inputs: its inputs, of which the source and the start tokens are read.
-            candidates: `Candidates`; sources without any do not count.
+            inputs: the inputs of the model; only the source and the start tokens are read.
+            candidates: `Candidates`. Sources without included candidates do not count.
 
         Returns:
-            A float32 scalar; of several replicas, this one's part.
+            A float32 scalar; with several replicas, this replica's part.
         """
         count = dimension(candidates.tokens, 1)
         present = tf.where(candidates.included, candidates.lengths, 0)
@@ -167,17 +167,17 @@ class MinimumRisk(SampledTranslations):
 
 
 def expected_risk(log_probabilities, risks, included, alpha):
-    """Compute expected risks and their derivatives by the log probabilities; see `MinimumRisk`.
+    """Compute expected risks and their derivatives by log probability; see `MinimumRisk`.
 
     Args:
         log_probabilities: log P(y | x), float32 tensor `(B, K)`.
         risks: Δ, float32 tensor `(B, K)`.
-        included: bool tensor `(B, K)`, which of them are in S(x).
+        included: bool tensor `(B, K)`, true at candidates in S(x).
         alpha: α, a float.
 
     Returns:
-        A tuple `(risk, derivatives)`: R(x) `(B,)` and ∂R(x)/∂log P(y | x) `(B, K)`, float32; zero
-        for a row of which none is included.
+        A tuple `(risk, derivatives)`: R(x) `(B,)` and ∂R(x)/∂log P(y | x) `(B, K)`, float32. Both
+        are zero for a row without included candidates.
     """
     scaled = tf.where(included, alpha * log_probabilities, log_probabilities.dtype.min)
     chances = tf.where(included, tf.nn.softmax(scaled), 0.0)  # Q
@@ -186,7 +186,7 @@ def expected_risk(log_probabilities, risks, included, alpha):
 
 
 def _are_new(tokens):
-    """Return which sequences of `(B, K, L)` differ from all before them, bool `(B, K)`."""
+    """Return which sequences of `(B, K, L)` differ from all previous ones, bool `(B, K)`."""
     equal = tf.reduce_all(tokens[:, :, tf.newaxis] == tokens[:, tf.newaxis], axis=-1)  # (B, K, K)
     before = tf.linalg.band_part(tf.cast(equal, tf.int32), -1, 0)  # and itself
     return tf.reduce_sum(before, axis=-1) == 1

@@ -1,4 +1,4 @@
-"""A baseline of rewards: their moving average."""
+"""A moving average of rewards, as a baseline."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,12 +7,12 @@ from keras_seqzoo.checks import check_rate
 
 
 class MovingAverage:
-    """An exponential moving average of the rewards of the steps before.
+    """An exponential moving average of the rewards of earlier steps.
 
         b_k = Σ_{i<k} m^(k-1-i) r_i / Σ_{i<k} m^(k-1-i)
 
-    which is that of Xu et al. (2015, "Show, attend and tell", section 4.1) with the sum of the
-    factors as divisor, so that it does not begin near 0. Before the first step it is 0.
+    This is the average of Xu et al. (2015, "Show, attend and tell", section 4.1), divided by the
+    sum of the factors so that it does not begin near 0. Before the first step it is 0.
 
     Args:
         momentum: float in [0, 1), m.
@@ -23,7 +23,7 @@ class MovingAverage:
         self._sums = None  # of the rewards and of the factors
 
     def build(self):
-        """Create the variable, in the scope of the strategy of the model."""
+        """Create the variable, in the scope of the model's distribution strategy."""
         self._sums = tf.Variable(
             [0.0, 0.0],
             trainable=False,
@@ -46,5 +46,5 @@ class MovingAverage:
         return {"sums": self._sums.numpy()}
 
     def set_state(self, state):
-        """Go on from a state of `get_state`."""
+        """Restore a state from `get_state`."""
         self._sums.assign(np.asarray(state["sums"], np.float32))

@@ -1,4 +1,4 @@
-"""R-Drop: training with two passes that are to agree."""
+"""R-Drop: training with two passes that should agree."""
 
 import keras
 import tensorflow as tf
@@ -12,26 +12,27 @@ from keras_seqzoo.models.seq2seq.source_output import refuse_source_output
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RDrop(Objective):
-    """The likelihood of the references in two passes with different dropout, which are to agree.
+    """The likelihood of the references in two passes with different dropout, which should agree.
 
-    With the distributions p and q that two passes over the same batch give to a token
+    For the distributions p and q of a token in two passes over the same batch, the loss is
 
     ```
     loss = (loss of p + loss of q) / 2 + α/2 · (KL(p || q) + KL(q || p)) / 2
     ```
 
-    half of the loss of R-Drop (Liang et al. 2021, "R-Drop: regularized dropout for neural
-    networks", section 2). Without the second term the passes are two draws of the gradient; with
-    it, dropout also teaches the model to give the same distribution with any of its units missing.
-    Validation losses are those of the likelihood. A step costs as much as one of twice the batch
-    size, and computes no logits of a whole batch, see `consistent_linear_crossentropy`.
+    This is half of the loss of R-Drop (Liang et al. 2021, "R-Drop: regularized dropout for neural
+    networks", section 2). Without the second term, the passes are two samples of the gradient. With
+    it, dropout also teaches the model to give the same distribution whichever of its units are
+    missing. Validation losses are those of the likelihood. A step costs as much as one with twice
+    the batch size. It never computes the logits of a whole batch, see
+    `consistent_linear_crossentropy`.
 
     Args:
         weight: α, a number of at least 0; the paper uses 5 for translation.
 
     Raises:
         ValueError: if `weight` is out of range. `compile` raises one for a model without dropout,
-            whose passes are equal, and for one with a `source_output`.
+            whose passes are equal, and for a model with a `source_output`.
 
     Example:
     ```python
@@ -54,7 +55,7 @@ class RDrop(Objective):
         check_no_metrics("RDrop", metrics)
 
     def train_step(self, model, data, likelihood_step):
-        """Train on a batch, read twice."""
+        """Train on a batch that is read twice."""
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         check_loss(model, labels, sample_weight)
 

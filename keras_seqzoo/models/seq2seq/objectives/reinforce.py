@@ -1,4 +1,4 @@
-"""REINFORCE: the gradient of the expected reward of translations, by samples and a baseline."""
+"""REINFORCE: the gradient of the expected reward of translations, from samples and a baseline."""
 
 import keras
 import tensorflow as tf
@@ -21,7 +21,7 @@ BASELINES = ("greedy", "average", "samples")
 class Reinforce(SampledTranslations):
     """The expected reward of translations, by policy gradient (Williams 1992).
 
-    For translations y of a source x and its reference y*, with a reward r, a measure of y,
+    The reward r is a measure of a translation y of a source x, given its reference y*:
 
     ```
     maximise     J = Σ_x E_{y ~ P(y | x)} r(y, y*)
@@ -29,25 +29,25 @@ class Reinforce(SampledTranslations):
     ```
 
     (Ranzato et al. 2016, "Sequence level training with recurrent neural networks", section 3.2.1).
-    The estimate is unbiased for every baseline b that does not depend on y_k, which makes its
-    variance smaller:
+    The baseline b reduces the variance of the estimate, which stays unbiased for every b that does
+    not depend on y_k:
 
     - "greedy": the reward of the greedy translation of x (the self-critical training of Rennie et
       al. 2017, "Self-critical sequence training for image captioning", equation 8). Samples that
-      are better than what the model says get likelier. It takes one search more.
+      are better than the model's own output get likelier. It takes one more search.
     - "average": the moving average of the rewards of earlier steps, the same for all x.
     - "samples": the mean reward of the other samples of x (Kool et al. 2019, "Buy 4 REINFORCE
-      samples, get a baseline for free!"); needs two samples.
+      samples, get a baseline for free!"); it needs at least two samples.
 
-    `MinimumRisk` has the same aim: it normalises the probabilities over the samples and the
+    `MinimumRisk` has the same aim, but normalizes the probabilities over the samples and the
     reference, and has a sharpness. As there, training starts from a model that was trained on the
-    likelihood, with a low learning rate; translations are drawn without dropout, and cut at a
-    quarter more tokens than the padded length of the references, plus 4. They are drawn from P as
-    it is: at another temperature the gradient would be that of another expectation.
+    likelihood, with a low learning rate. Translations are drawn without dropout, and cut at a
+    quarter more tokens than the padded length of the references, plus 4. They are drawn from P
+    itself, because another temperature would give the gradient of another expectation.
 
     The loss of `fit` is 1 minus the mean reward of the samples; `evaluate` and validation data give
-    the loss of `compile`. A step takes about `samples` times the work of an ordinary one for the
-    decoder, and the search.
+    the loss of `compile`. For the decoder, a step takes about `samples` times the work of an
+    ordinary one, plus the search.
 
     Args:
         samples: int, at least 1, K.
@@ -126,15 +126,15 @@ class Reinforce(SampledTranslations):
 
         Args:
             model: an `EncoderDecoder`.
-            inputs: its inputs, of which the source and the start tokens are read.
+            inputs: the inputs of the model; only the source and the start tokens are read.
             tokens: int32 tensor `(B, K, L)`, samples of P, with padding.
-            lengths: int32 tensor `(B, K)`, with the end token.
+            lengths: int32 tensor `(B, K)`, including the end token.
             rewards: float32 tensor `(B, K)`.
-            baseline: b, float32 tensor of a shape that fits the rewards.
+            baseline: b, float32 tensor of a shape that broadcasts to the rewards.
             present: bool tensor `(B,)`, false at sources that do not count.
 
         Returns:
-            A float32 scalar; of several replicas, this one's part.
+            A float32 scalar; with several replicas, this replica's part.
         """
         rows = tf.cast(present, tf.float32)[:, tf.newaxis]
         count = tf.reduce_sum(rows) * tf.cast(dimension(tokens, 1), tf.float32)
@@ -148,7 +148,7 @@ class Reinforce(SampledTranslations):
         return self.average.get_state() if self.baseline == "average" else {}
 
     def set_state(self, state, model):
-        """Go on from a state of `get_state`."""
+        """Restore a state from `get_state`."""
         self.average.set_state(state)
 
     def get_config(self):

@@ -17,26 +17,28 @@ from keras_seqzoo.replicas import part_of_mean, sum_over_replicas
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ReinforcedAttention(Objective):
-    """The likelihood of the references under hard attention that is drawn.
+    """The likelihood of the references under sampled hard attention.
 
-    For a source x, its reference y and an alignment s, one source position for each target token,
-    it maximises Σ_s p(s | x) log p(y | s, x), a lower bound of log p(y | x), by the gradient
+    For a source x and its reference y, the objective maximizes Σ_s p(s | x) log p(y | s, x), a
+    lower bound of log p(y | x). An alignment s has one source position for each target token. The
+    gradient is
 
     ```
     ∇ log p(y | s̃, x) + scale · (log p(y | s̃, x) - b) ∇ log p(s̃ | x) + entropy · ∇H,    s̃ ~ p(s | x)
     ```
 
     (Xu et al. 2015, "Show, attend and tell: neural image caption generation with visual attention",
-    section 4.1). The reward of an alignment is the log probability of the whole sentence; the
-    baseline b is the moving average of those of earlier steps; H is the sum over the steps of the
-    entropies of the attention. In the first term is the loss of `compile`, with its label
-    smoothing. All three are divided by the number of target tokens of the batch, as that loss is.
-    The paper also attends softly to half of the examples, at random, which is left out here.
+    section 4.1). The reward of an alignment is the log probability of the whole sentence. The
+    baseline b is the moving average of the rewards of earlier steps. H is the entropy of the
+    attention, summed over the steps. The first term uses the loss of `compile`, with its label
+    smoothing. As in that loss, all three terms are divided by the number of target tokens of the
+    batch. The paper also uses soft attention for a random half of the examples, which is left out
+    here.
 
-    It is for a model whose attention has a `HardWeighting` with `estimator="reinforce"`. Where
-    earlier positions matter for later ones, as with `attend="before"`, the second term has their
-    gradient too. The loss of `fit` is that of the first term; a step costs as much as one with an
-    attention that runs in a loop.
+    The attention of the model must have a `HardWeighting` with `estimator="reinforce"`. If later
+    positions depend on earlier ones, as with `attend="before"`, the second term includes the
+    gradient of the earlier ones too. The loss of `fit` is that of the first term. A step costs as
+    much as one with an attention that runs in a loop.
 
     Args:
         scale: a number of at least 0.
@@ -61,7 +63,7 @@ class ReinforcedAttention(Objective):
         self.average = MovingAverage(momentum)
 
     def check(self, model, metrics):
-        """Raise `ValueError` without hard attention that is drawn, or with metrics."""
+        """Raise `ValueError` without sampled hard attention, or with metrics."""
         check_attention("ReinforcedAttention", model, metrics)
         weighting = model.decoder.attention.weighting
         if getattr(weighting, "estimator", None) != "reinforce":
@@ -91,7 +93,7 @@ class ReinforcedAttention(Objective):
             sample_weight: tensor `(B, T)`, 1 at target tokens and 0 at padding.
 
         Returns:
-            A float32 scalar; of several replicas, this one's part.
+            A float32 scalar; with several replicas, this replica's part.
         """
         valid = tf.cast(sample_weight, tf.float32)
         features, _, state = read_attending(model, inputs, mask=valid != 0)
@@ -117,7 +119,7 @@ class ReinforcedAttention(Objective):
         return self.average.get_state()
 
     def set_state(self, state, model):
-        """Go on from a state of `get_state`."""
+        """Restore a state from `get_state`."""
         self.average.set_state(state)
 
     def get_config(self):

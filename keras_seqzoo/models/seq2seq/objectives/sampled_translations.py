@@ -1,4 +1,4 @@
-"""Translations that a model draws in training: their scores, and gradients of their likelihood."""
+"""Translations that a model samples in training: scores, and gradients of their likelihood."""
 
 import numpy as np
 import tensorflow as tf
@@ -17,9 +17,9 @@ MEASURES = ("bleu", "chrf")
 
 
 class SampledTranslations(Objective):
-    """Base class of objectives of the measure of translations that the model draws.
+    """Base class of objectives that measure translations drawn from the model.
 
-    B are the sources, K the translations of each, L the positions.
+    B is the number of sources, K the translations of each, L the positions.
 
     Args:
         samples: int, at least 1, the translations to draw for each source.
@@ -42,7 +42,7 @@ class SampledTranslations(Objective):
         return self.measure == "bleu"
 
     def check(self, model, metrics):
-        """Raise `ValueError` without a preprocessor, or with metrics beside the loss."""
+        """Raise `ValueError` without a preprocessor, with a source output, or with metrics."""
         name = type(self).__name__
         if model.preprocessor is None:
             raise ValueError(f"`objective` must not be {name} for a model without a preprocessor.")
@@ -59,7 +59,7 @@ class SampledTranslations(Objective):
 
         Args:
             labels: int tensor `(B, T)`, the references with their end token.
-            sample_weight: tensor `(B, T)`, not zero at their tokens; or `None` for all.
+            sample_weight: tensor `(B, T)`, nonzero at their tokens; or `None` for all.
             tokenizer: the tokenizer of the target.
         """
         if sample_weight is None:
@@ -70,13 +70,13 @@ class SampledTranslations(Objective):
 
     @staticmethod
     def search(strategy, model, inputs, tokenizer, max_length):
-        """Return the `Hypotheses` of a strategy, without dropout.
+        """Run a strategy without dropout and return its `Hypotheses`.
 
         Args:
             strategy: a `DecodingStrategy`.
             model: an `EncoderDecoder`.
-            inputs: its inputs, of which the source and the start tokens are read.
-            tokenizer: what has the `end_token_id` and the `pad_token_id`.
+            inputs: the inputs of the model; only the source and the start tokens are read.
+            tokenizer: an object with `end_token_id` and `pad_token_id`.
             max_length: int, L.
         """
         start = model.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
@@ -93,27 +93,27 @@ class SampledTranslations(Objective):
 
     @staticmethod
     def length_beyond(labels):
-        """Return how many tokens more than references `(B, T)` a translation may have."""
+        """Return how many more tokens than the references `(B, T)` a translation may have."""
         return dimension(labels, 1) // 4 + 4
 
     @staticmethod
     def trimmed(model, tokens, lengths):
-        """Return tokens `(B, K, L)` without what is padding in all, if the model runs without XLA.
+        """Cut off tokens `(B, K, L)` where all rows are padding, unless the model runs with XLA.
 
         Args:
-            model: the task; XLA needs shapes that are known before.
+            model: the task; XLA needs shapes that are known in advance.
             tokens: int32 tensor `(B, K, L)`.
             lengths: int32 tensor `(B, K)`.
         """
         return tokens if model.jit_compile else tokens[:, :, : tf.reduce_max(lengths)]
 
     def draw_samples(self, model, inputs, tokenizer, max_length, temperature=1.0):
-        """Draw `samples` translations of each source by the seed of the step; see `search`."""
+        """Draw `samples` translations of each source, with the seed of the step; see `search`."""
         strategy = SeededSampling(self.step_seed(model), self.samples, temperature)
         return self.search(strategy, model, inputs, tokenizer, max_length)
 
     def scores(self, tokens, lengths, references, reference_lengths, tokenizer):
-        """Return the measure of translations, from 0 to 1, float32 `(B, K)`.
+        """Return the measure of each translation, from 0 to 1, float32 `(B, K)`.
 
         Args:
             tokens: int32 tensor `(B, K, L)`.
@@ -136,7 +136,7 @@ class SampledTranslations(Objective):
 
 
 class SeededSampling(Sampling):
-    """Samples whose seed is a tensor, int32 `(2,)`, and differs from step to step of training."""
+    """Sampling whose seed is a tensor, int32 `(2,)`, that differs between training steps."""
 
     def __init__(self, seed, samples, temperature):
         super().__init__(samples, temperature)
@@ -154,9 +154,9 @@ def features_of(model, inputs, tokens, lengths):
 
     Args:
         model: an `EncoderDecoder`.
-        inputs: its inputs, of which the source and the start tokens are read.
+        inputs: the inputs of the model; only the source and the start tokens are read.
         tokens: int32 tensor `(B, K, L)`.
-        lengths: int32 tensor `(B, K)`, 0 for translations that losses of the attention leave out.
+        lengths: int32 tensor `(B, K)`, 0 for translations that attention losses ignore.
     """
     count = dimension(tokens, 1)
     mask = inputs["encoder_padding_mask"]
@@ -203,7 +203,7 @@ def _without_end(tokens, lengths, end_token):
 def _chrf(tokenizer, *pairs):
     """Return sacrebleu's chrF, from 0 to 1, of the texts of tokens and references, `(rows,)`."""
     texts = [
-        # Outside of graphs tokenizers return lists.
+        # Tokenizers return lists outside of graphs.
         tf.convert_to_tensor(
             tokenizer.detokenize(tf.RaggedTensor.from_tensor(tokens, lengths)), tf.string
         )
@@ -214,7 +214,7 @@ def _chrf(tokenizer, *pairs):
 
 
 def _chrf_of_texts(*texts):
-    import sacrebleu  # not required for training on other objectives
+    import sacrebleu  # not required for training with other objectives
 
     metric = sacrebleu.metrics.CHRF()
     texts = ([text.decode("utf-8", "replace") for text in side] for side in texts)

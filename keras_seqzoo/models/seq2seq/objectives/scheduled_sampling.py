@@ -1,4 +1,4 @@
-"""Scheduled sampling: training on what the model itself says."""
+"""Scheduled sampling: training on tokens that the model draws itself."""
 
 import keras
 import tensorflow as tf
@@ -17,7 +17,7 @@ class InverseSigmoidDecay(keras.optimizers.schedules.LearningRateSchedule):
         ε(i) = k / (k + exp(i / k))
 
     at step i (Bengio et al. 2015, "Scheduled sampling for sequence prediction with recurrent neural
-    networks", section 2.4). It is k / (k + 1) at first and 1/2 at step k·ln(k).
+    networks", section 2.4). It starts at k / (k + 1) and is 1/2 at step k·ln(k).
 
     Args:
         k: a number of at least 1, in steps.
@@ -55,29 +55,29 @@ class InverseSigmoidDecay(keras.optimizers.schedules.LearningRateSchedule):
 class ScheduledSampling(Objective):
     """The likelihood of the references, where the decoder reads some tokens that it drew itself.
 
-    In teacher forcing a decoder reads the reference, in translation its own output, and it never
-    learnt to go on after a mistake. With scheduled sampling (Bengio et al. 2015, section 2.4) the
-    decoder reads at each position t
+    With teacher forcing a decoder reads the reference, but in translation it reads its own output.
+    So it never learned to go on after a mistake. With scheduled sampling (Bengio et al. 2015,
+    section 2.4) the decoder reads at each position t
 
         x_t = y_{t-1} with probability ε,    else ŷ_{t-1} ~ P(y | x_1 … x_{t-1}, source),
 
-    and is trained to predict the reference y_t. ε falls from 1 in the course of training. As in the
-    paper, a coin is tossed for each position, and no gradient passes through the draw. [EOS] can be
-    drawn too, and be read.
+    and learns to predict the reference y_t. ε falls from 1 during training. As in the paper, a coin
+    is tossed for each position, and no gradient passes through the draw. [EOS] can also be drawn
+    and read.
 
-    The draws are sequential, as in the paper: ŷ_{t-1} depends on the tokens read before it, drawn
-    ones among them. (Mihaylova and Martins 2019, "Scheduled sampling for transformers", draw all
-    tokens at once from the distributions after the reference, which saves a Transformer the loop; a
-    recurrent decoder runs one anyway.) The decoder runs once step by step, without gradients and
-    without dropout, to draw the tokens, and then as always, over the whole sequence that it is to
-    read. Without dropout this is the paper's one loop exactly. Beyond an ordinary step it takes a
-    pass of the encoder and of the decoder forward, with the logits `(batch, V)` of a step at a
-    time.
+    As in the paper, the draws are sequential: ŷ_{t-1} depends on the tokens read before it,
+    including drawn ones. (Mihaylova and Martins 2019, "Scheduled sampling for transformers", draw
+    all tokens at once from the distributions after the reference. This saves a Transformer the
+    loop, but a recurrent decoder runs one anyway.) The decoder first runs step by step, without
+    gradients and dropout, to draw the tokens. Then it runs as always, over the whole sequence that
+    it is to read. Without dropout this is exactly the single loop of the paper. Compared with an
+    ordinary step, it takes one more forward pass of the encoder and the decoder, with the logits
+    `(batch, V)` of one step at a time.
 
     Args:
         teacher_forcing: ε, a number from 0 to 1 or a function of the optimizer's step, a
-            `keras.optimizers.schedules.LearningRateSchedule`: `InverseSigmoidDecay(k)`;
-            `PolynomialDecay(1.0, steps, end)` for the linear decay of the paper;
+            `keras.optimizers.schedules.LearningRateSchedule`: `InverseSigmoidDecay(k)`,
+            `PolynomialDecay(1.0, steps, end)` for the linear decay of the paper, or
             `ExponentialDecay(1.0, 1, k)` for the exponential one.
         seed: int, see `Objective`.
 
@@ -98,7 +98,7 @@ class ScheduledSampling(Objective):
         self.teacher_forcing = teacher_forcing
 
     def train_step(self, model, data, likelihood_step):
-        """Train on a batch, with drawn tokens among those that the decoder reads."""
+        """Train on a batch in which the decoder reads some drawn tokens."""
         inputs, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         read = self.draw(model, inputs, self.probability(model.optimizer.iterations))
         inputs = {**inputs, "decoder_token_ids": read}
@@ -114,7 +114,7 @@ class ScheduledSampling(Objective):
         """Return the tokens that the decoder is to read, int32 `(batch, length)`.
 
         Args:
-            model: an `EncoderDecoder` with an optimizer, whose step is the seed.
+            model: an `EncoderDecoder` with an optimizer, whose step seeds the draws.
             inputs: the inputs of the model.
             probability: ε, a float32 scalar.
         """

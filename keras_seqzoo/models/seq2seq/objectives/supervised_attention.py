@@ -13,8 +13,8 @@ from keras_seqzoo.models.seq2seq.objectives.attended import (
 )
 from keras_seqzoo.replicas import part_of_mean
 
-ALIGNMENT = "alignment"  # its name among the inputs of a batch
-SMALLEST = 1e-30  # weight, of which a logarithm is taken
+ALIGNMENT = "alignment"  # the name of the alignment in the inputs of a batch
+SMALLEST = 1e-30  # the smallest weight whose logarithm is taken
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -27,18 +27,17 @@ class SupervisedAttention(Objective):
 
     for the attention weights a and alignments A of T target tokens (Mi et al. 2016, "Supervised
     attentions for neural machine translation"; Liu et al. 2016, "Neural machine translation with
-    supervised attention"). A comes from a word aligner: each token of a word is linked with each
-    token of the words that it is aligned to, and the row of a target token sums to 1. Tokens
-    without a link, such as [EOS], add nothing to the sum but count in T (as in Garg et al. 2019,
-    "Jointly learning to align and translate with Transformer models", equation 4).
+    supervised attention"). A comes from a word aligner. It links each token of a word with each
+    token of the words aligned to it, and the row of a target token sums to 1. Tokens without a
+    link, such as [EOS], add nothing to the sum but count in T (as in Garg et al. 2019, "Jointly
+    learning to align and translate with Transformer models", equation 4).
 
-    The alignment is a further input of a batch, `alignment`, float32 `(batch, target_length,
-    source_length)`. `bucketed_batches` makes it of pairs with links, which `align_pairs` of the
-    preprocessor adds. Validation losses are those of the likelihood. A step costs as much as an
-    ordinary one.
+    A batch has one more input, `alignment`, float32 `(batch, target_length, source_length)`.
+    `bucketed_batches` makes it from pairs with links, which the preprocessor's `align_pairs` adds.
+    Validation losses are those of the likelihood. A step costs as much as an ordinary one.
 
-    It takes any score, order of the decoder and prior but hard attention, whose weights are 0 or 1.
-    Where the weight is 0 by the construction of the model, such as outside of the window of local
+    It works with any score, decoder order and prior, but not with hard attention, whose weights are
+    0 or 1. Where the model itself sets a weight to 0, such as outside of the window of local
     attention, the loss has no gradient.
 
     Args:
@@ -61,7 +60,7 @@ class SupervisedAttention(Objective):
         self.weight = check_number("weight", weight, minimum=0.0)
 
     def check(self, model, metrics):
-        """Raise `ValueError` without attention, with a hard one, or with metrics."""
+        """Raise `ValueError` without attention, with hard attention, or with metrics."""
         check_attention("SupervisedAttention", model, metrics)
         if isinstance(model.decoder.attention.weighting, HardWeighting):
             raise ValueError(
@@ -95,7 +94,7 @@ class SupervisedAttention(Objective):
             sample_weight: tensor `(B, T)`, 1 at target tokens and 0 at padding.
 
         Returns:
-            A float32 scalar; of several replicas, this one's part.
+            A float32 scalar; with several replicas, this replica's part.
         """
         valid = tf.cast(sample_weight, tf.float32)
         logs = tf.math.log(tf.maximum(tf.cast(weights, tf.float32), SMALLEST))
