@@ -117,7 +117,12 @@ class BidirectionalTranslation(keras.Model):
             y: must be `None`: labels come from the texts.
             batch_size: int, for strings; by default 32.
             **kwargs: see `keras.Model.fit`. `validation_data` takes the same data as `x`.
+
+        Raises:
+            ValueError: if `y` is given, or the lists of strings differ in length.
         """
+        if y is not None:
+            raise ValueError(f"`y` must be None, got {type(y).__name__}: labels come from `x`.")
         shuffle = kwargs.pop("shuffle", True)
         x = self._batches(x, batch_size, shuffle)
         if kwargs.get("validation_data") is not None:

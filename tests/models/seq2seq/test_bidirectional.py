@@ -203,6 +203,11 @@ def test_arguments_are_checked():
         BidirectionalTranslation(forward, backward, symmetry=-1)
     with pytest.raises(ValueError, match="`label_smoothing` must be in"):
         SHARED().compile(label_smoothing=1.0)
+    texts = {"encoder_text": PAIRS[0], "decoder_text": PAIRS[1]}
+    with pytest.raises(ValueError, match="`y` must be None, got list"):
+        SHARED().fit(texts, PAIRS[1])
+    with pytest.raises(ValueError, match="the same number of rows, got 3 of"):
+        SHARED().fit(texts | {"decoder_text": PAIRS[1][:2]})
     words = tiny_model(tokenizer="word", vocabulary_size=None)
     other = RecurrentSeq2SeqLM(
         backbone(), RecurrentSeq2SeqLMPreprocessor(words.preprocessor.tokenizer)
