@@ -239,10 +239,10 @@ class NoRepeatedNGrams(Constraint):
 class RepetitionPenalty(Constraint):
     """Constraint that makes it less likely that tokens of the hypothesis are repeated.
 
-    `P'(y) ∝ P(y)^penalty` for tokens of the hypothesis and `P'(y) ∝ P(y)` for others. P' sums to
-    what P sums to (1, unless tokens are forbidden). Keskar et al. 2019, CTRL, divide logits
-    instead, so their result depends on the offset of the logits. Log probabilities and scores are
-    computed from P'.
+    `P'(y) ∝ P(y)^penalty` for tokens of the hypothesis and `P'(y) ∝ P(y)` for others. P' has the
+    same sum as P (1, unless tokens are forbidden). Keskar et al. 2019, CTRL, divide logits instead,
+    so their result depends on the offset of the logits. Log probabilities and scores are computed
+    from P'.
 
     Args:
         penalty: float, at least 1; 1 changes nothing.

@@ -35,8 +35,8 @@ def consistent_linear_crossentropy(
 
     ∂J/∂z' is the same with p and q exchanged. L is half the loss of R-Drop for α = 2λ (Liang et al.
     2021, "R-Drop: regularized dropout for neural networks", section 2). Gradients reach both passes
-    and are computed together with the loss, as in `linear_crossentropy`. The other arguments are
-    those of that function.
+    and are computed together with the loss, as in `linear_crossentropy`. The other arguments are as
+    in that function.
 
     Args:
         features: x, a float tensor `(..., D)`.

@@ -15,8 +15,8 @@ class CopyDistribution(SourceDistribution):
     ```
 
     (See et al. 2017, "Get to the point", equation 9; Vinyals et al. 2015, "Pointer networks"). All
-    words outside the vocabulary are one token, `[UNK]`, whose probability is that of copying any of
-    them. The attention tells which one; see `keras_seqzoo.models.replace_unknown_words`.
+    words outside the vocabulary share the token `[UNK]`, which gets the probability of copying any
+    of them. The attention tells which one; see `keras_seqzoo.models.replace_unknown_words`.
 
     Args:
         vocabulary_size: int, V, the number of tokens.

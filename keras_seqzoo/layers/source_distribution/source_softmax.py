@@ -21,7 +21,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
     - `"mixture"`: a gate g weighs the two, as in the pointer-generator of See et al. 2017 ("Get to
       the point", equations 8 and 9) and the linear interpolation of Arthur et al. 2016 (equation
       14, with a gate for each step). The gate reads the features, a function of context and state;
-      that of See et al. reads context, state and input.
+      the gate of See et al. reads context, state and input.
 
       ```
       g = σ(v·h + b)          p(y) = g softmax(z)_y + (1 - g) p_src(y)
