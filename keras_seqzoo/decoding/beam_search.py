@@ -49,10 +49,10 @@ class BeamSearch(DecodingStrategy):
         score(y) = (log P(y | x) + β · cp(y)) / L^alpha,    L = |y|, including the end token,
         cp(y) = Σ_s log(min(Σ_t a_ts, 1)),
 
-    where a_ts is the attention of step t to source position s (cp is that of Wu et al. 2016,
-    Google's neural machine translation system). A `HypothesisScore` replaces this score:
-    `WuLengthPenalty` gives equation 14 of that paper, log P / ((5 + L) / 6)^alpha + β · cp, and
-    each says how it adds β · cp (`HypothesisScore.add_coverage`).
+    where a_ts is the attention of step t to source position s (cp as in Wu et al. 2016, Google's
+    neural machine translation system). A `HypothesisScore` replaces this score: `WuLengthPenalty`
+    gives equation 14 of that paper, log P / ((5 + L) / 6)^alpha + β · cp, and each says how it adds
+    β · cp (`HypothesisScore.add_coverage`).
 
     Live hypotheses compete by log probability. With E end tokens, each step takes the best
     `(1 + E) * width` continuations: each live hypothesis can end in E ways, so at least `width`
@@ -60,8 +60,8 @@ class BeamSearch(DecodingStrategy):
     until `n_best` better ones displace them. Hypotheses that are still live at the limit of their
     row are truncated and compete by their scores, without an end token.
 
-    A row is done when no live hypothesis can beat its `n_best`-th finished one, by the highest
-    score that its log probability can still reach (`HypothesisScore.bound`, with complete
+    A row is done when no live hypothesis can beat its `n_best`-th finished one, even with the
+    highest score that its log probability can still reach (`HypothesisScore.bound`, with complete
     coverage). This stop is exact. With `stop="top"` a row is also done when `n_best` hypotheses
     have finished and the most likely continuation is an end, as in most toolkits: with length
     normalization this takes fewer steps but can miss a longer, better hypothesis. Rows that are

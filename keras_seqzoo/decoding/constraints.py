@@ -1,4 +1,4 @@
-"""Constraints: changes of the distribution of the next token in a search."""
+"""Constraints, which change the distribution of the next token in a search."""
 
 import abc
 import math
@@ -51,7 +51,7 @@ class Context(NamedTuple):
 
 
 class Constraint(abc.ABC):
-    """Base class of changes of the next token's distribution that depend on the tokens so far.
+    """Base class of constraints on the next token, which depend on the tokens so far.
 
     Subclasses implement `apply` and `get_config`, and are registered with
     `keras.saving.register_keras_serializable`.
@@ -95,7 +95,7 @@ class ForbiddenTokens(Constraint):
         tokens: list of at least one id.
 
     Raises:
-        ValueError: if there is no id or one is below 0, and in a search if one is not in the
+        ValueError: if there is no id or one is below 0; in a search, if one is not in the
             vocabulary.
     """
 
@@ -126,12 +126,12 @@ class ForbiddenTokens(Constraint):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class MinimumLength(Constraint):
-    """Constraint that forbids the end token before a hypothesis has a minimum of other tokens.
+    """Constraint that forbids the end token until a hypothesis has a minimum of other tokens.
 
     Args:
         length: int, at least 0, the minimum.
-        source_ratio: float, at least 0. The minimum is also at least this times the length of the
-            source (including its end token), rounded down. Requires `source_lengths`.
+        source_ratio: float, at least 0. The minimum is also at least this factor times the length
+            of the source (including its end token), rounded down. Requires `source_lengths`.
 
     Raises:
         ValueError: if an argument is out of its range, or `source_lengths` is missing.
@@ -199,12 +199,12 @@ class EndThreshold(Constraint):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class NoRepeatedNGrams(Constraint):
-    """Constraint that forbids to repeat an n-gram (Paulus et al. 2018, section 2.5).
+    """Constraint that forbids repeated n-grams (Paulus et al. 2018, section 2.5).
 
     The end token is always allowed.
 
     Args:
-        size: int, at least 1, the n; 1 forbids to repeat any token.
+        size: int, at least 1, the n; 1 forbids repeating any token.
 
     Raises:
         ValueError: if `size` is not an int of at least 1.
@@ -237,11 +237,12 @@ class NoRepeatedNGrams(Constraint):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class RepetitionPenalty(Constraint):
-    """Constraint that makes tokens of the hypothesis less likely to be repeated.
+    """Constraint that makes it less likely that tokens of the hypothesis are repeated.
 
-    `P'(y) ∝ P(y)^penalty` for tokens of the hypothesis and `P'(y) ∝ P(y)` for others, with the sum
-    of P (1, unless tokens are forbidden). Keskar et al. 2019, CTRL, divide logits instead, which
-    depends on their offset. Log probabilities and scores are computed from P'.
+    `P'(y) ∝ P(y)^penalty` for tokens of the hypothesis and `P'(y) ∝ P(y)` for others. P' has the
+    same sum as P (1, unless tokens are forbidden). Keskar et al. 2019, CTRL, divide logits instead,
+    so their result depends on the offset of the logits. Log probabilities and scores are computed
+    from P'.
 
     Args:
         penalty: float, at least 1; 1 changes nothing.
@@ -285,7 +286,7 @@ def constrain(step, state, constraints, task):
         A tuple `(step, state)`; the given state is under `"inner"`.
 
     Raises:
-        ValueError: if a constraint cannot be met in the length of the task.
+        ValueError: if a constraint cannot be met within the length of the task.
     """
     if isinstance(task.max_length, int):
         for constraint in constraints:

@@ -20,7 +20,7 @@ class DiverseBeamSearch(BeamSearch):
         log P(y_1 … y_t | x) - diversity · (count of y_t in the earlier groups at this step)
 
     (Vijayakumar et al. 2018, Diverse beam search for improved description of complex scenes, with
-    Hamming diversity). This affects only the choice of tokens: otherwise each group is a
+    Hamming diversity). The penalty affects only the choice of tokens. Otherwise each group is a
     `BeamSearch`, with the same log probabilities and scores. Groups may find equal hypotheses.
 
     Args:
@@ -28,7 +28,7 @@ class DiverseBeamSearch(BeamSearch):
         groups: Int, at least 1.
         diversity: Float, at least 0, in nats.
         length_penalty, coverage_penalty, **kwargs: See `BeamSearch`.
-        n_best: Int, the number of hypotheses to return per row, equally many of each group: a
+        n_best: Int, the number of hypotheses to return per row, equally many from each group: a
             multiple of `groups`, at most `width`; by default `groups`.
 
     Call arguments: See `DecodingStrategy`.

@@ -16,8 +16,7 @@ def force_prefix(step, state, prefix, mask, check_values=False):
         state: its start state.
         prefix: int32 tensor `(batch, length)`, the tokens after the start token.
         mask: boolean tensor `(batch, length)`, `True` at prefix tokens, from the left.
-        check_values: bool, whether a graph checks when it runs that the prefix is in the
-            vocabulary.
+        check_values: bool, whether a graph checks at run time that the prefix is in the vocabulary.
 
     Returns:
         A tuple `(step, state)` for a strategy.

@@ -17,7 +17,7 @@ class Greedy(DecodingStrategy):
 
     The search finds one hypothesis per row and stops when all have ended. Its score is its log
     probability, without a length penalty, as with `BeamSearch(length_penalty=0.0)`. A beam search
-    of `width=1` can find a better hypothesis: it also considers to end where another token is more
+    of `width=1` can find a better hypothesis: it also considers ending where another token is more
     likely.
 
     A row in which every token is forbidden has no hypothesis: length 0, score `-inf`.

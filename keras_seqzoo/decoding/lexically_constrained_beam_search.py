@@ -18,17 +18,18 @@ NO_TOKEN = -2  # neither a token nor padding of a phrase
 class LexicallyConstrainedBeamSearch(BeamSearch):
     """Beam search for hypotheses that contain required phrases.
 
-    Dynamic beam allocation (Post and Vilar 2018, Fast lexically constrained decoding with dynamic
-    beam allocation for neural machine translation): candidates for the next step are the best
-    `2 * width` continuations overall and, for each live hypothesis, its most likely continuation,
-    the next token of each missing phrase, and its end. They are divided into banks by the number of
-    phrase tokens they contain (of incomplete phrases, the longest beginning at the end of the
-    hypothesis counts). The beam is filled round-robin from the fullest bank to the emptiest: first
-    with the most likely candidate of each, then with the second. A hypothesis may end when it has
-    all phrases, in any order. Phrases may overlap, and equal ones count once. A truncated
-    hypothesis without all phrases is discarded.
+    This is dynamic beam allocation (Post and Vilar 2018, Fast lexically constrained decoding with
+    dynamic beam allocation for neural machine translation). The candidates for the next step are
+    the best `(1 + E) * width` continuations overall, for E end tokens, and, for each live
+    hypothesis, its most likely continuation, the next token of each missing phrase, and its ends.
+    They are divided into banks by the number of phrase tokens they contain; of an incomplete
+    phrase, the longest beginning that ends the hypothesis counts. The beam is filled round-robin,
+    from the fullest bank (with the most phrase tokens) to the emptiest: first with the most likely
+    candidate of each, then with the second. A hypothesis may end when it has all phrases, in any
+    order. Phrases may overlap, and equal ones count once. A truncated hypothesis without all
+    phrases is discarded.
 
-    At every step the fullest bank gains a token. So there is a hypothesis with all phrases whenever
+    At every step the fullest bank gains a token. So a hypothesis with all phrases is found whenever
     their tokens fit in the limit of the row and are not forbidden. The width should exceed the
     number of tokens of all phrases, so that each bank has a place.
 

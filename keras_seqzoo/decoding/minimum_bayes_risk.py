@@ -16,7 +16,7 @@ def minimum_bayes_risk(texts, utility="chrf", weights=None):
     Aziz 2020, Is MAP decoding all you need?).
 
     Args:
-        texts: list of at least one string; duplicates count repeatedly.
+        texts: list of at least one string; each duplicate counts.
         utility: `"chrf"` or `"bleu"` of sentences, computed by sacrebleu.
         weights: list of numbers of at least 0, one for each text, such as probabilities; by default
             equal.

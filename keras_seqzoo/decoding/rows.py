@@ -1,4 +1,4 @@
-"""Rows of a search: repeated for each hypothesis, split again, left out when they are done."""
+"""Rows of a search: repeated for each hypothesis, split again, dropped when they are done."""
 
 from typing import NamedTuple
 

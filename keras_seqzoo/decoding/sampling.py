@@ -14,7 +14,7 @@ def draw(log_probabilities, uniform):
     """Draw a token of each row.
 
     Args:
-        log_probabilities: float tensor `(rows, V)`, up to a constant of each row.
+        log_probabilities: float tensor `(rows, V)`, up to a constant per row.
         uniform: float tensor `(rows, V)`, uniform noise in [0, 1).
 
     Returns:
@@ -38,8 +38,8 @@ class Sampling(DecodingStrategy):
       (Holtzman et al. 2020, The curious case of neural text degeneration);
     - `min_p`: at least min_p times the highest probability (Nguyen et al. 2024, Min-p sampling).
 
-    All three apply to Q. Log probabilities and scores of the samples are computed from P, so that
-    they compare with other strategies. Samples are sorted by score and may repeat.
+    All three apply to Q. Log probabilities and scores of the samples are computed from P, so they
+    can be compared with those of other strategies. Samples are sorted by score and may repeat.
 
     Args:
         samples: int, at least 1, the number of hypotheses per row.

@@ -44,12 +44,12 @@ class HypothesisScore(abc.ABC):
         """
 
     def add_coverage(self, scores, penalties, lengths):
-        """Add the coverage penalties of hypotheses to their scores, here as a term of a sum.
+        """Add the coverage penalties of hypotheses to their scores, here as a plain sum.
 
         Args:
             scores: float32 tensor `(B, N)`.
-            penalties: float32 tensor `(B, N)` of β · cp, at most 0. What is added must be at most 0
-                too, so that `bound` holds with it.
+            penalties: float32 tensor `(B, N)` of β · cp, at most 0. The added term must also be at
+                most 0, so that `bound` still holds.
             lengths: int32 tensor, `()` or `(B, 1)`, at least 1.
 
         Returns:
@@ -91,11 +91,11 @@ class _DividedByLength(HypothesisScore):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class PowerLengthPenalty(_DividedByLength):
-    """`log P(y | x) / L^alpha`: the log probability for 0, its mean over the tokens for 1.
+    """`log P(y | x) / L^alpha`: log P for alpha = 0, its mean over the tokens for alpha = 1.
 
     As in Zhang et al., Dive into Deep Learning, section on beam search. A coverage penalty is
-    divided as well, `(log P + β · cp) / L^alpha`: both are sums, so β weighs them alike whatever
-    alpha and the length are.
+    divided as well, `(log P + β · cp) / L^alpha`: both are sums, so β weighs them alike for any
+    alpha and length.
 
     Args:
         alpha: float, at least 0; higher values prefer longer hypotheses.

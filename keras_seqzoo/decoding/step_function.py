@@ -10,13 +10,13 @@ MAX_LOG_PROBABILITY = 0.1
 
 
 def check_step(step, check_values=False):
-    """Create a step function that checks its result to be a distribution of the next token.
+    """Create a step function that checks that its result is a distribution of the next token.
 
-    Static shapes are always checked, values in eager calls.
+    Static shapes are always checked, and values in eager calls.
 
     Args:
         step: a step function, see `DecodingStrategy`.
-        check_values: bool, whether a graph checks values and dynamic shapes when it runs.
+        check_values: bool, whether a graph checks values and dynamic shapes at run time.
 
     Returns:
         A step function with the same arguments and float32 log probabilities.
@@ -121,8 +121,8 @@ class StepFunction:
     def reorder(self, before, after, rows):
         """Gather rows of the state after a step, except of tensors that the step does not change.
 
-        Those are equal in all hypotheses of a row of the batch. Only in a graph it is certain that
-        they never change: an eager step may differ each time.
+        Those are equal in all hypotheses of a row of the batch. Only a graph guarantees that they
+        never change: an eager step may differ each time.
         """
         eager = tf.executing_eagerly()
         own = [
@@ -175,7 +175,7 @@ class StepFunction:
                     "`step` must keep the dtypes of the state, "
                     f"{old.dtype.name} {old.shape}, got {new.dtype.name} {new.shape}."
                 )
-        # Loops need constant static shapes: those that the step lost are restored.
+        # Loops need constant static shapes, so those that the step lost are restored.
         return [
             new if new is old else tf.ensure_shape(new, old.shape)
             for old, new in zip(before, leaves, strict=True)

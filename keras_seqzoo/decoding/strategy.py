@@ -1,4 +1,4 @@
-"""Base class of all searches, what they are called with and what they return."""
+"""Base class of all searches, and their arguments and results."""
 
 import abc
 from typing import NamedTuple
@@ -87,13 +87,13 @@ class DecodingStrategy(abc.ABC):
 
         step(tokens, state) -> (log_probabilities, state)
 
-    It takes the last token of each hypothesis, `(rows,)` int32, and returns the log probabilities
-    of the next one, `(rows, V)` float32, at most 0; `-inf` forbids a token. `state` is any nest of
-    tensors with first dimension `rows`; dtypes and shapes stay the same from step to step. A beam
-    search runs `rows = batch * width` and reorders the state after each step. So everything that
-    differs between the rows of the batch must be in the state, or in the *memory*: tensors that
-    never change and are the same for all hypotheses of a row, such as an encoded source. With a
-    memory the step function is
+    The function takes the last token of each hypothesis, `(rows,)` int32, and returns the log
+    probabilities of the next one, `(rows, V)` float32, at most 0; `-inf` forbids a token. `state`
+    is any nest of tensors with first dimension `rows`; dtypes and shapes stay the same from step to
+    step. A beam search runs `rows = batch * width` and reorders the state after each step. So
+    everything that differs between the rows of the batch must be in the state, or in the *memory*:
+    tensors that never change and are the same for all hypotheses of a row, such as an encoded
+    source. With a memory the step function is
 
         step(tokens, state, memory) -> (log_probabilities, state)
 
@@ -107,9 +107,9 @@ class DecodingStrategy(abc.ABC):
 
     Args:
         constraints: List of `keras_seqzoo.decoding.Constraint`s.
-        max_source_ratio: Float above 0 or `None`. Also limits each row to this times the length of
-            its source, rounded up (end tokens included), but never below its prefix. Requires
-            `source_lengths`.
+        max_source_ratio: Float above 0 or `None`. Also limits each row to this factor times the
+            length of its source, rounded up (end tokens included), but never below its prefix.
+            Requires `source_lengths`.
         check_values: Bool, for debugging. Whether graphs check at every step that the rows of the
             log probabilities match the tokens, that they are at most 0 and not NaN, and that
             `prefix` is in the vocabulary. Eager searches always check, XLA never does.
@@ -119,11 +119,11 @@ class DecodingStrategy(abc.ABC):
         state: State before the first step, first dimension `B`.
         start_tokens: `(B,)` int32, the token each row starts from.
         end_token: Int or list of ints, the tokens that finish a hypothesis.
-        max_length: Int or scalar int32 tensor, at least 0: the maximum tokens per hypothesis,
-            including the end token, not the start token.
+        max_length: Int or scalar int32 tensor, at least 0: the maximum number of tokens per
+            hypothesis, with the end token but not the start token.
         pad_token: Int, the token after the end of a hypothesis in the result, never fed to `step`.
         alignment: `None`, or a function that reads the attention weights `(rows, S)` of the last
-            step from the state. Of its result for the start state only the shape is used.
+            step from the state. For the start state, only the shape of its result is used.
         source_lengths: `None` or `(B,)` int32, the tokens of each row's source.
         prefix: `None` or `(B, P)` int32, the first tokens of all hypotheses of a row, after the
             start token. They have probability 1, count in the length and ignore constraints.

@@ -11,11 +11,12 @@ from keras_seqzoo.tensors import dimension
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class StrategySampler(keras_hub.samplers.Sampler):
-    """KerasHub sampler that searches by a `DecodingStrategy`, for `generate()` of other models.
+    """KerasHub sampler that searches with a `DecodingStrategy`, for `generate()` of other models.
 
-    Models of this package take strategies directly. A hypothesis is the whole text: the tokens of
-    the prompt after the first count in its length, with probability 1, and constraints read them.
-    So prompts do not depend on the others of their batch. The model reads them again, step by step.
+    Models of this package take strategies directly. A hypothesis is the whole text: all tokens of
+    the prompt but the first count in its length, with probability 1, and constraints read them. So
+    results do not depend on the other prompts of the batch. The model reads the prompts again, step
+    by step.
 
     Args:
         strategy: a `DecodingStrategy` that requires neither alignments nor source lengths.

@@ -14,12 +14,13 @@ class Bridge(QuantizedParts, keras.layers.Layer):
     """Map from the final states of an encoder to the initial states of a decoder.
 
     `kind="tanh"` projects the final states of the encoder's last layer to each state of the
-    decoder. For a bidirectional layer with the states f and b (Neubig 2017, equation 66),
+    decoder. For a bidirectional layer with the forward states f_t and the backward states b_t
+    (Neubig 2017, equation 66),
 
         s_0 = tanh(W_1 f_n + W_2 b_1 + b).
 
     `kind="copy"` copies the states layer by layer (Sutskever et al., 2014). Encoder and decoder
-    must then have the same number of layers and the same state sizes, in one direction.
+    must then be unidirectional and have the same number of layers and the same state sizes.
 
     Args:
         state_sizes: a list with one entry for each decoder layer, each a list of ints.

@@ -21,8 +21,8 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
         pooled = [pool_1(h_1 .. h_n); pool_2(h_1 .. h_n); ...]
         scores = U f(W pooled + b) + c
 
-    with f = ReLU, or `scores = U pooled + c` without hidden units. The scores of a sequence without
-    a valid step are a prior, see `set_prior`. Scores are float32.
+    with f = ReLU, or `scores = U pooled + c` without hidden units. A sequence without a valid step
+    gets a prior as its scores; see `set_prior`. Scores are float32.
 
     Args:
         num_classes: int.

@@ -12,8 +12,8 @@ class KMaxPooling(keras.layers.Layer):
     """The k largest values of each feature over time, in their original order.
 
     Kalchbrenner, Grefenstette and Blunsom 2014, "A convolutional neural network for modelling
-    sentences", section 3.2. Of equal values the earlier is kept. If fewer than k steps are valid,
-    zeros follow.
+    sentences", section 3.2. Of equal values, the earlier one is kept. If fewer than k steps are
+    valid, zeros fill the rest.
 
     Args:
         k: int, the number of values to keep.

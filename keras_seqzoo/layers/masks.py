@@ -4,10 +4,10 @@ import tensorflow as tf
 
 
 def valid_steps(mask, sequence, name="sequence"):
-    """Return `mask` as a bool tensor, after a check of its shape against the sequence.
+    """Check the shape of `mask` against the sequence and return it as a bool tensor.
 
     Args:
-        mask: tensor `(batch, time)`, true (or not 0) at valid steps; `None` makes all valid.
+        mask: tensor `(batch, time)`, true (or not 0) at valid steps; `None` if all are valid.
         sequence: tensor `(batch, time, ...)`.
         name: string, the name of the sequence in the error.
 

@@ -16,7 +16,7 @@ class ParallelConvolution(keras.layers.Layer):
         y_t = f(Σ_k W_k x_{t+k} + b),    k from -⌊(w - 1) / 2⌋ to ⌊w / 2⌋
 
     for each width w (Kim 2014, "Convolutional neural networks for sentence classification",
-    equation 2). Padding, and what lies beyond the ends of a sequence, counts as zeros.
+    equation 2). Padding and positions beyond the ends of a sequence count as zeros.
 
     Args:
         filters: int, the number of features of each width.

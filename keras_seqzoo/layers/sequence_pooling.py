@@ -21,7 +21,7 @@ class SequencePooling(keras.layers.Layer):
     - "mean": the mean over the valid steps, computed in float32;
     - "max": the maximum over the valid steps, for each feature.
 
-    Padding may be anywhere. The result is zeros for rows that are all padding.
+    Padding may be anywhere. Rows that are all padding give zeros.
 
     Args:
         mode: "last", "ends", "mean" or "max".

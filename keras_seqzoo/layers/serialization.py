@@ -17,20 +17,20 @@ def serialize_shared(layer):
         The configuration for `keras.saving.deserialize_keras_object`. Within one file it is
         deserialized to the same layer each time; outside of saving a model, to a new one.
     """
-    # Keras marks a layer as shared only from the second time on that it meets it in a file, and
-    # loses a mark added to the first configuration later. So serialize it twice.
+    # Keras marks a layer as shared only when it meets it in a file for the second time, and a mark
+    # added to the first configuration later is lost. So serialize it twice.
     keras.saving.serialize_keras_object(layer)
     return keras.saving.serialize_keras_object(layer)
 
 
 class QuantizedParts:
-    """Mixin, before the Keras class, for layers with sublayers that `quantize` may change.
+    """Mixin, before the Keras class, for layers whose sublayers `quantize` may change.
 
     `keras.Model.quantize` changes the sublayers one by one, but the configuration of the layer that
-    created them does not record it: a loaded model would not have the weights of its file. So
-    `get_config` then returns a `keras.dtype_policies.DTypePolicyMap` as `dtype`, with a key such as
-    "/stack/projection_0" for each quantized sublayer, and the layer creates its sublayers with the
-    dtype policy from `part_policy`.
+    created them does not record this, so a loaded model would lack the weights in its file. After
+    quantization, `get_config` therefore returns a `keras.dtype_policies.DTypePolicyMap` as `dtype`,
+    with a key such as "/stack/projection_0" for each quantized sublayer. The layer creates its
+    sublayers with the dtype policy from `part_policy`.
     """
 
     def part_policy(self, name, default=None):

@@ -8,14 +8,14 @@ from keras_seqzoo.checks import check_integer, check_rate
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class TokenDropout(keras.layers.Layer):
-    """Replacement of random tokens by one token, such as `[UNK]`, in training.
+    """Random replacement of tokens by one token, such as `[UNK]`, in training.
 
     A model that never reads the unknown token in training cannot learn an embedding for it.
 
     Args:
         rate: float in [0, 1), the probability that a token is replaced.
         token_id: int, the replacement, such as the id of `[UNK]`.
-        keep: int, ids below this one, such as special tokens, are never replaced.
+        keep: int; ids below it, such as those of special tokens, are never replaced.
         seed: int or `None`, the random seed.
         **kwargs: arguments of `keras.layers.Layer`.
 

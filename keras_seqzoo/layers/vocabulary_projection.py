@@ -8,8 +8,8 @@ import tensorflow as tf
 class VocabularyProjection(keras.layers.Dense):
     """Dense output layer with a matmul in the compute dtype and float32 logits.
 
-    `logits = h·W + b`, with a float32 bias. A `keras.layers.Dense` of dtype float32 would run its
-    matmul, the largest of many models, in float32 too. The weights are the same as in `Dense`. See
+    `logits = h·W + b`, with a float32 bias. A `keras.layers.Dense` of dtype float32 would also run
+    its matmul, the largest in many models, in float32. The weights are the same as in `Dense`. See
     `TiedSoftmax` for an output layer that shares the embedding.
 
     Args:

@@ -21,7 +21,7 @@ def consistent_linear_crossentropy(
     transpose_kernel=False,
     chunk_size=160,
 ):
-    """Compute the cross-entropy of two passes and how far they differ, in chunks of tokens.
+    """Compute the cross-entropy of two passes and their divergence, in chunks of tokens.
 
     Two passes of a model over the same batch, with different dropout, have the features x and x',
     the logits z = x·W + b and z', and the distributions p = softmax(z) and q = softmax(z'). With
@@ -33,10 +33,10 @@ def consistent_linear_crossentropy(
     ∂J/∂z = (p ⊙ (d - Σ p ⊙ d) + p - q) / 2,    d = log p - log q
     ```
 
-    and ∂J/∂z' with p and q exchanged. L is half of the loss of R-Drop for α = 2λ (Liang et al.
-    2021, "R-Drop: regularized dropout for neural networks", section 2). Gradients reach both
-    passes. They are computed together with the loss, as in `linear_crossentropy`, and the other
-    arguments are those of that function.
+    ∂J/∂z' is the same with p and q exchanged. L is half the loss of R-Drop for α = 2λ (Liang et al.
+    2021, "R-Drop: regularized dropout for neural networks", section 2). Gradients reach both passes
+    and are computed together with the loss, as in `linear_crossentropy`. The other arguments are as
+    in that function.
 
     Args:
         features: x, a float tensor `(..., D)`.

@@ -31,8 +31,8 @@ def linear_crossentropy(
     ∂L/∂x = ∂L/∂z·Wᵀ      ∂L/∂W = Σ xᵀ·∂L/∂z      ∂L/∂b = Σ ∂L/∂z
     ```
 
-    The gradients are computed together with the loss, since the backward pass only scales them. So
-    only `(chunk_size, V)` of the `(tokens, V)` logits, which are most of a training step's memory,
+    The gradients are computed together with the loss, and the backward pass only scales them. The
+    `(tokens, V)` logits are most of a training step's memory; here only `(chunk_size, V)` of them
     exist at a time. Each chunk takes three matmuls; tokens of weight zero are skipped. The idea is
     the fused linear cross-entropy of Hsu et al. 2024, "Liger Kernel: efficient Triton kernels for
     LLM training", section 3.2.
@@ -50,7 +50,7 @@ def linear_crossentropy(
         sample_weight: w, a float or bool tensor `(...)`, or `None` for ones. `features` of weight
             zero, even NaN, affect neither loss nor gradients.
         label_smoothing: ε, at least 0 and less than 1.
-        transpose_kernel: bool, whether `kernel` is `(V, D)`, as the matrix of an embedding is.
+        transpose_kernel: bool, whether `kernel` is `(V, D)`, like the matrix of an embedding.
         gradient: bool, whether to compute the gradients with the loss. The loss alone, for
             evaluation, takes one matmul in place of three and is a constant to a gradient tape.
         chunk_size: int, the number of tokens to project at a time. Larger chunks mean fewer passes
@@ -152,8 +152,8 @@ def differentiable(chunks, features, kernel, bias):
     """Compute the loss of tokens, differentiable once.
 
     Args:
-        chunks: function that makes `TokenChunks` of the other arguments.
-        features: float tensor `(N, D)`, or of two passes `(N, 2·D)`.
+        chunks: function that makes `TokenChunks` from the other arguments.
+        features: float tensor `(N, D)`, or `(N, 2·D)` for two passes.
         kernel: float tensor.
         bias: float tensor or `None`.
 

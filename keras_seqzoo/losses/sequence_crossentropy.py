@@ -23,10 +23,10 @@ class SequenceCrossentropy(keras.losses.Loss):
     7). It is computed as `logsumexp(z) - (1 - ε)·z_y - ε·mean(z)` of the logits z, in float32 and
     without one-hot targets.
 
-    Tokens at which `sample_weight` (or the mask that Keras attached to the logits) is zero are
-    padding. With the default reduction the loss is the sum of the weighted losses divided by the
-    sum of the weights; without a valid token it is 0. Of several replicas (`tf.distribute`), each
-    computes its part of the mean over them all.
+    Tokens are padding where `sample_weight` (or the mask that Keras attached to the logits) is
+    zero. With the default reduction the loss is the sum of the weighted losses divided by the sum
+    of the weights; without a valid token it is 0. With several replicas (`tf.distribute`), each
+    computes its part of the mean over all of them.
 
     Args:
         label_smoothing: ε, at least 0 and less than 1.

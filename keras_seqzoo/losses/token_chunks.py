@@ -7,7 +7,7 @@ class TokenChunks:
     """The valid tokens of a call of `linear_crossentropy`, in chunks.
 
     Args:
-        features: float tensor `(N, D)`; of two passes of a model `(N, 2·D)`.
+        features: float tensor `(N, D)`, or `(N, 2·D)` for two passes of a model.
         kernel: float tensor `(D, V)`, or `(V, D)` with `transpose_kernel`.
         bias: float tensor `(V,)` or None.
         labels: int32 tensor `(N,)`.
@@ -15,7 +15,7 @@ class TokenChunks:
         label_smoothing: float.
         transpose_kernel: bool.
         chunk_size: int, the largest number of tokens in a chunk.
-        consistency: float or None for one pass. The weight of the divergence of two passes, see
+        consistency: float, the weight of the divergence of two passes, or None for one pass; see
             `consistent_linear_crossentropy`.
     """
 
@@ -124,7 +124,7 @@ class TokenChunks:
     def _project(self, chunk):
         """Return features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`.
 
-        Of two passes, features and logits have two rows for each token, next to each other.
+        With two passes, features and logits have two rows for each token, next to each other.
         """
         tokens = tf.gather(self.order, chunk)
         valid = chunk * self.size + tf.range(self.size) < self.count

@@ -26,7 +26,7 @@ class EntityScores:
 
 
 def entity_scores(expected, found):
-    """Compute the scores of entities: one is correct if its type, first and last word are.
+    """Compute entity scores: an entity is correct if its type, first and last word are.
 
     Args:
         expected: list of lists of IOB2 tags, a list for each sentence; see `entities`.
@@ -81,7 +81,7 @@ def entities(tags):
         A list of triples: type, index of the first word, and index after the last.
 
     Raises:
-        ValueError: if a string is not a tag of these.
+        ValueError: if a string is not such a tag.
 
     Example:
     >>> entities(["O", "B-person", "I-person", "B-person", "I-location"])

@@ -56,8 +56,8 @@ class TokenAccuracy(_LabelMetric):
 
     Call arguments:
         y_true: label ids `(batch, time)`.
-        y_pred: float scores `(batch, time, labels)`, of which the highest is the label, or label
-            ids `(batch, time)`.
+        y_pred: float scores `(batch, time, labels)`, whose highest is the label, or label ids
+            `(batch, time)`.
         sample_weight: float or bool tensor `(batch, time)`, or `(batch,)` for whole sentences, or
             `None` for 1. It is multiplied by the mask that Keras attached to the predictions.
 
@@ -79,7 +79,7 @@ class TokenAccuracy(_LabelMetric):
 class SentenceAccuracy(_LabelMetric):
     """Fraction of sentences with only correct labels.
 
-    All labels of weight above 0 must be correct; sentences without them are not counted.
+    All labels with a weight above 0 must be correct. Sentences without such labels are not counted.
 
     Args:
         name: string.

@@ -1,4 +1,4 @@
-"""Whether two systems differ by more than chance: the paired bootstrap of a test set."""
+"""The paired bootstrap of a test set: whether two systems differ by more than chance."""
 
 from typing import NamedTuple
 
@@ -7,13 +7,13 @@ from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, make_metrics
 
 
 class Comparison(NamedTuple):
-    """A score of two systems, and how sure their difference is.
+    """A score of two systems, and the significance of their difference.
 
     Attributes:
         name: string, such as `"BLEU"`.
         baseline: float, the score of the baseline in percent.
         score: float, the score of the other system in percent.
-        p_value: float, the probability of a difference as large between equal systems.
+        p_value: float, the probability of such a large difference between equal systems.
         interval: float, half of the 95% confidence interval of `score`.
     """
 
@@ -34,8 +34,8 @@ def paired_bootstrap(
 ):
     """Compare translations of a test set with those of a baseline, by BLEU and chrF.
 
-    The test set is drawn again `samples` times, sentences with replacement, and both systems are
-    scored on each sample. With Δ for the difference on the test set, Δ_i for that on sample i, and
+    The test set is resampled `samples` times, by drawing sentences with replacement, and both
+    systems are scored on each sample. With their difference Δ on the test set, Δ_i on sample i, and
     the mean M of |Δ_i|,
 
         p = (1 + number of samples with |Δ_i| - M > |Δ|) / (1 + samples)
@@ -45,7 +45,7 @@ def paired_bootstrap(
 
     Args:
         hypotheses: list of strings, the translations.
-        baseline: list of strings, those of the baseline.
+        baseline: list of strings, the translations of the baseline.
         references: list of strings of the same length.
         samples: int.
         lowercase: bool, whether the scores ignore case.
@@ -88,7 +88,7 @@ def paired_bootstrap(
             name,
             before.score,
             after.score,
-            # Without a difference sacrebleu's is the smallest, as of one that no sample reaches.
+            # Without a difference sacrebleu returns the smallest p, as if no sample reached it.
             1.0 if before.score == after.score else after.p_value,
             after.ci,
         )

@@ -17,8 +17,8 @@ def sentence_bleu(prediction, label, k=4):
     Args:
         prediction: list of tokens of any type.
         label: list of tokens, at least one.
-        k: int, at least 1, the length of the longest n-grams; at most the length of the prediction
-            is used.
+        k: int, at least 1, the length of the longest n-grams, limited to the length of the
+            prediction.
 
     Returns:
         A float from 0 to 1.
@@ -51,7 +51,7 @@ def ngram_precisions(prediction, label, k=4):
         k: int, the length of the longest n-grams.
 
     Returns:
-        A list of floats, p_1 to p_k, or shorter for a prediction of less than k tokens.
+        A list of floats, p_1 to p_k, or fewer if the prediction has less than k tokens.
 
     Example:
     >>> [round(p, 2) for p in ngram_precisions("ABBCD", "ABCDEF")]

@@ -17,7 +17,7 @@ def token_bleu(hypotheses, hypothesis_lengths, references, reference_lengths, ma
     still differs from one without a common word. It equals sacrebleu's sentence BLEU of the ids as
     words, with `smooth_method="add-k"` and `smooth_value=1`, divided by 100.
 
-    The n-grams are compared pairwise, with core TensorFlow ops, so that XLA can compile it. It
+    The n-grams are compared pairwise, with core TensorFlow ops, so XLA can compile the function. It
     takes memory for `rows · length²` bools.
 
     Args:
@@ -72,7 +72,7 @@ def _equal(one, in_one, other, in_other):
 
 
 def _shift(equal, count):
-    """Move a matrix up and left; what comes in is `False`."""
+    """Move a matrix up and left, and fill it with `False`."""
     shape = tf.shape(equal)
     padded = tf.pad(equal, [[0, 0], [0, count], [0, count]])
     return tf.slice(padded, [0, count, count], shape)

@@ -137,7 +137,7 @@ class _TextMetric(keras.metrics.Metric):
 class BLEU(_TextMetric):
     """BLEU of all translations so far, by sacrebleu; see `score_translations`.
 
-    Update metrics of strings outside of `tf.function`: from a callback, or in a loop.
+    Update metrics of strings outside of `tf.function`, in a callback or a loop.
 
     Args:
         lowercase: bool, whether to ignore case.

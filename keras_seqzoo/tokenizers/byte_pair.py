@@ -26,17 +26,17 @@ class BytePairTokenizer(SentencePieceTokenizer):
     byte level (Radford et al., 2019) training starts from the 256 bytes instead, and pieces may be
     parts of characters.
 
-    BPE-dropout (Provilkov et al., 2020): with `training=True` each merge is skipped with
-    probability `dropout`, for other segmentations of the same text. They are drawn by
-    SentencePiece, whose generator ignores all seeds. `redraw` draws by a seed, with the dropout as
-    its `rate`; as in the paper a merge that was skipped may be done later.
+    BPE-dropout (Provilkov et al., 2020): with `training=True`, each merge is skipped with
+    probability `dropout`, which gives other segmentations of the same text. SentencePiece draws
+    them, and its generator ignores all seeds. `redraw` draws by a seed, with the dropout as its
+    `rate`; as in the paper, it may do a skipped merge later.
 
     Special tokens and round trips: see `SentencePieceTokenizer`.
 
     Args:
         proto: bytes, a serialized SentencePiece model as created by `train`, or `None` to load it
             later by `load_assets`.
-        dropout: float in [0, 1), the probability to skip a merge in training.
+        dropout: float in [0, 1), the probability of skipping a merge in training.
         **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
@@ -120,17 +120,18 @@ class BytePairTokenizer(SentencePieceTokenizer):
         end_of_word=False,
         **kwargs,
     ):
-        """Train a tokenizer on the counts of words; the result is that of `train` for the text.
+        """Train a tokenizer on word counts, with the same result as `train` on the text.
 
         Args:
             counts: dict from the words between spaces (U+0020) to their counts in a normalized
-                text, such as `read_counts` returns for counts of `seqzoo count spaced-words`.
+                text, such as `read_counts` returns for counts from `seqzoo count spaced-words`.
             vocabulary_size: see `train`.
             at_most: see `train`.
             character_coverage: see `train`.
             byte_level: see `train`.
             end_of_word: see `train`.
-            **kwargs: Other arguments of the constructor, with the normalization of the counts.
+            **kwargs: Other arguments of the constructor; `normalization` must be that of the
+                counts.
 
         Returns:
             A tokenizer of this class.
@@ -161,8 +162,9 @@ class BytePairTokenizer(SentencePieceTokenizer):
         """Create a tokenizer from a table of merges, such as other programs learn.
 
         Args:
-            merges: list of pairs of strings, in order. SentencePiece only sees their
-                concatenations, so each must result from its pair after the merges before it.
+            merges: list of pairs of strings, in order. SentencePiece sees only their
+                concatenations, so each concatenation must result from its pair, given the merges
+                before it.
             characters: string, characters that are in no merge; others become bytes.
             end_of_word: string or `None`. The mark after the last symbol of a word in the merges,
                 such as `"</w>"`. Without it words have no mark, and a space is a character between

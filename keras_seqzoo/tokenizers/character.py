@@ -19,8 +19,9 @@ class CharacterTokenizer(TableTokenizer):
     """Tokenizer by Unicode characters or bytes.
 
     White space is a character like any other: `detokenize(tokenize(text))` is `normalize(text)` if
-    all its characters are known. Others become `[UNK]`. Invalid UTF-8 is read as U+FFFD. The ids of
-    the characters follow those of the special tokens (see `TextTokenizer`), in the order given.
+    all its characters are known. Unknown ones become `[UNK]`. Invalid UTF-8 is read as U+FFFD. The
+    ids of the characters follow those of the special tokens (see `TextTokenizer`), in the order
+    given.
 
     With `byte_level` the tokens are the 256 bytes, in order: there is nothing to train, and nothing
     is unknown.
@@ -111,7 +112,7 @@ class CharacterTokenizer(TableTokenizer):
         return f"<0x{piece[0]:02X}>" if self.byte_level else piece
 
     def save_assets(self, dir_path):
-        """Write the characters to the folder `dir_path`, as a JSON list, empty at byte level."""
+        """Write the characters to the folder `dir_path`, as a JSON list (empty at byte level)."""
         self._check_vocabulary()
         path = os.path.join(dir_path, VOCABULARY_FILENAME)
         with open(path, "w", encoding="utf-8") as file:

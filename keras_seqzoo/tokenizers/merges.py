@@ -17,8 +17,8 @@ def learn_merges(words, score="frequency", minimum_count=1, join="{}{}".format):
     (WordPiece; Schuster and Nakajima, 2012). Ties go to the pair that appeared first: pairs of the
     first word from left to right, then of the next; pairs with a merged symbol appear with it.
 
-    Time and memory grow with the distinct words, not with the text: each pair has its count and the
-    words that contain it, and a merge changes only those words.
+    Time and memory grow with the number of distinct words, not with the text: a table has the count
+    of each pair and the words that contain it, and a merge changes only those words.
 
     Args:
         words: dict from words, each a sequence of symbols (such as a string), to their counts.

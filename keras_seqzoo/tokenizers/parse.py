@@ -6,28 +6,29 @@ import tensorflow as tf
 from keras_seqzoo.tokenizers.training_texts import count_pieces
 from keras_seqzoo.tokenizers.word import WordTokenizer
 
-# The row of a word: its number, its form, and its head in column 7. Others are those of
-# multi-word tokens and empty nodes.
+# The row of a word: its number, its form, and its head in column 7. Other rows are multi-word
+# tokens and empty nodes.
 WORD_ROW = r"[1-9][0-9]*\t([^\t]+)(?:\t[^\t]+){4}\t([^\t]+)(?:\t[^\t]+){3}"
 NO_HEAD = -1
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class ParseTokenizer(WordTokenizer):
-    r"""Tokenizer of parsed sentences, which are strings in CoNLL-U: a word and its head are one id.
+    r"""Tokenizer of parsed sentences in CoNLL-U, in which a word and its head are one id.
 
         id = head · V + word,
 
-    with the number of the word's head in its sentence, 0 for the root, and V words and special
-    tokens in the vocabulary. So whatever takes sequences of ids takes trees: batches, caches,
-    searches and SavedModels. `split` gets the two back, in graph. A `ParseEncoder` reads these ids.
+    where head is the number of the word's head in its sentence, 0 for the root, and V counts the
+    words and special tokens of the vocabulary. So everything that takes sequences of ids takes
+    trees: batches, caches, searches and SavedModels. `split` recovers word and head, in graph. A
+    `ParseEncoder` reads these ids.
 
-    What is no row of a word is left out, so that any string is read somehow;
+    Lines that are not rows of words are skipped, so no string is an error;
     `keras_seqzoo.data.read_conllu` checks sentences. White space within a word becomes `_`.
 
     Args:
         words: list of different strings without white space, or `None`, see `WordTokenizer`.
-        **kwargs: arguments of `TextTokenizer`. `normalization` is that of each word.
+        **kwargs: arguments of `TextTokenizer`. `normalization` applies to each word.
 
     Raises:
         ValueError: see `WordTokenizer`; or if `split_punctuation` is true.
@@ -59,7 +60,7 @@ class ParseTokenizer(WordTokenizer):
         return words.with_values(self._written(words.values))
 
     def split(self, ids):
-        """Split ids of any shape into those of words and the numbers of their heads."""
+        """Split ids of any shape into the ids of words and the numbers of their heads."""
         return tf.math.floormod(ids, self.vocabulary_size()), ids // self.vocabulary_size()
 
     def id_to_token(self, id):
@@ -85,7 +86,7 @@ class ParseTokenizer(WordTokenizer):
 def split_parses(texts):
     """Split sentences in CoNLL-U into words and heads, in graph.
 
-    What is no row of a word is left out, so that any string is read somehow.
+    Lines that are not rows of words are skipped, so no string is an error.
 
     Args:
         texts: string tensor `(batch,)`.

@@ -73,9 +73,9 @@ class Segmenter(tf.Module):
     def tokenize(self, texts, nbest_size=0, alpha=1.0):
         """Convert texts `(rows,)` to ragged int32 ids `(rows, None)`.
 
-        An `nbest_size` other than 0 draws a segmentation: in a unigram model one of the
+        An `nbest_size` other than 0 draws a segmentation. A unigram model draws one of the
         `nbest_size` best (-1: of all), with probability proportional to its own to the power
-        `alpha`; in byte-pair encoding one that skips each merge with probability `alpha`.
+        `alpha`. Byte-pair encoding skips each merge with probability `alpha`.
         """
         if self.word_by_word and not nbest_size:
             ids = encode_known_words(texts, self._words, len(self.pieces), self._segment)

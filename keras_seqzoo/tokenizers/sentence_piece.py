@@ -23,7 +23,7 @@ class SentencePieceTokenizer(TextTokenizer):
     becomes U+FFFD.
 
     Everything runs in TensorFlow and TensorFlow Text ops on the CPU: eagerly, in `tf.data`, in a
-    `tf.function`, and in a SavedModel, also next to other tokenizers.
+    `tf.function`, and in a SavedModel, even next to other tokenizers.
 
     Args:
         proto: bytes, a serialized SentencePiece model as created by `train`, or `None` to load it
@@ -126,15 +126,15 @@ class SentencePieceTokenizer(TextTokenizer):
         return super().write_surface(text if self._segmenter.byte_level else escape(text))
 
     def redraw(self, ids, seed, rate):
-        """Draw a segmentation of each of the texts that ids spell, by a seed.
+        """Draw a segmentation of each text that ids spell, by a seed.
 
-        The result depends on the arguments alone, in any process, unlike that of a call with
-        `training=True`.
+        Unlike the result of a call with `training=True`, this depends on the arguments alone, in
+        any process.
 
         Args:
             ids: `keras_seqzoo.data.RaggedIds`, the ids of texts. Special tokens stay as they are.
             seed: int or sequence of ints.
-            rate: float, how much is random; see the tokenizer.
+            rate: float, the amount of randomness; see the tokenizer.
 
         Returns:
             `RaggedIds`.

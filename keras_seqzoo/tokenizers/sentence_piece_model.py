@@ -65,7 +65,7 @@ def train_unigram(
             tokens; rarer ones are written as bytes.
         at_most: bool. Whether to train fewer tokens, with a warning instead of an error, if the
             text is too small for `vocabulary_size`.
-        most_lines: int, the number of lines that are drawn from a larger text, or `None` for all.
+        most_lines: int, the number of lines to draw from a larger text, or `None` for all.
 
     Returns:
         bytes. The serialized model; the same text and arguments give the same bytes.
@@ -85,7 +85,7 @@ def train_unigram(
 
 
 def count_spaced_words(texts):
-    """Count the words between spaces (U+0020), among them empty ones: a `Counter`.
+    """Count the words between spaces (U+0020), including empty ones, in a `Counter`.
 
     Args:
         texts: see `iterate_texts`.
@@ -107,7 +107,7 @@ def train_bpe(
 ):
     """Train a SentencePiece model of byte-pair encoding; see `train_unigram`.
 
-    Byte-pair encoding merges within words, so the counts of the words are all that it needs.
+    Byte-pair encoding merges within words, so it needs only the counts of words.
 
     Args:
         counts: dict from words to their counts; see `count_spaced_words`.
@@ -182,8 +182,8 @@ def _check_arguments(vocabulary_size, character_coverage):
 def _tsv_lines(counts):
     """Return SentencePiece's lines of words and counts, sorted by words.
 
-    SentencePiece drops an empty line. An empty word, which is a space in the text, therefore stands
-    behind another word, of all occurrences equally many.
+    SentencePiece drops empty lines. Empty words, which are spaces in the text, are therefore
+    appended to the most frequent word, spread evenly over its occurrences.
     """
     counts = dict(sorted(counts.items()))
     spaces = counts.pop("", 0)
@@ -198,12 +198,12 @@ def _tsv_lines(counts):
 
 
 def _train_to_size(lines, vocabulary_size, missing, at_most, options):
-    """Train a model, of a smaller size if the text is too small and `at_most` is set.
+    """Train a model, a smaller one if the text is too small and `at_most` is set.
 
     Args:
         lines: list of strings.
         vocabulary_size: int.
-        missing: int, tokens that are not trained.
+        missing: int, the number of tokens that are not trained.
         at_most: bool.
         options: dict of options of SentencePiece.
 
@@ -233,7 +233,8 @@ def proto_of_pieces(scores, model_type, byte_fallback=True, mark="prefix"):
         model_type: `"bpe"` or `"unigram"`.
         byte_fallback: bool. Whether characters that are not pieces are written as bytes; otherwise
             they are unknown.
-        mark: where a word's space is: `"prefix"`, `"suffix"`, or `None` for only between words.
+        mark: where a word's space is: `"prefix"`, `"suffix"`, or `None` if spaces are only between
+            words.
 
     Returns:
         bytes. The serialized model.

@@ -1,7 +1,7 @@
-"""Segmentations of words that are drawn at random, and depend on a seed alone.
+"""Random segmentations of words, which depend on a seed alone.
 
-The generator of SentencePiece, which draws in graph, has another state in each process, with any
-seed. A run that is resumed needs the same draws.
+The generator of SentencePiece, which draws in graph, has a different state in each process,
+whatever the seed. A resumed run needs the same draws.
 """
 
 import itertools
@@ -14,12 +14,12 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from keras_seqzoo.data import RaggedIds
 from keras_seqzoo.tokenizers.sentence_piece_model import SPACE
 
-MOST_WORDS = 2**16  # that are kept with their segmentations
+MOST_WORDS = 2**16  # words kept with their segmentations
 NORMAL = ModelProto.SentencePiece.NORMAL
 
 
 class SubwordSampler:
-    """Base class: draws segmentations of the words that ids of a SentencePiece model spell.
+    """Base class that draws segmentations of the words that a SentencePiece model's ids spell.
 
     A subclass implements `draw_word`.
 
@@ -27,7 +27,7 @@ class SubwordSampler:
         proto: bytes, the SentencePiece model.
         space: where words have their space, `"prefix"` or `"suffix"`, or `None` to segment whole
             texts.
-        rate: float, how much is random; see the subclass.
+        rate: float, the amount of randomness; see the subclass.
         control_tokens: int, the number of special tokens whose ids follow those of the model.
     """
 
@@ -88,7 +88,7 @@ class BytePairSampler(SubwordSampler):
     """BPE-dropout (Provilkov et al., 2020, algorithm 1).
 
     A word starts as its characters. In each step every possible merge is dropped with probability
-    `rate`, and the one that was learned first of the others is done, until none is left.
+    `rate`, and of the others the one that was learned first is done, until none is left.
 
     Args:
         proto: see `SubwordSampler`.
@@ -131,13 +131,14 @@ class BytePairSampler(SubwordSampler):
 class UnigramSampler(SubwordSampler):
     """Segmentations by a unigram language model (Kudo, 2018, section 3.2).
 
-    A segmentation `x` into pieces is drawn with probability proportional to `P(x)^rate`, of all
-    there are, by sums over the beginnings of the word and draws from its end.
+    A segmentation `x` into pieces is drawn from all possible ones, with probability proportional to
+    `P(x)^rate`: by sums over the beginnings of the word, then draws from its end.
 
     Args:
         proto: see `SubwordSampler`.
         space: see `SubwordSampler`.
-        rate: float above 0, alpha in the paper: low rates draw all segmentations alike.
+        rate: float above 0, alpha in the paper; with low rates all segmentations are about equally
+            likely.
         control_tokens: see `SubwordSampler`.
     """
 
@@ -167,8 +168,8 @@ class UnigramSampler(SubwordSampler):
     def _lattice(self, ids):
         """Return, for each place in a word, the pieces that end there.
 
-        A piece is a tuple of the cumulative probability of it and those before it, the place where
-        it begins, and its id.
+        A piece is a tuple of its cumulative probability (with the pieces before it), the place
+        where it begins, and its id.
         """
         symbols = [part for id in ids for part in self._pieces.get(id, (id,))]
         totals, lattice = [0.0], [[]]

@@ -52,7 +52,7 @@ class TableTokenizer(TextTokenizer):
 
     @classmethod
     def from_counts(cls, counts, vocabulary_size=None, minimum_count=1, **kwargs):
-        """Create a tokenizer of the most frequent pieces; the result is that of `train`.
+        """Create a tokenizer of the most frequent pieces, with the same result as `train`.
 
         Args:
             counts: dict from pieces to their counts in a text, such as `read_counts` returns.

@@ -110,7 +110,7 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         raise NotImplementedError(f"{type(self).__name__} must implement `decode`.")
 
     def set_vocabulary(self, tokens, surfaces=None):
-        """Set the tokens of all ids, the special tokens first; the control tokens are added.
+        """Set the tokens of all ids, the special tokens first; the control tokens are appended.
 
         Args:
             tokens: iterable of strings.
@@ -180,9 +180,9 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
 
     @property
     def text_ops(self):
-        """The ops of TensorFlow Text in graphs of the tokenizer, which a server must have.
+        """The TensorFlow Text ops in graphs of the tokenizer, which a server must have.
 
-        All are among those of TensorFlow Text that TensorFlow Serving links.
+        TensorFlow Serving links all of them.
         """
         return normalization_ops(self.normalization)
 

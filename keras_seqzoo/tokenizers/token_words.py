@@ -6,9 +6,9 @@ UNKNOWN_SURFACE = "\u2047"  # DOUBLE QUESTION MARK
 class TokenWords:
     """Mixin of tokenizers that tells which tokens are part of one word, and joins tokens to text.
 
-    It needs `_surfaces_of_ids`, what each token adds to a text, of `set_vocabulary`, and `space`:
-    the end of a word at which its tokens have the space before or after it, `"prefix"` or
-    `"suffix"`, or `None` if spaces are tokens of their own.
+    It needs `_surfaces_of_ids`, the bytes that each token adds to a text, from `set_vocabulary`,
+    and `space`: the end of a word at which its tokens have the space, `"prefix"` or `"suffix"`, or
+    `None` if spaces are tokens of their own.
     """
 
     space = None
@@ -16,9 +16,9 @@ class TokenWords:
     def group_words(self, tokens):
         """Return the words that tokens spell, and which tokens are part of each.
 
-        Words are what spaces (U+0020) separate in the text of the tokens. In the tokens of a
-        `WordTokenizer` or `WordPieceTokenizer` these are its words, which punctuation marks are too
-        with `split_punctuation`.
+        Spaces (U+0020) separate the words in the text of the tokens. With a `WordTokenizer` or
+        `WordPieceTokenizer` these are its words; with `split_punctuation`, punctuation marks are
+        words too.
 
         Args:
             tokens: list of strings, tokens of the vocabulary. A word that spells a special token
@@ -65,8 +65,8 @@ class TokenWords:
             A string.
 
         Raises:
-            ValueError: if a token is not in the vocabulary, the number of `unknown` is not that of
-                `[UNK]`, or the kind of tokenizer does not tell what tokens spell.
+            ValueError: if a token is not in the vocabulary, `unknown` has more or fewer texts than
+                there are `[UNK]`, or the kind of tokenizer does not tell what tokens spell.
 
         Example:
         >>> from keras_seqzoo.tokenizers import WordTokenizer
@@ -82,9 +82,9 @@ class TokenWords:
         return self.read_surface(joined)
 
     def split_text(self, text):
-        """Split a text into words as written: those of `group_words`, before normalization.
+        """Split a text into the words of `group_words`, as written before normalization.
 
-        If normalization changes the number of words, they are those of the normalized text.
+        If normalization changes the number of words, these are the words of the normalized text.
 
         Args:
             text: string.
@@ -107,7 +107,7 @@ class TokenWords:
         return [word for word in text.split(" ") if word]
 
     def read_surface(self, surface):
-        """Convert what tokens add to a text, bytes, to a string."""
+        """Convert the bytes that tokens add to a text to a string."""
         return surface.decode("utf-8", errors="replace")
 
     def write_surface(self, text):
@@ -149,8 +149,8 @@ def group_by_words(surfaces, space):
     Args:
         surfaces: list of bytes, what each token adds to the text.
         space: `"prefix"` or `"suffix"`, the end of a word at which its tokens have the space, or
-            `None` if spaces are between words. A token that is a space alone is part of the next
-            word, of the last word or of none.
+            `None` if spaces are between words. A token that is only a space is part of the next
+            word, of the last word or of none, respectively.
 
     Returns:
         A list of lists of indices, one for each word. Tokens without text are in none.

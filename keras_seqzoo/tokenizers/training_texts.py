@@ -49,12 +49,12 @@ def iterate_texts(texts):
 
 
 def several_times(texts):
-    """Return texts that can be iterated several times: of an iterator a list."""
+    """Return texts that can be iterated several times: an iterator becomes a list."""
     return list(texts) if isinstance(texts, collections.abc.Iterator) else texts
 
 
 def mapped_texts(function, texts):
-    """Return the texts that a function makes of others, again in each iteration.
+    """Return texts converted by a function, which runs again in each iteration.
 
     Args:
         function: function from a list of strings to a list of strings.
@@ -114,8 +114,8 @@ def frequent_pieces(counts, most=None, minimum_count=1, kind="piece", default=1)
     Args:
         counts: dict from pieces to their counts.
         most: int, the maximum number of pieces, or `None` for all.
-        minimum_count: int, the minimum count of a piece. `None` is `default`, or 1 with a warning
-            if no piece is as frequent as that.
+        minimum_count: int, the minimum count of a piece. `None` means `default`, or 1, with a
+            warning, if no piece is that frequent.
         kind: string, the name of a piece in messages.
         default: int.
 

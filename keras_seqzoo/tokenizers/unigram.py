@@ -14,17 +14,16 @@ MOST_SEGMENTATIONS = 512  # SentencePiece's limit
 class UnigramTokenizer(SentencePieceTokenizer):
     """Subword tokenizer by a unigram language model (Kudo, 2018).
 
-    A text `x` is segmented into the pieces `x_1 … x_M` of the vocabulary that maximize
-    `P(x_1 … x_M) = p(x_1) · … · p(x_M)` (equations 6 and 7 of the paper), by the Viterbi algorithm.
-    Training starts from a large set of frequent substrings, estimates `p` by expectation
-    maximization, and prunes the pieces that lower the likelihood of the text least until
-    `vocabulary_size` are left. Characters outside the vocabulary become their UTF-8 bytes, so
-    nothing is unknown.
+    The Viterbi algorithm segments a text `x` into the pieces `x_1 … x_M` of the vocabulary that
+    maximize `P(x_1 … x_M) = p(x_1) · … · p(x_M)` (equations 6 and 7 of the paper). Training starts
+    from a large set of frequent substrings, estimates `p` by expectation maximization, and prunes
+    the pieces whose loss lowers the likelihood of the text least, until `vocabulary_size` are left.
+    Characters outside the vocabulary become their UTF-8 bytes, so nothing is unknown.
 
-    Subword regularization (section 3.1 of the paper): with `alpha` or `nbest_size`, and
-    `training=True`, one of the `nbest_size` best segmentations, or of all, is drawn, with
-    probability proportional to `P(x_1 … x_M)^alpha`. They are drawn by SentencePiece, whose
-    generator ignores all seeds. `redraw` draws from all by a seed, with alpha as its `rate`.
+    Subword regularization (section 3.1 of the paper): with `training=True` and `alpha` or
+    `nbest_size`, a segmentation is drawn from the `nbest_size` best or from all, with probability
+    proportional to `P(x_1 … x_M)^alpha`. SentencePiece draws it, and its generator ignores all
+    seeds. `redraw` draws from all by a seed, with alpha as its `rate`.
 
     Training, special tokens and round trips: see `SentencePieceTokenizer`.
 
@@ -32,9 +31,10 @@ class UnigramTokenizer(SentencePieceTokenizer):
         proto: bytes, a serialized SentencePiece model as created by `train`, or `None` to load it
             later by `load_assets`.
         nbest_size: int, the number of segmentations to draw from, at most 512; 1 always takes the
-            best, whatever `alpha` is, -1 draws from all. `None` is -1 with `alpha`, and 1 without.
+            best, whatever `alpha` is; -1 draws from all. `None` means -1 with `alpha`, and 1
+            without.
         alpha: float above 0; near 0 segmentations are equally likely, high values prefer the best.
-            `None` is 0.1.
+            `None` means 0.1.
         **kwargs: Arguments of `TextTokenizer`.
 
     Raises:
@@ -84,15 +84,15 @@ class UnigramTokenizer(SentencePieceTokenizer):
     ):
         """Train a tokenizer on text; see `SentencePieceTokenizer.train`.
 
-        SentencePiece holds the lines in memory, with several times their size.
+        SentencePiece holds the lines in memory, and takes several times their size.
 
         Args:
             texts: See the base class.
             vocabulary_size: See the base class.
             at_most: See the base class.
             character_coverage: See the base class.
-            most_lines: int, the number of lines that are drawn from a text that does not fit
-                memory, or `None` for all.
+            most_lines: int, the number of lines to draw from a text that does not fit in memory, or
+                `None` for all.
             **kwargs: Other arguments of the constructor.
 
         Returns:

@@ -26,7 +26,7 @@ class WordTokenizer(TableTokenizer):
     Words outside the vocabulary become `[UNK]`. The ids of the words follow those of the special
     tokens (see `TextTokenizer`), in the order given. White space is as in `str.split()`.
     `detokenize(tokenize(text))` is `" ".join(normalize(text).split())` if all its words are known;
-    with `split_punctuation` there are spaces around each mark too.
+    with `split_punctuation`, each mark also has spaces around it.
 
     Args:
         words: list of different strings without white space, or `None` to load them later by
@@ -64,7 +64,7 @@ class WordTokenizer(TableTokenizer):
         return split_words(texts, self.split_punctuation)
 
     def written_words(self, text):
-        """Split a text into words, which punctuation marks are too with `split_punctuation`."""
+        """Split a text into words; with `split_punctuation`, punctuation marks are words too."""
         return [word.decode() for word in self.cut([text])[0].numpy()]
 
     def split_in_graph(self, texts):
@@ -75,11 +75,11 @@ class WordTokenizer(TableTokenizer):
         return tf.gather(tf.concat([written, normal], axis=0), rows)
 
     def join_in_graph(self, ids, unknown):
-        """Join ids to text as `detokenize` does, in graph, with another text for each `[UNK]`.
+        """Join ids to text as `detokenize` does, in graph, with a given text for each `[UNK]`.
 
         Args:
             ids: ragged integers `(rows, None)`.
-            unknown: ragged strings of the same shape, the text of the tokens that are unknown.
+            unknown: ragged strings of the same shape, the text of the unknown tokens.
 
         Returns:
             String tensor `(rows,)`.

@@ -17,7 +17,8 @@ VOCABULARY_FILENAME = "vocabulary.txt"
 INSIDE = "##"
 MAX_WORD_BYTES = 100  # longer words are unknown
 # The matcher cannot read U+0000 and aborts the process at U+0011, and words must not spell its
-# marks of pieces inside a word and of special tokens. Words have no white space, so that serves.
+# marks of pieces inside a word and of special tokens. Words have no white space, so it replaces
+# the former and serves as the latter.
 UNREADABLE = {"\x00": "\u2028", "\x11": "\u202f"}
 MATCHER_INSIDE, MATCHER_SPECIAL = "\u2029", "\u3000"
 
@@ -27,16 +28,16 @@ class WordPieceTokenizer(TextTokenizer):
     """Subword tokenizer by the longest match from the left (Schuster and Nakajima, 2012).
 
     Text is split into words, at white space and around punctuation. The longest piece of the
-    vocabulary is removed from the beginning of each word, again and again; pieces inside a word
-    begin with `##`. A word that cannot be spelled this way, or has more than 100 bytes, is one
-    `[UNK]`. Matching takes linear time (Song et al., 2021).
+    vocabulary is removed repeatedly from the beginning of each word; pieces inside a word begin
+    with `##`. A word that cannot be spelled this way, or has more than 100 bytes, is one `[UNK]`.
+    Matching takes linear time (Song et al., 2021).
 
     Training starts from characters and repeatedly merges the pair of neighbors in a word with the
     highest `freq(ab) / (freq(a) · freq(b))`. This prefers pairs whose parts rarely occur alone,
     however rare they are, so `minimum_count` excludes rare pairs.
 
-    `detokenize(tokenize(text))` is the words of `normalize(text)` with single spaces between them,
-    if none is unknown.
+    `detokenize(tokenize(text))` gives the words of `normalize(text)` with single spaces between
+    them, if none is unknown.
 
     Args:
         pieces: list of different strings, or `None` to load them later by `load_assets`.
@@ -95,11 +96,11 @@ class WordPieceTokenizer(TextTokenizer):
 
     @classmethod
     def from_counts(cls, counts, vocabulary_size, *, minimum_count=2, **kwargs):
-        """Train a tokenizer on the counts of words; the result is that of `train` for the text.
+        """Train a tokenizer on word counts, with the same result as `train` on the text.
 
         Args:
             counts: dict from words to their counts in a normalized text, such as `read_counts`
-                returns for counts of `seqzoo count words`.
+                returns for counts from `seqzoo count words`.
             vocabulary_size: see `train`.
             minimum_count: see `train`.
             **kwargs: Other arguments of the constructor, the same as for the counts.
@@ -166,7 +167,7 @@ class WordPieceTokenizer(TextTokenizer):
         self.set_vocabulary([*SPECIAL_TOKENS, *self.pieces], map(str.encode, surfaces))
 
     def written_words(self, text):
-        """Split a text into words, which punctuation marks are too with `split_punctuation`."""
+        """Split a text into words; with `split_punctuation`, punctuation marks are words too."""
         return [word.decode() for word in split_words([text], self.split_punctuation)[0].numpy()]
 
     def encode(self, texts):

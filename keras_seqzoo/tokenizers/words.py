@@ -42,7 +42,7 @@ def encode_known_words(texts, table, size, encode):
     Args:
         texts: strings `(rows,)`.
         table: lookup table from words to int32 ids, -1 for words that must be encoded.
-        size: int, above all ids.
+        size: int, larger than all ids.
         encode: function from strings `(words,)` to a ragged int32 tensor `(words, None)`.
 
     Returns:

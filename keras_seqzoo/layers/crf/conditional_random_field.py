@@ -8,7 +8,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.crf import linear_chain
 from keras_seqzoo.layers.masks import valid_steps
 
-FORBIDDEN = -1e4  # exp of it is 0 in float32, and sums with it keep three decimals
+FORBIDDEN = -1e4  # its exp is 0 in float32, and sums with it keep three decimals
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -20,19 +20,19 @@ class ConditionalRandomField(keras.layers.Layer):
         score(y) = first[y_1] + Σ_t x_t[y_t] + Σ_t A[y_{t-1}, y_t] + last[y_n]
         P(y)     = exp(score(y)) / Σ_y' exp(score(y'))
 
-    (Lafferty, McCallum and Pereira 2001, "Conditional random fields"; over a recurrent network
-    Lample et al. 2016, "Neural architectures for named entity recognition", section 2.2). The
-    layer learns A, first and last. It adds first and last to the scores of the first and the last
-    valid step and returns the sums, the potentials. The methods `loss`, `best_labels` and
-    `marginals` take the potentials. Everything is computed in float32.
+    (Lafferty, McCallum and Pereira 2001, "Conditional random fields"; on a recurrent network,
+    Lample et al. 2016, "Neural architectures for named entity recognition", section 2.2). The layer
+    learns A, first and last. It adds first and last to the scores of the first and the last valid
+    step. It returns the sums, called potentials; the methods `loss`, `best_labels` and `marginals`
+    take them. Everything is computed in float32.
 
     Padding may be anywhere and is skipped.
 
     Args:
         num_labels: int, the number of labels.
         allowed: bool array `(num_labels + 1, num_labels + 1)`, or `None` if any label may follow
-            any other. `allowed[i, j]` says whether label j may follow label i; the last row is for
-            the first label of a sentence, the last column for the last label, and their corner is
+            any other. `allowed[i, j]` says whether label j may follow label i. The last row says
+            which labels may begin a sentence, and the last column which may end it; their corner is
             unused. See `keras_seqzoo.layers.iob2_transitions`. A sequence that is not allowed has
             probability 0, unless no sequence is allowed.
         **kwargs: arguments of `keras.layers.Layer`, such as `name`.
@@ -55,11 +55,11 @@ class ConditionalRandomField(keras.layers.Layer):
     >>> labels.shape, crf.loss(labels, potentials).shape, crf.marginals(potentials).shape
     (TensorShape([2, 5]), TensorShape([2]), TensorShape([2, 5, 3]))
 
-    In a custom model the layer comes last, with `loss=crf.loss`. The loss finds the mask of the
-    layer's call as an attribute of the potentials, in functional, sequential and subclassed models,
-    eager or compiled, under every dtype policy. Another layer or a cast after this one returns
-    another tensor, without the mask. Labels of -1 at padding are always skipped. Load a saved model
-    with `compile=False`, since the loss is a method of the layer:
+    In a custom model, put this layer last and compile with `loss=crf.loss`. The layer's call
+    attaches its mask to the potentials, where the loss finds it: in functional, sequential and
+    subclassed models, eager or compiled, under every dtype policy. A layer or a cast after this one
+    returns a new tensor without the mask. Labels of -1 at padding are always skipped. Load a saved
+    model with `compile=False`, since the loss is a method of the layer:
 
     ```python
     hidden = LSTM(8, return_sequences=True)(keras.layers.Embedding(99, 8, mask_zero=True)(ids))
@@ -169,7 +169,7 @@ class ConditionalRandomField(keras.layers.Layer):
         return valid_steps(mask, potentials, "potentials")
 
     def compute_mask(self, scores, previous_mask=None):
-        """Return no mask: Keras would multiply it, step by step, with one loss per sentence."""
+        """Return no mask: Keras would multiply a sentence's one loss by a mask of its steps."""
         return None
 
     def compute_output_shape(self, scores_shape):

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def is_iob2(labels):
-    """Return whether labels follow IOB2: there is an `I-type`, and each has its `B-type`.
+    """Return whether labels follow IOB2: some are `I-type`, and each of these has its `B-type`.
 
     Example:
     >>> is_iob2(["O", "B-x", "I-x"]), is_iob2(["O", "I-x"]), is_iob2(["NOUN", "VERB"])

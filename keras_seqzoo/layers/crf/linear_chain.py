@@ -108,9 +108,9 @@ def _time_major(scores, lengths):
 
 
 def _sums_before(scores, lengths, transitions):
-    """Return the forward log sums: over all prefixes that end in a label at a step.
+    """Return the forward log sums over all prefixes that end in a label at a step.
 
-    At the last valid step, `(batch, labels)`, and at all steps, `(time, batch, labels)`.
+    They are for the last valid step, `(batch, labels)`, and for all steps, `(time, batch, labels)`.
     """
 
     def forward(time, ahead, step, keep):
@@ -134,8 +134,8 @@ def _sums_after(scores, lengths, transitions):
 def _expectations(scores, lengths, transitions, ahead):
     """Return the probabilities of labels, `(batch, time, labels)`, and of label pairs.
 
-    A pair is at a step and the next, `(time - 1, batch, from, to)`. The probabilities are
-    normalized at each step, because in long chains rounding errors add up.
+    A pair is the labels of a step and the next, `(time - 1, batch, from, to)`. The probabilities
+    are normalized at each step, because rounding errors add up in long chains.
     """
     after = _sums_after(scores, lengths, transitions)
     steps, kept = _time_major(scores, lengths)

@@ -39,7 +39,7 @@ class LargeSoftmax(keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must implement `training_losses`.")
 
     def label_log_probabilities(self, hidden, labels):
-        """Compute normalized log P of the given tokens, float32 `(tokens,)`; see above."""
+        """Compute normalized log P of the labels, float32 `(tokens,)`; see `training_losses`."""
         return tf.gather(self(hidden), labels, batch_dims=1)
 
     def call(self, hidden):

@@ -40,16 +40,16 @@ class ClassFactoredSoftmax(LargeSoftmax):
 
         P(w | h) = softmax(C h + d)_{c(w)} · softmax(E_{c(w)} h + b_{c(w)})_w
 
-    (Goodman 2001, Classes for fast maximum entropy training; Mikolov et al. 2011). Training and the
-    log probability of a given token compute only the classes and the tokens of one class: with
-    classes of √V tokens, 2√V scores in place of V. The probabilities are exact. The weights of each
-    class are padded to the size of the largest, so classes should be of similar size, as from
-    `frequency_classes`.
+    (Goodman 2001, Classes for fast maximum entropy training; Mikolov et al. 2011). Training, and
+    the log probability of a given token, compute only the scores of the classes and of the tokens
+    in one class: 2√V scores in place of V with classes of √V tokens. The probabilities are exact.
+    The weights of each class are padded to the size of the largest, so classes should be of similar
+    size, as from `frequency_classes`.
 
     Args:
         vocabulary_size: int, V.
         classes: int array `(V,)`, the class of each token id, from 0 on; by default classes of
-            equal size in the order of the ids, which fits ids sorted by frequency.
+            equal size in the order of the ids, which suits ids sorted by frequency.
         **kwargs: arguments of `keras.layers.Layer`.
 
     Raises:
@@ -182,7 +182,7 @@ def _group_tokens(classes, num_classes, num_groups):
     first_token = tf.cumsum(tokens, exclusive=True)
     first_group = tf.cumsum(groups, exclusive=True)
     within = tf.range(dimension(classes, 0)) - tf.gather(first_token, classes)
-    # Groups past the last have no tokens, and any class.
+    # Groups past the last have no tokens; their class does not matter.
     owners = tf.searchsorted(tf.cumsum(groups), tf.range(num_groups), side="right")
     owners = tf.minimum(owners, num_classes - 1)
     return tf.gather(first_group, classes) + within // GROUP, within % GROUP, owners

@@ -16,9 +16,9 @@ class HierarchicalSoftmax(LargeSoftmax):
         P(w | h) = Π_{n on the path to w} σ(± (v_n·h + b_n)),
 
     with plus where the path turns left at node n, and minus where it turns right (Morin and Bengio
-    2005, Hierarchical probabilistic neural network language model; with a Huffman tree Mikolov et
+    2005, Hierarchical probabilistic neural network language model; with a Huffman tree, Mikolov et
     al. 2013). Frequent tokens have short paths: the mean length is about the entropy of the tokens
-    in bits. Training and the log probability of a given token compute its path alone. The
+    in bits. Training, and the log probability of a given token, compute only the path to it. The
     probabilities are exact and sum to 1.
 
     Args:
@@ -155,10 +155,9 @@ def _list_levels(parents, is_right, size):
     """List the levels of the tree below the root.
 
     Returns:
-        A list of tuples of index arrays: the index of each node's parent among the inner nodes of
-        the level above, its turn among all turns (V - 1 to the left, then V - 1 to the right), and
-        the indices of the tokens (sorted by id) and of the inner nodes among the nodes of the
-        level.
+        A list with four index arrays per level: for each node, its parent among the inner nodes of
+        the level above, and its turn among all turns (V - 1 to the left, then V - 1 to the right);
+        then the tokens (sorted by id) and the inner nodes among the nodes of the level.
     """
     depths = _depths(parents)
     index = np.zeros(len(parents), np.int32)

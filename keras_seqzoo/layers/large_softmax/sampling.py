@@ -13,8 +13,8 @@ from keras_seqzoo.layers.large_softmax.base import LargeSoftmax
 class SamplingOutput(LargeSoftmax):
     """Output layer that samples tokens in training.
 
-    The score of token w is s(w) = e_w·h + b_w. In training, `samples` tokens are drawn for all
-    tokens of a batch together, with replacement, from a proposal distribution q.
+    The score of token w is s(w) = e_w·h + b_w. In training, one set of `samples` tokens is drawn
+    for the whole batch, with replacement, from a proposal distribution q.
 
     Args:
         vocabulary_size: int, V.
@@ -70,7 +70,7 @@ class SamplingOutput(LargeSoftmax):
             logits = tf.constant(self._log_proposals)[tf.newaxis]
             drawn = keras.random.categorical(logits, self.samples, seed=self.seed_generator)
             return tf.cast(drawn[0], tf.int32)
-        # The inverse of the distribution function, log(w + 2) / log(V + 1) up to w.
+        # The inverse of the cumulative distribution, log(w + 2) / log(V + 1) up to w.
         uniform = keras.random.uniform([self.samples], seed=self.seed_generator)
         drawn = tf.exp(uniform * math.log(self.vocabulary_size + 1)) - 1.0
         return tf.minimum(tf.cast(drawn, tf.int32), self.vocabulary_size - 1)
@@ -127,11 +127,10 @@ class SampledSoftmax(SamplingOutput):
 
     (Bengio and Senécal 2008, Adaptive importance sampling to accelerate training of a neural
     probabilistic language model; Jean et al. 2015, On using very large target vocabulary for neural
-    machine translation). The k samples are drawn with replacement and may contain the label. So
-    s(w) = log P(w | h), up to a constant for each h, is the optimum with any number of samples:
-    e^{s'} is then proportional to the probability that a token, among these k + 1, is the one that
-    was not drawn. Evaluation uses the softmax over all tokens. For the arguments see
-    `SamplingOutput`.
+    machine translation). The k samples are drawn with replacement and may contain the label. So the
+    optimum is s(w) = log P(w | h), up to a constant for each h, with any number of samples: e^{s'}
+    is then proportional to the probability that a token is the one of these k + 1 that was not
+    drawn. Evaluation uses the softmax over all tokens. For the arguments see `SamplingOutput`.
 
     Example:
     >>> layer = SampledSoftmax(1000, samples=20)
@@ -156,9 +155,9 @@ class NoiseContrastiveEstimation(SamplingOutput):
 
     (Gutmann and Hyvärinen 2010; for language models Mnih and Teh 2012, A fast and simple algorithm
     for training neural probabilistic language models). At the optimum the score s is a log
-    probability without a sum over the vocabulary. Evaluation normalizes nonetheless, unless
-    `self_normalized` is set: then the scores of given tokens are taken as log probabilities, which
-    is fast and only approximately normalized. For the other arguments see `SamplingOutput`.
+    probability, without a sum over the vocabulary. Evaluation still normalizes, unless
+    `self_normalized` is set: it then takes the scores of given tokens as log probabilities, which
+    is fast but only approximately normalized. For the other arguments see `SamplingOutput`.
 
     Args:
         self_normalized: bool, whether `label_log_probabilities` returns s.
@@ -174,7 +173,7 @@ class NoiseContrastiveEstimation(SamplingOutput):
         self.self_normalized = self_normalized
 
     def initial_bias(self):
-        """Return the initial value of all biases, with which scores are nearly normalized."""
+        """Return the initial value of all biases, which nearly normalizes the scores."""
         return -math.log(self.vocabulary_size)
 
     def training_losses(self, hidden, labels):

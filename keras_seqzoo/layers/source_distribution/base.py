@@ -1,4 +1,4 @@
-"""The base class of distributions over target tokens by the attended source tokens."""
+"""The base class of distributions over target tokens from the attended source tokens."""
 
 import keras
 import tensorflow as tf
@@ -8,14 +8,14 @@ from keras_seqzoo.tensors import dimension, loop_dtype
 
 
 class SourceDistribution(keras.layers.Layer):
-    """Base class of distributions over target tokens by the attended source tokens.
+    """Base class of distributions over target tokens from the attended source tokens.
 
     ```
     p_src(y) = Σ_j a_j p(y | x_j)
     ```
 
-    A subclass says what p(y | x) is, by `entries`. Tokens that nothing leads to have probability 0.
-    Where padding is attended to with weight 0, it contributes nothing.
+    A subclass defines p(y | x) by `entries`. Target tokens that no source token leads to have
+    probability 0. Padding with attention weight 0 contributes nothing.
 
     Args:
         vocabulary_size: int, V, the number of target tokens.
@@ -24,7 +24,7 @@ class SourceDistribution(keras.layers.Layer):
     Call arguments:
         weights: float tensor `(rows, steps, source_length)`, a, the attention weights.
         source_ids: int32 tensor `(batch, source_length)`, x. `rows` is `batch` or, in a search, a
-            multiple of it: the hypotheses of a source one after another.
+            multiple of it, with the hypotheses of a source one after another.
 
     Returns:
         A tensor of probabilities `(rows, steps, V)`, in float64 for float64, else in float32.

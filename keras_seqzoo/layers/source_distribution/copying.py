@@ -1,4 +1,4 @@
-"""The distribution of the tokens of the source itself."""
+"""The distribution that copies the tokens of the source."""
 
 import keras
 import tensorflow as tf
@@ -14,9 +14,9 @@ class CopyDistribution(SourceDistribution):
     p_src(y) = Σ_{j: x_j = y} a_j
     ```
 
-    (See et al. 2017, "Get to the point", equation 9; Vinyals et al. 2015, "Pointer networks").
-    Words that the vocabulary lacks are one token, `[UNK]`, whose probability is that of copying any
-    of them; the attention tells which one, see `keras_seqzoo.models.replace_unknown_words`.
+    (See et al. 2017, "Get to the point", equation 9; Vinyals et al. 2015, "Pointer networks"). All
+    words outside the vocabulary share the token `[UNK]`, which gets the probability of copying any
+    of them. The attention tells which one; see `keras_seqzoo.models.replace_unknown_words`.
 
     Args:
         vocabulary_size: int, V, the number of tokens.

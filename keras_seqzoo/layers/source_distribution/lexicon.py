@@ -1,4 +1,4 @@
-"""The distribution of translations of source tokens by a lexicon."""
+"""The distribution of the translations of source tokens in a lexicon."""
 
 import keras
 import numpy as np
@@ -10,7 +10,7 @@ from keras_seqzoo.layers.source_distribution.base import SourceDistribution
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class LexiconDistribution(SourceDistribution):
-    """Distribution of the translations of source tokens by a lexicon p_lex.
+    """Distribution of the translations of source tokens in a lexicon p_lex.
 
     ```
     p_src(y) = Σ_j a_j p_lex(y | x_j)
@@ -18,12 +18,12 @@ class LexiconDistribution(SourceDistribution):
 
     (Arthur, Neubig and Nakamura 2016, "Incorporating discrete translation lexicons into neural
     machine translation", section 3.1). The lexicon is not trained. It holds the most probable
-    target tokens of each source token, and is empty until `set_lexicon`.
+    target tokens of each source token, and is empty until `set_lexicon` is called.
 
     Args:
         vocabulary_size: int, V, the number of target tokens.
         source_vocabulary_size: int, the number of source tokens.
-        entries: int, the most target tokens of a source token.
+        entries: int, the largest number of target tokens per source token.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments and return value: see `SourceDistribution`.
@@ -54,15 +54,15 @@ class LexiconDistribution(SourceDistribution):
         self.built = True
 
     def set_lexicon(self, target_ids, probabilities):
-        """Set the lexicon, such as one of `keras_seqzoo.models.train_ibm_model`.
+        """Set the lexicon, such as one from `keras_seqzoo.models.train_ibm_model`.
 
         Args:
             target_ids: int array `(source_vocabulary_size, entries)`.
             probabilities: float array of the same shape: p_lex of each; 0 for no entry.
 
         Raises:
-            ValueError: if a shape is another one, an id is not of the target vocabulary, or a row
-                of probabilities is negative or sums to more than 1.
+            ValueError: if a shape is wrong, an id is outside the target vocabulary, or a row of
+                probabilities has a negative number or sums to more than 1.
         """
         if not self.built:
             self.build()

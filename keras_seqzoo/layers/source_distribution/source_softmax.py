@@ -1,4 +1,4 @@
-"""The output layer that joins a softmax with a distribution by the source."""
+"""The output layer that combines a softmax with a source distribution."""
 
 import keras
 import tensorflow as tf
@@ -8,20 +8,20 @@ from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
 
 FORMS = ("mixture", "bias")
 EPSILON = 1e-3  # of the bias: Arthur et al. 2016, section 3.2
-SMALLEST = 1e-30  # of a mixture, whose logarithm must be finite
+SMALLEST = 1e-30  # the least p_src in a mixture, so that its logarithm is finite
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class SourceSoftmax(QuantizedParts, keras.layers.Layer):
-    """Output layer that joins a softmax with a distribution p_src by the source.
+    """Output layer that combines a softmax with a source distribution p_src.
 
-    It reads features h and p_src one after the other, as `RecurrentDecoder` gives them with a
-    `SourceDistribution`. With z for the logits of the softmax over h:
+    Its input is features h followed by p_src, as `RecurrentDecoder` returns them with a
+    `SourceDistribution`. z are the logits that `output_layer` computes from h:
 
-    - `"mixture"`: a gate g chooses between them, as in the pointer-generator of See et al. 2017
-      ("Get to the point", equations 8 and 9) and the linear interpolation of Arthur et al. 2016
-      (equation 14, with a gate for each step). The gate reads the features, which are a function of
-      context and state, where See et al. read both and the input.
+    - `"mixture"`: a gate g weighs the two, as in the pointer-generator of See et al. 2017 ("Get to
+      the point", equations 8 and 9) and the linear interpolation of Arthur et al. 2016 (equation
+      14, with a gate for each step). The gate reads the features, a function of context and state;
+      the gate of See et al. reads context, state and input.
 
       ```
       g = σ(v·h + b)          p(y) = g softmax(z)_y + (1 - g) p_src(y)
@@ -84,7 +84,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
             return logits + tf.math.log(source + EPSILON)
         gate = tf.cast(self.gate(features), tf.float32)
         own = tf.math.log_sigmoid(gate) + tf.nn.log_softmax(logits)
-        # Below the smallest number the gradient is that of the softmax alone.
+        # Where p_src is below SMALLEST, the gradient is that of the softmax alone.
         copied = tf.math.log_sigmoid(-gate) + tf.math.log(tf.maximum(source, SMALLEST))
         largest = tf.stop_gradient(tf.maximum(own, copied))
         return largest + tf.math.log(tf.exp(own - largest) + tf.exp(copied - largest))

@@ -31,7 +31,7 @@ class Edges(NamedTuple):
         return tf.math.unsorted_segment_sum(values, self.parents, self.inner)
 
     def concat_children(self, values):
-        """Concatenate values `(children, U)` of both children, or zeros: `(inner, 2U)`."""
+        """Concatenate values `(children, U)` of both children, zeros if missing: `(inner, 2U)`."""
         slots = 2 * self.parents + self.siblings
         pairs = tf.math.unsorted_segment_sum(values, slots, 2 * self.inner)
         return tf.reshape(pairs, (-1, 2 * values.shape[-1]))
@@ -40,8 +40,8 @@ class Edges(NamedTuple):
 class TreeCell(keras.layers.Layer):
     """Base class of the cells. A cell defines `compute_leaves` and `advance`.
 
-    As in `RecurrentCell`, the part that depends on the words alone is in `project` and runs once
-    over all words. For the arguments see `TreeEncoder`.
+    As in `RecurrentCell`, `project` computes the part that depends on the words alone, once for all
+    words. For the arguments see `TreeEncoder`.
     """
 
     gates = 1  # number of blocks in W and b
@@ -155,12 +155,12 @@ class TreeCell(keras.layers.Layer):
 class RecursiveCell(TreeCell):
     """A recursive neural network over binary trees.
 
-    `h = tanh(U·[h_left; h_right] + W·x + b)`, with x = 0 at a node without a word and zeros for a
-    missing child: `tanh(U·[h_left; h_right] + b)` at the inner nodes of a parse and `tanh(W·x + b)`
-    at its leaves, as in Socher, Lin, Ng and Manning 2011, Parsing natural scenes and natural
-    language with recursive neural networks (where leaves have a separate bias). In Socher et al.
-    2013, Recursive deep models for semantic compositionality over a sentiment treebank, section
-    4.1, leaves are the word vectors themselves.
+    `h = tanh(U·[h_left; h_right] + W·x + b)`, where x is 0 at a node without a word, and a missing
+    child is zeros. This is `tanh(U·[h_left; h_right] + b)` at the inner nodes of a parse and
+    `tanh(W·x + b)` at its leaves, as in Socher, Lin, Ng and Manning 2011, Parsing natural scenes
+    and natural language with recursive neural networks (where leaves have a separate bias). In
+    Socher et al. 2013, Recursive deep models for semantic compositionality over a sentiment
+    treebank, section 4.1, leaves are the word vectors themselves.
 
     Weights: W `(F, U)`, U `(2U, U)`, b `(U,)`.
     """

@@ -9,15 +9,15 @@ from keras_seqzoo.layers.trees.encoder import TreeEncoder
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class DependencyTreeEncoder(keras.layers.Layer):
-    """Child-Sum Tree-LSTM over the dependency trees of sentences, a state for each word.
+    """Child-Sum Tree-LSTM over the dependency trees of sentences, with a state for each word.
 
     The state of a word is computed from the word and the states of its dependents
-    (`ChildSumTreeLSTMCell`; Tai, Socher and Manning 2015, section 3.1), so that the root's state
-    is that of the sentence. The trees are given by the heads, which go with the sentences through
-    `tf.data` and into a SavedModel; for trees of other shapes see `TreeEncoder`.
+    (`ChildSumTreeLSTMCell`; Tai, Socher and Manning 2015, section 3.1), so the root's state is that
+    of the sentence. The heads define the trees, and go with the sentences through `tf.data` and
+    into a SavedModel. For trees of other shapes see `TreeEncoder`.
 
-    A word whose head is 0 or not in the sentence is a root, and so is each word of a cycle and
-    what depends on it: no input is an error. `keras_seqzoo.data.dependency_tree` checks heads.
+    A word is a root if its head is 0 or not in the sentence, or if it is in a cycle or below one:
+    no input is an error. `keras_seqzoo.data.dependency_tree` checks heads.
 
     Trees change in shape from batch to batch, so XLA does not compile the layer.
 
@@ -29,7 +29,7 @@ class DependencyTreeEncoder(keras.layers.Layer):
         embedded: float tensor `(batch, time, features)`, the words of the sentences.
         heads: int tensor `(batch, time)`, the number of each word's head among the valid words of
             its sentence, from 1, and 0 for a root: the column HEAD of CoNLL-U.
-        mask: bool tensor `(batch, time)`, true at words; `None` makes all valid.
+        mask: bool tensor `(batch, time)`, true at words; `None` if all are valid.
 
     Returns:
         Tensor `(batch, time, U)` in the compute dtype, zero at padding.
@@ -88,7 +88,7 @@ class DependencyTreeEncoder(keras.layers.Layer):
 
 
 def root_steps(heads, mask):
-    """Return bools `(batch, time)`, whether a word has no head in its sentence.
+    """Return a bool tensor `(batch, time)`, true at words without a head in their sentence.
 
     Args:
         heads: int tensor `(batch, time)`, see `DependencyTreeEncoder`.
@@ -100,7 +100,7 @@ def root_steps(heads, mask):
 
 
 def dependency_levels(heads, mask):
-    """Convert heads to what `tree_batch` makes of trees, in graph.
+    """Convert heads to the tensors that `tree_batch` makes from trees, in graph.
 
     Args:
         heads: int tensor `(batch, time)`, see `DependencyTreeEncoder`.
@@ -108,7 +108,7 @@ def dependency_levels(heads, mask):
 
     Returns:
         A dictionary of int32 tensors, see `keras_seqzoo.data.tree_batch`. `siblings` are zeros: a
-        Child-Sum Tree-LSTM has no order of children. The nodes of a sentence are its words, in
+        Child-Sum Tree-LSTM ignores the order of children. The nodes of a sentence are its words, in
         their order.
     """
     heads = tf.cast(heads, tf.int32)
@@ -147,14 +147,14 @@ def dependency_levels(heads, mask):
 
 
 def _climb(parents, longest):
-    """Return each word's depth, and whether a root is above it or it is one.
+    """Return each word's depth, and whether it is a root or below one.
 
     Args:
         parents: int32 tensor `(words,)`, the index of each word's parent, or `words` for a root.
         longest: int32 scalar, at least the number of words of each sentence.
     """
     count = tf.shape(parents)[0]
-    # Each round doubles the steps: `tops` is where so many steps from a word end.
+    # Each round doubles the number of steps; `tops` is where they end, for each word.
     tops = tf.concat([parents, [count]], 0)
     steps = tf.concat([tf.ones_like(parents), [0]], 0)
 

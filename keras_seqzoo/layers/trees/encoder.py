@@ -31,14 +31,14 @@ class TreeEncoder(keras.layers.Layer):
       (`BinaryTreeLSTMCell`);
     - "recursive": a recursive neural network, for the same parses (`RecursiveCell`).
 
-    The trees of a batch may have any shapes. The leaves, and the words' part of all nodes, are
-    computed first, then all nodes of one depth at once, with one step per level. Trees change in
-    shape from batch to batch, so XLA does not compile the layer.
+    The trees of a batch may have any shapes. The leaves, and the part of all nodes that depends on
+    their words, are computed first; then all nodes of a level at once, level by level. Trees change
+    in shape from batch to batch, so XLA does not compile the layer.
 
     Args:
         units: int, the size U of a node's state.
         cell: "child-sum", "binary" or "recursive".
-        return_roots: bool, whether to return the states of the roots, or of all nodes.
+        return_roots: bool, whether to return the states of the roots alone, not of all nodes.
         kernel_initializer: initializer of W, the weights of the word.
         recurrent_initializer: initializer of U, the weights of the children.
         bias_initializer: initializer of b.
@@ -177,7 +177,7 @@ class TreeEncoder(keras.layers.Layer):
         return outputs, states
 
     def _project(self, embedded, tree, chosen, gates):
-        """Compute the words' part of the chosen nodes, in the order of levels."""
+        """Compute the part of the chosen nodes that depends on words, in the order of levels."""
         places = tf.stack([tree["rows"], tree["words"]], axis=1)  # (nodes, 2)
         places = tf.boolean_mask(places, chosen)
         nodes = tf.where(places[:, 1] >= 0)  # (words, 1)
