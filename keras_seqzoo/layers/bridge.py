@@ -17,7 +17,7 @@ class Bridge(QuantizedParts, keras.layers.Layer):
     decoder. For a bidirectional layer with the forward states f_t and the backward states b_t
     (Neubig 2017, equation 66),
 
-        s_0 = tanh(W_1 f_n + W_2 b_1 + b).
+        s_0 = tanh(W_1 f_n + W_2 b_1 + bias).
 
     `kind="copy"` copies the states layer by layer (Sutskever et al., 2014). Encoder and decoder
     must then be unidirectional and have the same number of layers and the same state sizes.
