@@ -114,8 +114,8 @@ def evaluate(
 ):
     """Evaluate a model on a test set.
 
-    For a translation model, translate --source and print BLEU and chrF against --target. Sacrebleu
-    computes them on detokenized text; each has its signature. With --baseline, also print the
+    For a translation model, translate --source and print BLEU and chrF against --target, from
+    sacrebleu on detokenized text, each with sacrebleu's signature. With --baseline, also print the
     scores of its translations and p, the probability of such a difference between equal systems,
     from a paired bootstrap with 1,000 samples.
 

@@ -47,7 +47,7 @@ def check_folder(path, argument="path"):
         argument: string, the name of the argument in the error.
 
     Raises:
-        NotADirectoryError: if the path is a file, or lies in one.
+        NotADirectoryError: if the path is a file, or is inside one.
         OSError: if the nearest folder that exists cannot be written to.
     """
     path = Path(path)

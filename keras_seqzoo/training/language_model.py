@@ -265,7 +265,7 @@ class LanguageModelTraining(TrainingRun):
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `LanguageModelTrainingOptions`.
 
     Raises:

@@ -72,7 +72,7 @@ class AdamWTraining(TrainingRun):
     Args:
         model: a task with a preprocessor. If `compile(optimizer, metrics=[])` does not make it
             ready to train, override `compile_model`.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `AdamWOptions`.
 
     Raises:

@@ -94,7 +94,7 @@ class TrainingRun(CachedData):
     Args:
         model: a task with a preprocessor; the run compiles it. The run trains with the
             `tf.distribute` strategy in whose scope the model was made.
-        directory: folder of the preset; the state of the run lies in its `training` folder. All
+        directory: folder of the preset; the state of the run is in its `training` folder. All
             workers of a strategy need the same folder.
         options: dict that describes the whole run, saved with its state; a run is only resumed
             with the same dict. Recorded options, such as the measure if there are several, are

@@ -103,7 +103,7 @@ class RunState:
             options: dict of the options of the run, or `None` to check the folder alone.
 
         Raises:
-            NotADirectoryError: if the folder is a file, or lies in one.
+            NotADirectoryError: if the folder is a file, or is inside one.
             OSError: if the folder cannot be written to.
             FileExistsError: if it holds files that are not a run.
             BlockingIOError: if another process trains there.

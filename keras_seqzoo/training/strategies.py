@@ -22,8 +22,8 @@ def make_strategy(name, timeout=TIMEOUT, report=None):
 
     - "none": one device.
     - "mirrored": all GPUs of this machine, or the CPU if it has none.
-    - "multi-worker": all machines in the environment variable `TF_CONFIG`. Create it before the
-      process does anything else with TensorFlow; it waits until every worker has begun.
+    - "multi-worker": all machines in the environment variable `TF_CONFIG`. Create this strategy
+      before the process does anything else with TensorFlow; it waits until every worker has begun.
 
     Args:
         name: string.

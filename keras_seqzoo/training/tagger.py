@@ -230,7 +230,7 @@ class TaggerTraining(AdamWTraining):
 
     Args:
         model: a `RecurrentTagger` with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `TaggerTrainingOptions`.
 
     Raises:

@@ -78,8 +78,8 @@ class Workers:
                 batches have equal numbers of rows.
 
         Returns:
-            A tuple for `fit`: a `tf.distribute.DistributedDataset` and its number of steps, in each
-            of which Keras trains all replicas; or `batches` and `None` if there is one replica.
+            A tuple for `fit`: a `tf.distribute.DistributedDataset` and its number of steps (Keras
+            trains all replicas in each step); or `batches` and `None` if there is one replica.
         """
         replicas = self.strategy.num_replicas_in_sync
         if replicas == 1:

@@ -40,7 +40,7 @@ class TextClassifierTraining(AdamWTraining):
     Args:
         model: a `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`,
             with a preprocessor that has labels; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `TextClassifierTrainingOptions`.
 
     Raises:

@@ -98,7 +98,7 @@ class TranslationTraining(AdamWTraining):
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `TranslationTrainingOptions`.
 
     Raises:
