@@ -6,7 +6,7 @@ from keras_seqzoo import _environment
 # isort: split
 from keras_seqzoo.preset_folders import list_presets
 
-# The command `seqzoo` imports the parts, which takes seconds, when it knows that it needs them.
+# The command `seqzoo` imports the parts, which takes seconds, only when it needs them.
 if not _environment.is_command_line():
     from keras_seqzoo._parts import (
         callbacks,
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def __getattr__(name):
-    import importlib.metadata  # slow, for the command `seqzoo`
+    import importlib.metadata  # too slow for the command `seqzoo`
 
     if name == "__version__":
         try:

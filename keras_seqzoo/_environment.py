@@ -1,6 +1,6 @@
 """Check of the backend and, at the command line, silence while libraries are imported.
 
-Importing this module checks the backend; the package imports it before anything else.
+Importing this module checks the backend. The package imports it before anything else.
 """
 
 import contextlib
@@ -31,13 +31,13 @@ def is_command_line():
         return program.parent.name == PACKAGE
     if program.name not in (COMMAND, f"{COMMAND}.exe"):
         return False
-    with contextlib.suppress(OSError):  # the script that pip writes, and no other of this name
+    with contextlib.suppress(OSError):  # the script that pip writes, not another of this name
         return f"{PACKAGE}.cli".encode() in program.read_bytes()
     return False
 
 
 def _is_child():
-    """Return whether `multiprocessing` started this process: it has the arguments of its parent."""
+    """Return whether `multiprocessing` started this process, with the arguments of its parent."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
 
@@ -78,8 +78,8 @@ def check_backend():
 def import_quietly(*modules):
     """Import modules without the messages of TensorFlow's libraries.
 
-    The libraries write before they read their log levels, so standard error becomes a file. It is
-    shown if an import fails. `TF_CPP_MIN_LOG_LEVEL=0` shows everything.
+    The libraries write before they read their log levels, so standard error is redirected to a
+    file. It is shown if an import fails. `TF_CPP_MIN_LOG_LEVEL=0` shows everything.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") == "0":
         return

@@ -1,4 +1,4 @@
-"""All parts of the package, and its presets and classes registered with Keras."""
+"""All parts of the package; importing them registers its presets and classes with Keras."""
 
 from keras_seqzoo import (  # noqa: F401
     callbacks,

@@ -23,7 +23,7 @@ class ItemError(ValueError):
 
 
 def check_integer(name, value, minimum):
-    """Return `value` as an int; raise `ValueError` unless it is one of at least `minimum`."""
+    """Return `value` as an int; raise `ValueError` unless it is an int of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
         raise ValueError(f"`{name}` must be an int of at least {minimum}, got {value!r}.")
     return int(value)
@@ -34,7 +34,7 @@ def _is_number(value):
 
 
 def check_number(name, value, minimum=-math.inf):
-    """Return `value` as a float; raise `ValueError` unless it is one of at least `minimum`."""
+    """Return `value` as a float; raise `ValueError` unless it is a number, at least `minimum`."""
     if not _is_number(value) or not math.isfinite(value) or value < minimum:
         need = "a number" if minimum == -math.inf else f"a number of at least {minimum:g}"
         raise ValueError(f"`{name}` must be {need}, got {value!r}.")
@@ -42,7 +42,7 @@ def check_number(name, value, minimum=-math.inf):
 
 
 def check_positive(name, value, alternative=""):
-    """Return `value` as a float; raise `ValueError` unless it is one above 0."""
+    """Return `value` as a float; raise `ValueError` unless it is a number above 0."""
     value = check_number(name, value)
     if value <= 0:
         raise ValueError(f"`{name}` must be a number above 0{alternative}, got {value!r}.")
@@ -50,7 +50,7 @@ def check_positive(name, value, alternative=""):
 
 
 def check_fraction(name, value, alternative=""):
-    """Return `value` as a float; raise `ValueError` unless it is from 0 to 1."""
+    """Return `value` as a float; raise `ValueError` unless it is a number from 0 to 1."""
     value = check_number(name, value, minimum=0.0)
     if value > 1:
         raise ValueError(f"`{name}` must be a number from 0 to 1{alternative}, got {value!r}.")
@@ -58,7 +58,7 @@ def check_fraction(name, value, alternative=""):
 
 
 def check_rate(name, value):
-    """Return a rate, such as of dropout; raise `ValueError` unless it is in [0, 1)."""
+    """Return a rate, such as a dropout rate; raise `ValueError` unless it is in [0, 1)."""
     if not _is_number(value) or not 0 <= value < 1:
         raise ValueError(f"`{name}` must be in [0, 1), got {value!r}.")
     return value
@@ -71,12 +71,12 @@ def check_choice(name, value, choices):
 
 
 def shorten(name):
-    """Return a name, at most 40 characters of it."""
+    """Return a name, shortened to at most 40 characters."""
     return name if len(name) <= 40 else f"{name[:39]}…"
 
 
 def list_names(names, most=8):
-    """Return names in one string, of many only the first ones and how many there are.
+    """Return names in one string; if there are many, only the first ones and the total number.
 
     Long names are shortened.
 

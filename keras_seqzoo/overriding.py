@@ -7,7 +7,7 @@ def overrides_without(cls, name, other):
     Args:
         cls: a class.
         name: string, an attribute.
-        other: string, an attribute that is out of date if only `name` is overridden.
+        other: string, an attribute that is outdated if only `name` is overridden.
     """
     for base in cls.__mro__:
         if other in vars(base):

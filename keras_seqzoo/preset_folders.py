@@ -10,7 +10,7 @@ METADATA_FILE = "metadata.json"
 
 
 def presets_folder():
-    """Return the folder of the presets: inside an installed package, next to it in a checkout."""
+    """Return the folder of the presets: in an installed package, or next to it in a checkout."""
     package = pathlib.Path(__file__).resolve().parent
     inside = package / "saved_models"
     return inside if inside.is_dir() else package.parent / "saved_models"
@@ -89,7 +89,8 @@ def preset_path(preset):
 def preset_address(preset):
     """Return the argument of KerasHub's `from_preset` for a preset.
 
-    Unknown names are an error with similar names. Handles such as `hf://...` are returned as is.
+    Unknown names raise an error that lists similar names. Handles such as `hf://...` are returned
+    unchanged.
     """
     preset = os.fspath(preset) if isinstance(preset, os.PathLike) else preset
     if isinstance(preset, str) and "://" in preset:

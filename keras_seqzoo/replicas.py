@@ -9,10 +9,10 @@ def replica_count():
 
 
 def sum_over_replicas(value):
-    """Return the sum of a tensor of each replica, or the tensor itself outside of their steps.
+    """Return the sum of a tensor over all replicas, or the tensor itself outside of their steps.
 
     Args:
-        value: a tensor, a constant to gradients: the sum passes none on.
+        value: a tensor, constant for gradients: none flow through the sum.
     """
     context = tf.distribute.get_replica_context()
     if replica_count() == 1 or context is None:
@@ -23,14 +23,14 @@ def sum_over_replicas(value):
 def part_of_mean(total, weight):
     """Return this replica's part of a weighted mean over all replicas.
 
-    The parts of all replicas sum up to the mean, and their gradients to its gradient, which the
-    means of each replica do not if one has more padding than another.
+    The parts of all replicas sum to the mean, and their gradients to its gradient. The separate
+    means of the replicas do not if one has more padding than another.
 
     Args:
         total: float scalar, the sum of the weighted values of this replica.
         weight: float scalar, the sum of their weights.
 
     Returns:
-        A scalar; 0 if the weights of all replicas sum up to 0.
+        A scalar; 0 if the weights of all replicas sum to 0.
     """
     return tf.math.divide_no_nan(total, sum_over_replicas(weight))

@@ -15,7 +15,7 @@ def loop_dtype(dtype):
 
 
 def drawn_in_float32(initializer):
-    """Return an initializer that draws values of dtype bfloat16 in float32, and casts them.
+    """Return an initializer that draws bfloat16 values in float32 and casts them.
 
     TensorFlow has no QR decomposition in bfloat16, which the orthogonal initializer needs.
     """

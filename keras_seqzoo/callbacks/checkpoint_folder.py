@@ -1,4 +1,4 @@
-"""A folder with the newest checkpoints of a training."""
+"""A folder with the newest checkpoints of a training run."""
 
 import contextlib
 import errno
@@ -19,20 +19,20 @@ WEIGHTS = "weights"
 
 
 class CheckpointFolder:
-    """A folder with the two newest checkpoints of a training.
+    """A folder with the two newest checkpoints of a training run.
 
-    A checkpoint has all that the next step depends on: the weights of the model, low-rank updates
-    (`enable_lora`) apart from the weights that they change, the optimizer, the states of the random
-    generators, and further parts such as an EMA of the weights.
+    A checkpoint has everything that the next step depends on: the weights of the model, low-rank
+    updates (`enable_lora`) apart from the weights that they change, the optimizer, the states of
+    the random generators, and other parts such as an EMA of the weights.
 
     The index, a JSON file, names the files of each checkpoint with their size and SHA-256. It is
-    replaced last and atomically, and files that only an older index names are removed after that.
-    So a process killed at any moment leaves a whole checkpoint. The index before is kept too.
+    replaced last, atomically; then files that only an older index names are removed. So a process
+    killed at any moment leaves a whole checkpoint. The previous index is kept too.
 
     Args:
         folder: string or path. It is created by `write_index`.
         index: string, the file name of the index; it ends in `.json`.
-        header: dict, what else is in the index: the names, and values for a new one.
+        header: dict, the other entries of the index: their names, and their values in a new index.
 
     Attributes:
         header: dict, as read from the index.
@@ -45,7 +45,7 @@ class CheckpointFolder:
         self.checkpoints = []
         self._index = self.folder / index
         self._index_before = self._index.with_suffix(".previous.json")
-        self._text = None  # of the newest index that is whole
+        self._text = None  # of the newest undamaged index
 
     @property
     def exists(self):
@@ -59,7 +59,7 @@ class CheckpointFolder:
         return bool(files) and all((self.folder / file["name"]).is_file() for file in files)
 
     def read_index(self):
-        """Read the index, or the one before if it is damaged.
+        """Read the index, or the previous one if it is damaged.
 
         Raises:
             ValueError: if neither can be read.
@@ -84,14 +84,14 @@ class CheckpointFolder:
         ) from damage
 
     def check_options(self, options, training):
-        """Check that a training has the options of the one whose checkpoints these are.
+        """Check that a training run has the options of the run that saved these checkpoints.
 
         Args:
             options: dict.
-            training: string, what a message calls the training.
+            training: string, the name of the run in messages.
 
         Raises:
-            ValueError: if the options differ from `header["options"]`; the message names those.
+            ValueError: if options differ from `header["options"]`; the message names them.
         """
         options, before = json.loads(json.dumps(options)), self.header["options"]
         names = sorted({*options, *before})
@@ -108,7 +108,7 @@ class CheckpointFolder:
             )
 
     def write_index(self, checkpoints=()):
-        """Write an index of these checkpoints, and remove the files of others."""
+        """Write an index of these checkpoints, and remove the files of all others."""
         contents = {**self.header, "checkpoints": list(checkpoints)}
         text = json.dumps(contents, indent=1)
         for path, written in ((self._index_before, self._text), (self._index, text)):
@@ -119,7 +119,7 @@ class CheckpointFolder:
         self.remove_leftovers()
 
     def remove_leftovers(self):
-        """Remove what the index does not name: superseded files, and those of killed processes."""
+        """Remove files that the index does not name: old ones, and those of killed processes."""
         named = {file["name"] for entry in self.checkpoints for file in entry["files"].values()}
         for path in self.folder.glob("checkpoint-*"):
             if path.name not in named:
@@ -129,12 +129,12 @@ class CheckpointFolder:
             shutil.rmtree(path, ignore_errors=True)
 
     def save(self, model, parts, progress):
-        """Write a checkpoint. If that fails, those before stay as they are.
+        """Write a checkpoint. If that fails, earlier ones stay as they are.
 
         Args:
             model: the compiled model; its optimizer is saved with it.
             parts: dict of further objects with a state: `get_state()` returns a dict of arrays.
-            progress: JSON-serializable dict that says how far the training is.
+            progress: JSON-serializable dict that says how far the training has come.
 
         Raises:
             OSError: if the folder is gone, cannot be written to, or the disk is full.
@@ -161,7 +161,7 @@ class CheckpointFolder:
             raise
 
     def leave_out_damaged(self, report):
-        """Take damaged checkpoints from the list, up to the newest whole one; see `restore`."""
+        """Drop damaged checkpoints from the list, up to the newest whole one; see `restore`."""
         if not self.checkpoints:
             return
         for entry in list(self.checkpoints):
@@ -178,7 +178,7 @@ class CheckpointFolder:
     def restore(self, model, parts, report):
         """Restore a compiled model, its optimizer and the parts from the newest whole checkpoint.
 
-        Damaged ones are left out from then on.
+        Damaged checkpoints are left out from then on.
 
         Args:
             model: the compiled model.
@@ -236,7 +236,7 @@ class CheckpointFolder:
         """Yield a path to write to; the file then replaces the file `name` atomically."""
         with writing_into(self.folder), replacing(self.folder / name) as draft:
             yield draft
-            with open(draft, "rb+") as file:  # no power failure loses what is renamed
+            with open(draft, "rb+") as file:  # so that no power failure loses the renamed file
                 os.fsync(file.fileno())
 
 
@@ -255,7 +255,7 @@ class _UpdatedLayers:
 
 
 def _storable(state):
-    """Return arrays as NumPy files can have them: float32 for bfloat16, which it holds exactly."""
+    """Return arrays that NumPy files can hold: bfloat16 becomes float32, which is exact."""
     arrays = {name: np.asarray(value) for name, value in state.items()}
     return {
         name: array.astype("float32") if array.dtype.name == "bfloat16" else array
@@ -276,7 +276,7 @@ def _seeds(model):
 
 
 def _checked(entry):
-    """Return the entry of a checkpoint, or raise an error of a missing or wrong value."""
+    """Return the entry of a checkpoint, or raise an error for a missing or wrong value."""
     numbers = entry["number"], entry["progress"]["epoch"], entry["progress"]["step"]
     names = [file["name"] + file["sha256"] for file in entry["files"].values()]
     if not all(isinstance(number, int) for number in numbers) or not names:

@@ -1,4 +1,4 @@
-"""A callback that saves checkpoints, from which a training goes on as if it had not stopped."""
+"""A callback that saves checkpoints, from which training continues as if it had not stopped."""
 
 import errno
 import warnings
@@ -12,36 +12,38 @@ INDEX = "checkpoints.json"
 
 
 class Checkpoints(PeriodicSave):
-    """Callback that saves checkpoints, from which a training goes on as if it had not stopped.
+    """Callback that saves checkpoints, from which training continues as if it had not stopped.
 
     A checkpoint is saved at the end of each epoch, and within an epoch every `minutes` and every
-    `steps`. A training that is killed at any moment and started again ends with the weights of one
-    that was not, bit for bit where the steps themselves are repeatable: a checkpoint has the
-    weights, the optimizer, the states of the model's random generators (of dropout and other
-    noise), low-rank updates, the states of a language model's streams, the position within the
-    epoch, and `parts` such as the EMA of the weights. The two newest checkpoints are kept; if the
-    last one is damaged, there is a warning, and the one before is restored.
+    `steps`. A training run that is killed at any moment and started again ends with the same
+    weights as one that was not killed, bit for bit if the steps themselves are repeatable. For
+    this, a checkpoint has the weights, the optimizer, the states of the model's random generators
+    (for dropout and other noise), low-rank updates, the states of a language model's streams, the
+    position within the epoch, and `parts` such as the EMA of the weights. The two newest
+    checkpoints are kept; if the last one is damaged, there is a warning, and the previous one is
+    restored.
 
     `keras.callbacks.BackupAndRestore` suffices for a model without random layers that may repeat
     the epoch in which it was stopped. It saves the weights, the optimizer and the epoch. It does
-    not restore random states, an EMA, states of streams or the position in the data, and checks no
-    file.
+    not restore random states, an EMA, states of streams or the position in the data, and does not
+    check files.
 
-    One `fit` is one epoch, as Keras expects all epochs of a `fit` to have the same number of steps.
-    The batches of an epoch must depend on its number alone. If an epoch is not continued with
-    `rest`, it begins with its first batch again. Give the callback last, after those whose states
-    are in `parts`. One training at a time uses the folder. What is not saved: the states of other
-    callbacks, such as `EarlyStopping`, and of random ops without a `keras.random.SeedGenerator`.
+    Call `fit` once per epoch, as Keras expects all epochs of a `fit` to have the same number of
+    steps. The batches of an epoch must depend only on its number. If an epoch is not continued with
+    `rest`, it begins again with its first batch. Put the callback last, after those whose states
+    are in `parts`. Only one training run at a time can use the folder. The states of other
+    callbacks, such as `EarlyStopping`, and of random ops without a `keras.random.SeedGenerator` are
+    not saved.
 
     Args:
-        directory: folder for the checkpoints alone: new, empty, or of an earlier training.
+        directory: folder for the checkpoints only: new, empty, or of an earlier training run.
         minutes: number of minutes between two checkpoints within an epoch, or `None`.
-        steps: int, the number of steps between them, or `None`; with `steps_per_execution`, of
-            calls of the train function.
+        steps: int, the number of steps between them, or `None`; with `steps_per_execution`, the
+            number of calls of the train function.
         parts: dict of further objects to save: `get_state()` returns a dict of arrays, and
             `set_state(arrays, model)` restores the object.
         options: JSON-serializable dict that describes the training, such as its learning rate and
-            a checksum of its data. A training goes on only with the same options.
+            a checksum of its data. Training continues only with the same options.
 
     Attributes:
         epoch: int, number of complete epochs.
@@ -51,9 +53,9 @@ class Checkpoints(PeriodicSave):
         NotADirectoryError: if `directory` is a file.
         FileExistsError: if `directory` has other files.
         OSError: if `directory` cannot be written to; at the end of an epoch, if a checkpoint cannot
-            be saved. Within an epoch this is a warning, and the next checkpoint is tried.
-        ValueError: if an argument is out of range, all checkpoints are damaged, or they are of a
-            training with other `options`; the message names those that differ.
+            be saved. Within an epoch, this is a warning, and the next checkpoint is tried.
+        ValueError: if an argument is out of range, all checkpoints are damaged, or they belong to a
+            training run with other `options`; the message names the options that differ.
 
     Example:
     ```python
@@ -100,19 +102,19 @@ class Checkpoints(PeriodicSave):
 
     @property
     def saved(self):
-        """Whether there is a checkpoint to go on from."""
+        """Whether there is a checkpoint to continue from."""
         return bool(self._folder.checkpoints)
 
     def restore(self, model):
         """Restore a model and the parts from the last checkpoint, if there is one.
 
-        The first `fit` does so by itself; call this where all epochs may be done.
+        The first `fit` does this by itself; call it if all epochs may already be done.
 
         Args:
             model: the model, compiled and built.
 
         Raises:
-            ValueError: if the model is not built, or not that of the checkpoint.
+            ValueError: if the model is not built, or is not the model of the checkpoint.
         """
         self._restored = True
         if not self.saved:
@@ -131,12 +133,12 @@ class Checkpoints(PeriodicSave):
         return dataset.skip(self.step) if self.step else dataset
 
     def set_model(self, model):
-        """Set the model, also of the states of streams."""
+        """Set the model, also for the states of streams."""
         super().set_model(model)
         self._streams.set_model(model)
 
     def on_train_begin(self, logs=None):
-        """Restore the last checkpoint, the first time."""
+        """Restore the last checkpoint, only the first time."""
         super().on_train_begin(logs)
         if not self._restored:
             self.restore(self.model)
@@ -163,7 +165,7 @@ class Checkpoints(PeriodicSave):
         super().on_train_batch_end(batch, logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        """Save a checkpoint, within the epoch if it was stopped."""
+        """Save a checkpoint, with a position within the epoch if it was stopped."""
         if not self._stopped or self.step - self._first == self.params.get("steps"):
             self.epoch += 1
             self.step = 0

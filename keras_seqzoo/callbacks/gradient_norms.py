@@ -9,13 +9,13 @@ import tensorflow as tf
 class GradientNorms:
     """Norms of the gradients of the loss on one batch, by layer.
 
-    The gradients are those without dropout: to compute them changes neither weights nor random
-    states nor the step of `fit`. They are computed in a graph of their own, traced once, from the
-    outputs of the whole batch.
+    The gradients are computed without dropout. This changes neither weights nor random states nor
+    the step of `fit`. It takes place in a separate graph, traced once, on the outputs of the whole
+    batch.
 
     Args:
         model: a compiled model. Its loss is `compute_loss(x, y, model(x), sample_weight)`.
-        batch: tuple `(x, y)` or `(x, y, sample_weight)` of arrays, as `fit` takes a batch. If the
+        batch: tuple `(x, y)` or `(x, y, sample_weight)` of arrays, a batch as for `fit`. If the
             model has a preprocessor, it may hold strings.
 
     Attributes:
@@ -39,8 +39,8 @@ class GradientNorms:
         """Compute the norms with the current weights.
 
         Returns:
-            A dict of floats: the norm of all gradients as `all`, and of each layer's gradients by
-            the path of the layer.
+            A dict of floats: the norm of all gradients as `all`, and the norm of each layer's
+            gradients under the path of the layer.
         """
         weights = self.model.trainable_weights
         if self._weights is None or [*map(id, weights)] != [*map(id, self._weights)]:

@@ -8,18 +8,18 @@ from keras_seqzoo.checks import check_integer, check_positive
 
 
 class PeriodicSave(keras.callbacks.Callback):
-    """Callback that calls a function every so many minutes and every so many steps.
+    """Callback that calls a function at intervals of minutes and of steps.
 
-    If the function raises an `OSError`, such as that of a full disk, this is reported once and
-    training goes on: the function is called again when the next save is due.
+    If the function raises an `OSError`, such as for a full disk, this is reported once and training
+    continues: the function is called again when the next save is due.
 
     Args:
         save: function without arguments.
         minutes: number, or `None`.
         steps: int, or `None`.
         report: function of a line of text.
-        agree: function from whether a save is due in this process to whether it is in any, by
-            default of a process alone. All processes save after the same step.
+        agree: function from whether a save is due in this process to whether it is due in any
+            process; by default for a single process. All processes save after the same step.
 
     Raises:
         ValueError: if `minutes` or `steps` is not positive.

@@ -1,4 +1,4 @@
-"""A callback that writes what a sequence model does for TensorBoard."""
+"""A callback that writes logs of a sequence model for TensorBoard."""
 
 import contextlib
 import time
@@ -15,45 +15,45 @@ TRAINING, VALIDATION = "train", "validation"
 
 
 class SequenceBoard(keras.callbacks.Callback):
-    """Callback that writes figures, samples and pictures of a sequence model for TensorBoard.
+    """Callback that writes numbers, samples and images of a sequence model for TensorBoard.
 
-    At the end of each whole epoch, or every so many steps, it writes
+    At the end of each whole epoch, or at an interval of steps, it writes
 
     - `train/…`: the loss and the metrics of `fit` that are one number, the learning rate, the
       tokens per second;
     - `validation/…`: the metrics of `validation_data`;
     - `gradient_norm/…`: the norm of the gradients of each layer on one batch, without dropout;
-    - what `reports` return: samples, scores on held-out data, pictures, embeddings. The reports of
+    - what `reports` return: samples, scores on held-out data, images, embeddings. The reports of
       `keras_seqzoo.training`, such as `TranslationReport`, do this for the models of the zoo.
 
-    Steps are those of the optimizer, so that a `fit` that goes on with a saved optimizer goes on
-    with the same curves. Nothing that is written changes the training: neither weights nor random
-    states, and the training step is not traced again. The callback works beside
-    `keras.callbacks.TensorBoard`, also in the same folder.
+    Steps are counted by the optimizer, so a `fit` that continues with a saved optimizer continues
+    the same curves. The callback does not change the training: neither weights nor random states,
+    and the training step is not traced again. It works together with
+    `keras.callbacks.TensorBoard`, even in the same folder.
 
-    When the folder can no longer be written to, there is a warning, and training continues.
+    If the folder can no longer be written to, there is a warning, and training continues.
 
     Args:
         log_dir: string or path, the folder for `tensorboard --logdir`.
         reports: list of functions of the model. Each returns a dict from names to values: a number,
             a string in Markdown, an array of strings `(rows, columns)` (a table), a uint8 array
             `(height, width, channels)` (an image), or a `Projection`.
-        every: "epoch", or int: everything is written every so many steps, and after each epoch.
-        scalar_steps: int, the loss, the metrics of `fit` and the learning rate are written every
-            so many steps too; or `None`.
-        gradient_batch: a batch as `fit` takes it, `(x, y)` or `(x, y, sample_weight)`, of which the
-            gradient norms are computed, with the current weights; `None` to leave them out. The
-            cost is one forward and backward pass at each writing, with the outputs of the whole
-            batch in memory: the logits of all its tokens.
-        tokens: int, the number of tokens of an epoch, from which the tokens per second of each
-            whole epoch are computed, without the time of validation and of this callback; or
-            `None`.
+        every: "epoch", or int, the interval in steps at which everything is written, in addition to
+            each epoch.
+        scalar_steps: int, the interval in steps at which the loss, the metrics of `fit` and the
+            learning rate are also written; or `None`.
+        gradient_batch: a batch as for `fit`, `(x, y)` or `(x, y, sample_weight)`, on which gradient
+            norms are computed with the current weights; `None` to leave them out. The cost is one
+            forward and backward pass at each writing, with the outputs of the whole batch in
+            memory: the logits of all its tokens.
+        tokens: int, the number of tokens in an epoch, for the tokens per second of each whole
+            epoch, not counting the time of validation and of this callback; or `None`.
         hyperparameters: dict, written once for the plugin `hparams`; or `None`.
-        average: a `WeightAverage` that `fit` has before this callback: the reports then see the EMA
-            of the weights; or `None`.
-        profile: pair of ints, the first and the last step of this callback's `fit`s, counted from
-            1, that are profiled; or `None`. To view it takes the package
-            `tensorboard-plugin-profile`.
+        average: a `WeightAverage` that precedes this callback in `fit`, so that the reports see the
+            EMA of the weights; or `None`.
+        profile: pair of ints, the first and the last step to profile, counted from 1 over this
+            callback's `fit`s; or `None`. The package `tensorboard-plugin-profile` is needed to view
+            the profile.
 
     Raises:
         ValueError: if an argument is out of range.
@@ -138,14 +138,14 @@ class SequenceBoard(keras.callbacks.Callback):
         self._files.write(values, int(step))
 
     def write_reports(self):
-        """Write what the `reports` return for the model with its present weights."""
+        """Write what the `reports` return for the model with its current weights."""
         for report in self.reports:
             self.write(report(self.model))
 
     def _write_scalars(self, logs):
         values = {}
         for name, value in (logs or {}).items():
-            if np.ndim(value):  # a metric with a figure for each class
+            if np.ndim(value):  # a metric with a number for each class
                 continue
             own = name.removeprefix("val_")
             values[f"{TRAINING if own == name else VALIDATION}/{own}"] = float(value)
@@ -181,7 +181,7 @@ class SequenceBoard(keras.callbacks.Callback):
             self.profile = self.profile if self._profiling else None
 
     def on_train_batch_end(self, batch, logs=None):
-        """Write after so many steps."""
+        """Write if it is due."""
         self._seconds += time.perf_counter() - self._resumed
         before = self._steps
         self._steps += batch + 1 - self._epoch_steps  # several with `steps_per_execution`

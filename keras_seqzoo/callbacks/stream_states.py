@@ -6,11 +6,11 @@ import keras
 class StreamStates(keras.callbacks.Callback):
     """Callback that continues streams within a pass, where `fit` would begin them anew.
 
-    It is also a part of a checkpoint, with `get_state` and `set_state`. A model without streams, or
-    between two passes over the data, has no state to save.
+    It is also a part of a checkpoint, with `get_state` and `set_state`. There is no state to save
+    if the model has no streams, or between two passes over the data.
 
     Args:
-        within_pass: function that returns whether a pass over the data is begun and not complete.
+        within_pass: function that returns whether a pass over the data has begun but not ended.
     """
 
     def __init__(self, within_pass):
@@ -28,7 +28,7 @@ class StreamStates(keras.callbacks.Callback):
         self._restored = state
 
     def on_train_end(self, logs=None):
-        """Keep the states for the next `fit` if it goes on in the same pass."""
+        """Keep the states for the next `fit` if it continues the same pass."""
         self._restored = self.get_state()
 
     def on_epoch_begin(self, epoch, logs=None):

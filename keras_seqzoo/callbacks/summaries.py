@@ -1,4 +1,4 @@
-"""Values that TensorBoard shows, and the files that hold them."""
+"""Values for TensorBoard, and the files that hold them."""
 
 import numbers
 import os
@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-# TensorBoard's projector shows at most so many points.
+# The number of points that TensorBoard's projector shows at most.
 MOST_POINTS = 10_000
-# What Markdown would read as marks: some anywhere, some at the beginning of a text.
+# Characters that Markdown reads as marks: some anywhere, some at the beginning of a text.
 MARKS = re.compile(r"[\\`*_\[\]<>|&~#]|^[-+]|(?<=^\d)[.)]")
 
 
@@ -31,8 +31,8 @@ class Projection(NamedTuple):
 class SummaryFiles:
     """Writer of scalars, texts, images and projections to a log folder.
 
-    When the folder can no longer be written to, as on a full disk, there is one warning, and then
-    nothing more is written.
+    If the folder can no longer be written to, for example on a full disk, there is one warning, and
+    then nothing more is written.
 
     Args:
         folder: string or path; it is created.
@@ -76,7 +76,7 @@ class SummaryFiles:
         writes = [_find_write(name, value) for name, value in others.items()]
 
         def write():
-            # A TensorBoard callback of Keras beside this one may record some steps only.
+            # A TensorBoard callback of Keras, used with this one, may record only some steps.
             with self._writer.as_default(step=step), tf.summary.record_if(True):
                 for (name, value), write_one in zip(others.items(), writes, strict=True):
                     write_one(name, value)
@@ -134,7 +134,7 @@ class SummaryFiles:
 
         config = projector.ProjectorConfig()
         for name, (vectors, labels) in projections.items():
-            name = re.sub("[^A-Za-z0-9_]", "_", name)  # checkpoints and files take no others
+            name = re.sub("[^A-Za-z0-9_]", "_", name)  # checkpoints and files allow only these
             vectors = np.asarray(vectors[:MOST_POINTS], np.float32)
             variable = self._projected.get(name)
             if variable is None:

@@ -15,12 +15,12 @@ class WeightAverage(keras.callbacks.Callback):
 
         a <- m a + (1 - m) w,        m = min(momentum, (1 + t) / (10 + t)),
 
-    where the second term lets the EMA follow the fast changes at the beginning. Unlike `use_ema` of
-    optimizers, the trained weights stay unchanged at the end of `fit`, so that a run can consist of
-    several calls of `fit`.
+    where the second term lets the EMA follow the fast changes at the beginning. Unlike with
+    `use_ema` of optimizers, the trained weights stay unchanged at the end of `fit`, so a run can
+    consist of several calls of `fit`.
 
     Args:
-        momentum: float in [0, 1); with 0 the EMA is the last weights.
+        momentum: float in [0, 1); with 0, the EMA is the latest weights.
 
     Example:
     ```python
@@ -40,7 +40,7 @@ class WeightAverage(keras.callbacks.Callback):
         self._update = None
 
     def on_train_begin(self, logs=None):
-        """Initialize the EMA with the current weights, the first time."""
+        """Initialize the EMA with the current weights, only the first time."""
         if self._averages is None:
             self._weights = [weight.value for weight in self.model.trainable_variables]
             self._averages = [tf.Variable(weight, trainable=False) for weight in self._weights]

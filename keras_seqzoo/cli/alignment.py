@@ -1,4 +1,4 @@
-"""`seqzoo align` and `seqzoo lexicon`: words aligned by attention."""
+"""`seqzoo align` and `seqzoo lexicon`: word alignment by attention."""
 
 import functools
 from typing import Annotated, Literal
@@ -52,8 +52,8 @@ def align(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help=f"{NAME_HELP}, of a model from the target language to the source language: align "
-            "in both directions.",
+            help=f"{NAME_HELP}, for a model from the target to the source language: align in both "
+            "directions.",
         ),
     ] = None,
     symmetrize: Annotated[
@@ -69,11 +69,11 @@ def align(
 ):
     """Align the words of translations with those of their sources.
 
-    Each pair of lines gives one line of output, with a link such as 0-2 for each target word: the
-    position, from 0, of the source word that the model attends to most, and that of the target
-    word. With --reverse-preset, the links of both directions are combined, and a word may have
-    several or none. Words are what the tokenizer says: those between spaces, and with a tokenizer
-    of words also punctuation marks. The line is blank if either side is.
+    Each pair of lines gives one line of output, with a link such as 0-2 for each target word. Its
+    numbers are positions, from 0: of the source word that the model attends to most, and of the
+    target word. With --reverse-preset, the links of both directions are combined, and a word may
+    have several links or none. Words are separated by spaces; if the tokenizer splits text into
+    words, punctuation marks are words too. A line is blank if either side is blank.
     """
     directions = {"--preset": preset}
     if reverse_preset is not None:
@@ -107,7 +107,7 @@ def lexicon(
     Each line of the file is a source word, a target word and p(target | source), separated by
     tabs. The probability is the fraction of the source word's links that lead to the target word.
     Each target word is linked to the source word that the model attends to most. Words that the
-    model does not know are in it as written.
+    model does not know are included as written.
     """
     check_new_file(out, "out")
     chunks = _align_files(context, {"--preset": preset}, source, target, batch_size, to)
@@ -128,15 +128,15 @@ def _align_files(context, directions, source, target, batch_size, to):
 
     Args:
         context: of the command.
-        directions: dict from an option to its presets, of the other direction if it is the second.
+        directions: dict from an option to its presets. A second option has the reverse direction.
         source: path.
         target: path.
         batch_size: int.
         to: string, the target language of the first model, or `None`.
 
     Yields:
-        A list with, for each pair, a list with a `WordAlignment` for each direction, which is empty
-        if a side of the pair is blank.
+        A list with one list for each pair: a `WordAlignment` for each direction, or nothing if a
+        side of the pair is blank.
     """
     texts = read_pairs(source, target)
     models, aligners = [], []

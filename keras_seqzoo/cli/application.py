@@ -19,7 +19,7 @@ PROGRAM = "seqzoo"
 USER_ERROR = 2
 INTERNAL_ERROR = 1
 INTERRUPTED = 130
-# The base class of typer's errors of a wrong command line, whichever click it is built on.
+# The base class of typer's usage errors, whichever click typer is built on.
 USAGE_ERRORS = typer.BadParameter.__mro__[1]
 
 
@@ -100,7 +100,7 @@ app.add_typer(train, name="train")
 def list_names():
     """List the pretrained presets.
 
-    Each line has the name, which other commands take as --preset, and a description.
+    Each line has a name, which other commands take as --preset, and a description.
     """
     presets = list_presets()
     width = max(map(len, presets), default=0)
@@ -125,7 +125,7 @@ def _application(
         ),
     ] = False,
 ):
-    """Accept the options that stand before a command."""
+    """Accept the options that come before a command."""
 
 
 def main(arguments=None):

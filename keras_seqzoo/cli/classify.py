@@ -49,8 +49,8 @@ def classify(
 ):
     """Classify texts.
 
-    Each text gives one line of output: its label and the probability, separated by a tab. A model
-    of texts with any number of labels prints all that apply.
+    Each text gives one line of output: its label and the probability, separated by a tab. A
+    multi-label model prints all labels that apply.
     """
     if conllu is not None and texts:
         raise ValueError("TEXT cannot be used with --conllu.")

@@ -105,7 +105,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Translations of --source by another system, one a line, to compare with.",
+            help="Translations of --source by another system, one per line, to compare with.",
         ),
     ] = None,
     batch_size: BatchSize = 64,
@@ -114,13 +114,13 @@ def evaluate(
 ):
     """Evaluate a model on a test set.
 
-    For a translation model, translate --source, and print BLEU and chrF against --target. They are
-    sacrebleu's, on detokenized text, each with sacrebleu's signature. With --baseline, also print
-    those of its translations, and p, the probability of such a difference between equal systems, by
-    the paired bootstrap of 1,000 samples.
+    For a translation model, translate --source and print BLEU and chrF against --target, from
+    sacrebleu on detokenized text, each with sacrebleu's signature. With --baseline, also print the
+    scores of its translations and p, the probability of such a difference between equal systems,
+    from a paired bootstrap with 1,000 samples.
 
     For a text classifier or a tagger, print precision, recall and F1 of each label of --test, and
-    the accuracy. If texts may have any number of labels, print only the accuracy of all decisions.
+    the accuracy. For a multi-label classifier, print only the accuracy of all decisions.
     """
     tagger = is_task(preset[0], RecurrentTagger)
     if not tagger:

@@ -56,7 +56,7 @@ def _check_shapes(values):
 
 
 def _read_shapes(values):
-    """Return pairs of ints of values such as 32x256."""
+    """Convert values such as 32x256 to pairs of ints."""
     return [tuple(map(int, value.split("x"))) for value in values or ()]
 
 
@@ -64,7 +64,7 @@ def export(
     context: typer.Context,
     preset: Presets,
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Folder of the model, to which a version is added.")
+        str, typer.Option(metavar="DIR", help="Folder of the model; a version is added to it.")
     ],
     beam: search.Beam = 5,
     length_form: search.LengthForm = "power",
@@ -79,16 +79,15 @@ def export(
     n_best: Annotated[
         int | None,
         count_option(
-            "Number of translations in the signature n_best or of sentences of a language model, "
-            "by default --beam; or of similar words, by default 10."
+            "Number of translations in the signature n_best or of sentences of a language model "
+            "(by default --beam), or of similar words (by default 10)."
         ),
     ] = None,
     max_length: search.MaxLength = None,
     max_input_length: Annotated[
         int | None,
         count_option(
-            "Number of tokens to which an input is cut; by default the limit of the preset, or "
-            "256.",
+            "Number of tokens to which inputs are cut; by default the limit of the preset, or 256.",
             max=1_000_000,
         ),
     ] = None,
@@ -108,8 +107,8 @@ def export(
     dtype: Annotated[
         Literal["float32", "bfloat16"] | None,
         typer.Option(
-            help="Dtype of weights and computations, by default float32. In bfloat16 weights take "
-            "half the memory, and batches less time on processors that compute in it.",
+            help="Dtype of weights and computations, by default float32. With bfloat16, weights "
+            "take half the memory; batches are faster on processors that compute in it.",
         ),
     ] = None,
     xla: Annotated[
@@ -164,9 +163,9 @@ def export(
     Its inputs and outputs are text, and it needs no Python. The path is printed: DIR/1, or the next
     free number.
 
-    A translation model returns translations, a language model continuations of the text and the
-    probability of texts, a classifier labels and probabilities, a tagger words and tags, and word
-    vectors the vectors of words and similar words.
+    The outputs are translations for a translation model, continuations and probabilities of texts
+    for a language model, labels and probabilities for a classifier, words and tags for a tagger,
+    and vectors and similar words for word vectors.
     """
     with phase(context, "loading"):
         model, strategy = _load(context, preset)
@@ -237,7 +236,7 @@ def _asks_for_beam(context):
 
 
 def _find_card(presets):
-    """Return the model card of a preset, `None` if it has none or there are several presets."""
+    """Return the model card of a preset; `None` if it has none or there are several presets."""
     if len(presets) > 1 or "://" in presets[0] or presets[0].endswith(ARPA_ENDINGS):
         return None
     path = preset_path(presets[0]) / CARD

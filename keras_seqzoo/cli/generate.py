@@ -44,7 +44,7 @@ def generate(
     seed: Seed = None,
     beam: Annotated[
         int | None,
-        count_option("Beam search of this width for the most probable texts instead of sampling."),
+        count_option("Find the most probable texts with a beam of N, instead of sampling."),
     ] = None,
     max_length: Annotated[
         int, count_option("Maximum number of tokens, including the given text.", max=4096)
@@ -59,8 +59,8 @@ def generate(
 ):
     """Generate text with a language model.
 
-    Each text is continued, and printed on one line with its continuation; an empty text starts a
-    new one. Unknown words are never generated.
+    Each text is printed on one line with its continuation; an empty text begins a new one. Unknown
+    words are never generated.
     """
     if served is not None:
         with served:

@@ -57,9 +57,9 @@ def input_chunks(texts):
 
 
 def count_lines(texts):
-    """Return how many lines `input_chunks` yields, `None` if that cannot be known.
+    """Return how many lines `input_chunks` yields, or `None` if the number cannot be known.
 
-    It is known of arguments and of a regular file on standard input, which is read ahead.
+    It is known for arguments and for a regular file on standard input, which is read ahead.
     """
     if texts:
         return sum(1 for _ in _argument_lines(texts))
@@ -79,7 +79,7 @@ def count_lines(texts):
 
 
 def run_in_pieces(function, line, batch_size, *columns):
-    """Run a function on some batches of items at a time, and show the progress.
+    """Run a function on a few batches of items at a time, and show the progress.
 
     Args:
         function: takes lists of items and the batch size, and returns a result for each item.
@@ -124,8 +124,8 @@ def read_pairs(source, target):
     """Read the source and target sentences of two files, at least one pair.
 
     Args:
-        source: string, path of the source sentences, lines or for a model of trees CoNLL-U
-            (`.conllu`), or `None` if it was not given.
+        source: string, path of the source sentences: lines or, for a model of trees, CoNLL-U
+            (`.conllu`); `None` if it was not given.
         target: string, path of their translations, or `None`.
 
     Returns:
@@ -147,14 +147,14 @@ def read_pairs(source, target):
 
 
 def check_lengths(model, lines, first=1, truncate=True, place="line"):
-    """Warn of lines that a model will cut, or refuse them.
+    """Warn about lines that a model will cut, or refuse them.
 
     Args:
         model: a `RecurrentSeq2SeqLM`.
         lines: list of strings.
         first: int, number of the first line.
         truncate: bool, whether the model cuts long lines; otherwise they are an error.
-        place: string, what a message calls a line.
+        place: string, the name of a line in messages.
 
     Raises:
         ValueError: if a line is too long and `truncate=False`.
@@ -172,7 +172,7 @@ def check_lengths(model, lines, first=1, truncate=True, place="line"):
 
 
 def write_lines(lines):
-    """Write lines to standard output as UTF-8, and flush; a progress line makes way."""
+    """Write lines to standard output as UTF-8, and flush; remove a progress line first."""
     clear_line()
     output = sys.stdout.buffer
     output.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
@@ -180,7 +180,7 @@ def write_lines(lines):
 
 
 def as_column(text, separator=""):
-    """Replace by spaces what would end a line or a column."""
+    """Replace characters that would end a line or a column by spaces."""
     for character in "\n\r" + separator:
         text = text.replace(character, " ")
     return text

@@ -41,12 +41,12 @@ Texts = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TEXT",
-        help="Texts; if none are given, each line of standard input is one.",
+        help="Texts; if none are given, each line of standard input is a text.",
         show_default=False,
     ),
 ]
 SourceFile = Annotated[
-    str, typer.Option(metavar="FILE", help="Source sentences, one a line; may be gzipped (.gz).")
+    str, typer.Option(metavar="FILE", help="Source sentences, one per line; may be gzipped (.gz).")
 ]
 TargetFile = Annotated[
     str, typer.Option(metavar="FILE", help="Their translations, line by line; may be gzipped.")
@@ -71,8 +71,8 @@ Progress = Annotated[
     bool | None,
     typer.Option(
         "--progress/--no-progress",
-        help="Show progress on standard error: a line that is overwritten at a terminal, elsewhere "
-        "a line every second. By default every 10 seconds there.",
+        help="Show progress on standard error: at a terminal a line that is overwritten, elsewhere "
+        "a new line every second (by default, every 10 seconds).",
         show_default=False,
     ),
 ]
@@ -80,8 +80,7 @@ Quiet = Annotated[
     bool,
     typer.Option(
         "--quiet",
-        help="Write only warnings, errors and results to standard error, neither progress nor "
-        "reports.",
+        help="Write no progress or reports to standard error, only warnings, errors and results.",
     ),
 ]
 BleuTokenizer = Annotated[
@@ -98,7 +97,7 @@ TargetLanguage = Annotated[
     typer.Option(
         "--to",
         metavar="LANGUAGE",
-        help="Target language, of a model that translates into several.",
+        help="Target language of a model that translates into several.",
         show_default=False,
     ),
 ]

@@ -1,7 +1,7 @@
-"""Presets: the options that name them, and loading the models.
+"""Presets: the options that name them, and functions that load their models.
 
-A command for models of one family takes a preset of the package by default. Commands for models of
-any family (`evaluate`, `export`, `score`, `tokenize`) must be given one.
+A command for models of one family uses a preset of the package by default. Commands for models of
+any family (`evaluate`, `export`, `score`, `tokenize`) must be given a preset.
 """
 
 import contextlib
@@ -65,7 +65,7 @@ def is_task(preset, task):
     """Return whether a preset holds a task of a class.
 
     Args:
-        preset: name or folder of a preset. Of an address of KerasHub (`hf://...`) the task is not
+        preset: name or folder of a preset. The task of a KerasHub address (`hf://...`) is not
             known.
         task: the class.
 
@@ -80,7 +80,7 @@ def is_task(preset, task):
 
 @contextlib.contextmanager
 def named_by(option):
-    """Call the argument `preset` of a ValueError by the option that it came from."""
+    """Replace `preset` in the message of a ValueError by the option that it came from."""
     try:
         yield
     except ValueError as error:
@@ -101,7 +101,7 @@ def load_task(preset, task, what, **options):
     Args:
         preset: name or folder of a preset.
         task: its class, which may be a base class.
-        what: string, how an error calls the task.
+        what: string, the name of the task in errors.
         **options: further arguments of `from_preset`.
 
     Raises:
@@ -178,7 +178,7 @@ def language_options(model, presets, to, option="--preset"):
         option: string, the option of the presets.
 
     Raises:
-        ValueError: if the model needs a language, or has one target language, or not this one.
+        ValueError: if the model needs a language, has only one, or does not have this one.
     """
     names = ", ".join(presets)
     if model.languages and to is None:

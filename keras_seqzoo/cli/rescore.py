@@ -78,8 +78,8 @@ def rescore(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Print the weights with which the first candidates have the best BLEU, instead of "
-            "candidates. FILE has the reference translation of each source line.",
+            help="Instead of candidates, print the weights that give the first candidates the best "
+            "BLEU. FILE has the reference translation of each source line.",
         ),
     ] = None,
     to: TargetLanguage = None,
@@ -156,7 +156,7 @@ def rescore(
 
 
 def _scorers(models, presets, to):
-    """Return objects with the `score` of each model, for the target language where it has several.
+    """Return objects with the `score` of each model, for the target language if it has several.
 
     Raises:
         ValueError: if a model needs a language, or none does and one is given.
@@ -195,7 +195,7 @@ def _read_candidates(path, sources, source):
 
 
 def _lines(path):
-    """Yield each line of a file or of standard input, after its place for messages."""
+    """Yield pairs of a line's place, for messages, and a line of a file or of standard input."""
     if path == STANDARD_INPUT:
         for first, lines in input_chunks(None):
             for number, line in enumerate(lines, first):

@@ -66,8 +66,8 @@ def score(
     With a translation model, each pair of lines of --source and --target gives one line of output:
     the natural logarithm of P(target | source) and the number of target tokens, counting the end,
     separated by a tab. With a language model (a preset or an ARPA file), each line of standard
-    input gives the same. The perplexity of all tokens goes to standard error. On a server there
-    are language models only.
+    input gives the same. The perplexity of all tokens goes to standard error. With --server, only
+    language models can be used.
     """
     if served is not None:
         _score_served(context, served)

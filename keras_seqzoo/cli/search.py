@@ -1,4 +1,4 @@
-"""The options of a search, and the strategy that they ask for."""
+"""Options of a search, and the strategy that they select."""
 
 from typing import Annotated, Literal
 
@@ -70,7 +70,7 @@ MaxSourceRatio = Annotated[
 EndThresholdFactor = Annotated[
     float | None,
     number_option(
-        "End only if log P of the end is at least X times that of the most probable other token, "
+        "End only if log P of the end is at least X times log P of the most probable other token, "
         "for example 1.5.",
         min=0.0,
         **LIMITS,
@@ -88,8 +88,8 @@ RepetitionFactor = Annotated[
 CoveragePenalty = Annotated[
     float,
     number_option(
-        "Weight of the coverage penalty of Wu et al. (2016), added to log P for --length-form "
-        "power, so that it is divided by the length too; 0 is none.",
+        "Weight of the coverage penalty of Wu et al. (2016). With --length-form power it is added "
+        "to log P, and so divided by the length too; 0 is none.",
         min=0.0,
         **BEAM,
     ),
@@ -131,8 +131,7 @@ Phrases = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Required phrases for each input line: a file with one line for each, with tabs "
-        "between phrases.",
+        help="File of required phrases: one line for each input line, with tabs between phrases.",
         **BEAM,
     ),
 ]
@@ -148,7 +147,7 @@ TopK = Annotated[int | None, count_option("Sample from the N most probable token
 TopP = Annotated[
     float | None,
     number_option(
-        "Nucleus sampling: from the most probable tokens whose probabilities add up to X.",
+        "Nucleus sampling: sample from the most probable tokens whose probabilities sum to X.",
         **SAMPLING,
     ),
 ]
@@ -176,7 +175,7 @@ PARTNERS |= dict.fromkeys(SAMPLING_OPTIONS, "samples")
 
 
 def check_search_options(context, options):
-    """Raise `ValueError` if options of a search exclude or lack each other.
+    """Raise `ValueError` if search options exclude each other or need one that is not given.
 
     Args:
         context: the context of the command.
@@ -212,7 +211,7 @@ def make_search(options, constraints=()):
     Args:
         options: dict from the parameters of the command to their values, which
             `check_search_options` has accepted.
-        constraints: list of `Constraint`s before those of the options.
+        constraints: list of `Constraint`s that come before those of the options.
 
     Returns:
         A `DecodingStrategy` that returns at least `n_best` hypotheses.
@@ -246,7 +245,7 @@ def make_search(options, constraints=()):
 
 
 def make_sampling(options, **kwargs):
-    """Create a `Sampling` from the parameters of a command, a dict, and further arguments."""
+    """Create a `Sampling` from a dict of the parameters of a command and further arguments."""
     given = {name: options[name] for name in SAMPLING_OPTIONS if options[name] is not None}
     return Sampling(options["samples"], **given, **kwargs)
 

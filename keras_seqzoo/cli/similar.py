@@ -44,7 +44,7 @@ def similar(
 ):
     """Find words with similar vectors.
 
-    Each line of output is a given word, a similar one and the cosine of their vectors, separated
+    Each line of output has a given word, a similar word and the cosine of their vectors, separated
     by tabs.
     """
     if served is not None:
@@ -56,7 +56,7 @@ def similar(
 
 
 def _ask_server(served, words):
-    """Return pairs of a word and its similar words with their cosines, by a server."""
+    """Return pairs of a word and its similar words with their cosines, from a server."""
     with served:
         found = list(zip(words, served.client.similar(words), strict=True))
     for word, near in found:
@@ -66,7 +66,7 @@ def _ask_server(served, words):
 
 
 def _find(context, words, preset, vectors, format, number, analogy):
-    """Return such pairs by a preset or a file."""
+    """Return such pairs from a preset or a file."""
     if analogy and len(words) != 3:
         raise ValueError(f"WORD must be given three times with --analogy, got {len(words)}.")
     if vectors is None:

@@ -48,7 +48,7 @@ Examples:
   seqzoo translate --server localhost:8500 --model en_fr < english.txt
 """
 OUTPUT = {"rich_help_panel": "Output"}
-# What means something for a server too, where the search is the one of the export.
+# Parameters that also apply to a server, where the search was chosen at export.
 SERVED = ("texts", "n_best", "scores", "batch_size", "truncate", "progress", "quiet", "phrase")
 SERVED += ("phrases", "minimum_bayes_risk", "to")
 
@@ -101,8 +101,8 @@ def translate(
     minimum_bayes_risk: Annotated[
         Literal["chrf", "bleu"] | None,
         typer.Option(
-            help="Of --samples or --n-best, print only the translation that is most similar to "
-            "the others by this metric.",
+            help="Print only the translation of --samples or --n-best that is most similar to the "
+            "others by this metric.",
             **OUTPUT,
         ),
     ] = None,
@@ -118,7 +118,7 @@ def translate(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="With --replace-unknown, translate that source word by this file of "
+            help="With --replace-unknown, translate that source word with this file from "
             "`seqzoo lexicon`, if it has the word.",
             **OUTPUT,
         ),
@@ -155,8 +155,8 @@ def translate(
 
     Each line of input gives one line of output; an empty line gives an empty line.
 
-    The score is that of --length-form with the coverage penalty. Of samples and of greedy search
-    it is log P. With --minimum-bayes-risk it is the mean chrF or BLEU against all candidates.
+    The score is that of --length-form with the coverage penalty. For samples and greedy search, it
+    is log P. With --minimum-bayes-risk, it is the mean chrF or BLEU against all candidates.
     """
     search.check_search_options(context, context.params)
     required = _RequiredPhrases(phrase, phrases) if phrase or phrases else None
@@ -218,7 +218,7 @@ def translate(
 
 
 def _ask_server(served, texts, required, options, line):
-    """Translate by a server, as `translate` does by a model."""
+    """Translate with a server, as `translate` does with a model."""
     n_best = options["n_best"]
     with served:
         client = served.client
@@ -244,7 +244,7 @@ def _ask_server(served, texts, required, options, line):
 
 
 class _RequiredPhrases:
-    """Phrases that the translations must contain: of all lines, and of each from a file."""
+    """Phrases that translations must contain: the same for all lines, and from a file for each."""
 
     def __init__(self, common, path):
         self._common = common or []
@@ -253,7 +253,7 @@ class _RequiredPhrases:
         self._count = 0
 
     def select(self, first, texts):
-        """Return the phrases of each of the lines of input from number `first`, from 1."""
+        """Return the phrases of each input line; `first` is the number of the first, from 1."""
         self._count = first - 1 + len(texts)
         if self._lines is None:
             return [self._common] * len(texts)
@@ -282,12 +282,12 @@ def _read_one_sentence(chunks):
 
 
 def _write(first, lines, results, options):
-    """Write the translations of lines, of which `first` is the number of the first."""
+    """Write the translations of lines; `first` is the number of the first line."""
     utility, count = options["minimum_bayes_risk"], options["samples"] or options["n_best"]
     ranked = count > 1 and not utility
     rows = []
     for number, (line, found) in enumerate(zip(lines, results, strict=True), first):
-        found = found[:count]  # diverse beam search returns equally many of each group
+        found = found[:count]  # diverse beam search returns equally many from each group
         if utility and line.strip():  # a blank line has one, which is empty
             found = [_select_consensus(found, utility)]
         rows += _rows(number, found, ranked, options["scores"], options["word_alignment"])
@@ -295,7 +295,7 @@ def _write(first, lines, results, options):
 
 
 def _select_consensus(translations, utility):
-    """Return the translation that is most similar to the others, with that as its score."""
+    """Return the translation most similar to the others, with that similarity as its score."""
     texts = [translation.text for translation in translations]
     (expected, index), *_ = minimum_bayes_risk(texts, utility)
     return translations[index]._replace(score=expected)

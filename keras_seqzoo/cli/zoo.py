@@ -27,8 +27,8 @@ Example:
 def show(preset: Annotated[str, typer.Argument(metavar="NAME", help=f"{NAME_HELP}.")]):
     """Show what a preset is and how it was made.
 
-    Its metadata is printed as YAML. Of a model of `seqzoo train` that has the command, the options,
-    the checksums of the texts and the versions of packages.
+    Its metadata is printed as YAML. For a model of `seqzoo train`, it includes the command, the
+    options, the checksums of the texts and the versions of packages.
     """
     metadata = read_metadata(preset_path(preset))
     text = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True, width=10**6)

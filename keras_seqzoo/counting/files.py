@@ -1,4 +1,4 @@
-"""Files of counts: lines of an item, a tab and its count, plain or gzip-compressed."""
+"""Files of counts: lines with an item, a tab and its count, plain or gzip-compressed."""
 
 import collections
 import gzip
@@ -15,7 +15,7 @@ ESCAPED = {escape[1]: character for character, escape in ESCAPES.items()}
 def write_counts(path, counts):
     r"""Write a file of counts.
 
-    A backslash, tab and line end of an item are written `\\`, `\t`, `\n` and `\r`.
+    Backslashes, tabs and line ends in an item are written `\\`, `\t`, `\n` and `\r`.
 
     Args:
         path: string or path; the file is compressed if the name ends in `.gz`.
@@ -33,13 +33,13 @@ def write_counts(path, counts):
 
 
 def read_counts(path):
-    """Read a file of counts, as `count_words` and the other pipelines write it.
+    """Read a file of counts, as written by `count_pieces` and the other pipelines.
 
     Args:
         path: string or path, plain or `.gz`.
 
     Returns:
-        A dict from items to their counts. An item of several lines has the sum of its counts.
+        A dict from items to their counts. The counts of an item with several lines are summed.
 
     Raises:
         OSError: if the file cannot be read.
@@ -71,7 +71,7 @@ def iterate_counts(path):
 
 
 def iterate_ngram_counts(path):
-    """Yield the n-grams of a file of `count_ngrams`, lists of escaped words, with their counts.
+    """Yield the n-grams of a `count_ngrams` file, lists of escaped words, with their counts.
 
     The beginning and the end of a line of the text are `"<s>"` and `"</s>"`.
     """
@@ -86,7 +86,7 @@ def ngram_word_counts(path):
         path: string or path, a file of `count_ngrams`, plain or `.gz`.
 
     Returns:
-        A pair of a `Counter` of words and an int, the number of words of the longest n-gram.
+        A pair of a `Counter` of words and an int, the number of words in the longest n-gram.
 
     Raises:
         OSError: if the file cannot be read.
@@ -111,7 +111,7 @@ def escape(item):
 
 
 def escape_word(word):
-    r"""Escape a word of an n-gram; one that is spelled `<s>` or `</s>` gets a backslash too."""
+    r"""Escape a word of an n-gram; a word spelled `<s>` or `</s>` gets a backslash too."""
     word = escape(word)
     return f"\\{word}" if word in (BEGIN, END) else word
 

@@ -1,4 +1,4 @@
-"""Counting of text files of any size, as Apache Beam pipelines."""
+"""Apache Beam pipelines that count items in text files of any size."""
 
 import collections
 import contextlib
@@ -19,7 +19,7 @@ SPACE = "▁"
 
 
 def count_pieces(paths, out, tokenizer, runner="DirectRunner", runner_options=()):
-    """Count the words or characters of text files: what `from_counts` of a tokenizer takes.
+    """Count the words or characters of text files, for `from_counts` of a tokenizer.
 
     Args:
         paths: string or path, or a list of them: files of text lines, plain or `.gz`, patterns such
@@ -50,7 +50,7 @@ def count_pieces(paths, out, tokenizer, runner="DirectRunner", runner_options=()
 
 
 def count_spaced_words(paths, out, tokenizer, runner="DirectRunner", runner_options=()):
-    """Count the words between spaces (U+0020): what `BytePairTokenizer.from_counts` takes.
+    """Count the words between spaces (U+0020), for `BytePairTokenizer.from_counts`.
 
     Args:
         paths: see `count_pieces`.
@@ -63,9 +63,10 @@ def count_spaced_words(paths, out, tokenizer, runner="DirectRunner", runner_opti
 
 
 def count_pairs(paths, out, tokenizer, runner="DirectRunner", runner_options=()):
-    """Count the pairs of neighbouring characters, of which byte-pair encoding merges the best.
+    """Count the pairs of adjacent characters, of which byte-pair encoding merges the best.
 
-    A word between spaces begins with U+2581; an item is two characters with a space between them.
+    Each word between spaces begins with U+2581. An item is two characters with a space between
+    them.
 
     Args:
         paths: see `count_pieces`.
@@ -79,18 +80,18 @@ def count_pairs(paths, out, tokenizer, runner="DirectRunner", runner_options=())
 
 
 def count_ngrams(paths, out, order, tokenizer, runner="DirectRunner", runner_options=()):
-    r"""Count n-grams: what `NGramLanguageModel` and `BrownClusters` take.
+    r"""Count n-grams, for `NGramLanguageModel` and `BrownClusters`.
 
-    Each line begins with `<s>` and ends with `</s>`. Counted are the n-grams of `order` words that
-    start at each word of a line, shorter at its end: their beginnings are all shorter n-grams. An
-    item is the words with spaces between them; a word that is spelled `<s>` is written `\<s>`.
+    Each line begins with `<s>` and ends with `</s>`. An n-gram of `order` words is counted at each
+    word of a line, or a shorter one at the end of the line; all shorter n-grams are beginnings of
+    these. An item is the words with spaces between them; a word spelled `<s>` is written `\<s>`.
 
     Args:
         paths: see `count_pieces`.
         out: see `count_pieces`.
         order: int, at least 1.
         tokenizer: `WordTokenizer`, with or without a vocabulary, which normalizes and cuts the
-            texts. All words are counted, also unknown ones.
+            texts. All words are counted, including unknown ones.
         runner: see `count_pieces`.
         runner_options: see `count_pieces`.
     """
@@ -155,7 +156,7 @@ def _count_pairs_of_word(item):
 
 
 def _run(counter, paths, out, runner, runner_options, then=None):
-    """Run the pipeline that sums the items that `counter`, and `then` of a sum, make of texts."""
+    """Run the pipeline that sums the items that `counter` finds in texts; `then` splits sums."""
     beam = _import_beam()
     patterns = _find_files(paths)
     options = _make_options(beam, runner, runner_options)
@@ -182,7 +183,7 @@ def _run(counter, paths, out, runner, runner_options, then=None):
 
 def _import_beam():
     disabled = logging.root.manager.disable
-    logging.disable(logging.WARNING)  # it tells what other extras it lacks
+    logging.disable(logging.WARNING)  # it logs which other extras are missing
     try:
         import apache_beam
     except ImportError as error:
@@ -195,7 +196,7 @@ def _import_beam():
 
 
 def _find_files(paths):
-    """Return patterns for Beam: the files of local patterns, and addresses as they are."""
+    """Return patterns for Beam: the files that match local patterns, and addresses unchanged."""
     paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(map(os.fspath, paths))
     addresses = [path for path in paths if "://" in str(path)]
     local = [path for path in paths if path not in addresses]

@@ -61,7 +61,7 @@ class ConlluSentence:
 
     @classmethod
     def from_text(cls, text):
-        """Create the sentence from its lines, a string, as `str` returns it.
+        """Create the sentence from a string with its lines, as `str` returns it.
 
         Raises:
             ValueError: if a line is not valid; the message names the line and the reason.
@@ -171,8 +171,8 @@ def iterate_conllu(path):
 def write_conllu(path, sentences):
     r"""Write sentences to a CoNLL-U file.
 
-    A file from `read_conllu` is written as it was, but for line ends, which become `"\n"`, and the
-    ends of sentences, which become one blank line.
+    Sentences from `read_conllu` are written as they were, except that line ends become `"\n"` and
+    each sentence ends with one blank line.
 
     Args:
         path: string or path, of a plain or compressed (`.gz`) file.

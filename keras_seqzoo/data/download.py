@@ -23,9 +23,9 @@ class PublicFile(NamedTuple):
     Attributes:
         folder: string, the name of the data set.
         name: string, the name of the file. If it ends in `.gz`, a local copy may be plain.
-        url: string, from where it is downloaded.
-        checksum: string, such as `"sha256:…"`, in hexadecimal: of the content of the file; of the
-            decompressed content if the name ends in `.gz`, since the compressed bytes may differ.
+        url: string, the address that it is downloaded from.
+        checksum: string, such as `"sha256:…"`, in hexadecimal: the checksum of the content, which
+            is decompressed if the name ends in `.gz`, since the compressed bytes may differ.
         member: string, the file in the zip archive at `url`, or `None` if `url` is the file.
     """
 
@@ -37,14 +37,14 @@ class PublicFile(NamedTuple):
 
 
 def find_or_download(file, directory=None):
-    """Return the path of a `PublicFile`, in the first of these places.
+    """Return the path of a `PublicFile`, from the first of these places.
 
     1. `directory`, if given; the file must then be there;
     2. the folder named by the environment variable `SEQZOO_DATA`, if the file is there;
     3. a cache folder (`$XDG_CACHE_HOME/keras_seqzoo`, or `~/.cache/keras_seqzoo`), to which it is
        downloaded once, with a line on standard error. Its checksum is checked each time.
 
-    The first two may contain a folder with the name of the data set, or be that folder.
+    The first two folders may contain a folder with the name of the data set, or be that folder.
 
     Args:
         file: a `PublicFile`.

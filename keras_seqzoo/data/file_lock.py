@@ -27,7 +27,7 @@ class FileLock:
 
     Args:
         path: string or path of the file. Its folder is created if it does not exist.
-        work: string, what a message says that the holder does.
+        work: string, what the holder does, for messages.
 
     Attributes:
         effective: bool, whether the system locks the file, once entered.
@@ -82,7 +82,7 @@ class FileLock:
         self._descriptor = None
 
     def remove(self):
-        """Remove the file, while the lock is held, if the system permits."""
+        """Remove the file while the lock is held, if the system permits it."""
         with contextlib.suppress(OSError):
             self.path.unlink()
 
@@ -104,14 +104,14 @@ class FileLock:
                     time.sleep(PATIENCE / 50)
 
     def _is_at_path(self, descriptor):
-        """Return whether the opened file was not removed by the holder before."""
+        """Return whether the opened file is at the path; an earlier holder may have removed it."""
         try:
             return os.path.samestat(os.fstat(descriptor), os.stat(self.path))
         except FileNotFoundError:
             return False
 
     def _lock(self, descriptor, exclusive):
-        """Lock an open file, and return whether the system does so."""
+        """Lock an open file, and return whether the system supports it."""
         if fcntl is None:
             return False
         kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH

@@ -16,7 +16,7 @@ MINIMUM_LINES = 5  # fewer lines do not show which labels are usual
 def check_no_header(place, cells, label, labels):
     """Raise an error if the first line is a header.
 
-    It is a header if all its cells are usual names of columns and no other line has its label.
+    It is a header if all its cells are usual column names and no other line has its label.
 
     Args:
         place: string, the file and the line, for the error.
@@ -31,10 +31,10 @@ def check_no_header(place, cells, label, labels):
 def check_first_line(place, text, label, counts):
     """Raise an error if the first line of labelled texts is a header, or warn if it may be one.
 
-    It is a header by `check_no_header`. If its label is the only one that occurs once, it may be
-    one, or the label may be rare: raise an error if label and text are single words, as names of
-    columns are; otherwise warn. Few lines show nothing. The second check does not apply to tagged
-    words, since the tag of the first word may be rare.
+    First, `check_no_header` decides whether it is a header. Second, if its label is the only one
+    that occurs once, it may be a header, or the label may be rare. In this case, raise an error if
+    label and text are single words, like column names; otherwise warn. With few lines, skip the
+    second check. It does not apply to tagged words, since the tag of the first word may be rare.
 
     Args:
         place: string, the file and the line, for the error.

@@ -27,12 +27,12 @@ def load_imdb(split="train", directory=None):
        (84 MB) is downloaded once, with a line on standard error. Its checksum is checked each time.
 
     In the first two places it is the archive, named `aclImdb_v1.tgz`, or a file such as
-    `train.jsonl.gz`, with an object of `text` and `label` (1 or 0) in each line. They may contain a
-    folder `imdb`, or be that folder.
+    `train.jsonl.gz`, with an object of `text` and `label` (1 or 0) in each line. These folders may
+    contain a folder `imdb`, or be that folder.
 
-    Texts are as in the archive, with `<br />` for line breaks. All reviews of one label stand
-    together, and reviews of one film near each other: shuffle to train, and hold out blocks to
-    validate. No licence is stated; the authors ask to be cited.
+    Texts are as in the archive, with `<br />` for line breaks. All reviews with one label are
+    together, and reviews of one film are near each other: shuffle for training, and hold out blocks
+    for validation. No licence is stated; the authors ask to be cited.
 
     Args:
         split: `"train"` (25,000 reviews), `"test"` (25,000) or `"unsup"` (50,000 without labels).

@@ -17,12 +17,12 @@ def read_labelled_texts(path, parses=False):
 
     If the file name ends in `.jsonl` (or `.jsonl.gz`), each line is a JSON object with `text`, a
     string, and `label`, a string, an int, or a list of them for a text with any number of labels.
-    If it ends in `.conllu`, each sentence has a comment `# label = …`, and its text is that of the
-    comment `# text = …`, or its words with spaces between them. If it ends in `.csv`, the first
-    line names the columns, among them `text` and `label`; white space in a cell becomes one space,
-    and a cell has at most 131,072 characters.
-    Otherwise each line is a label, a tab and the text, without a header or further columns. Warn if
-    the label of the first line is the only one that occurs once.
+    If it ends in `.conllu`, each sentence has a comment `# label = …`, and its text is in the
+    comment `# text = …`, or else its words with spaces between them. If it ends in `.csv`, the
+    first line names the columns, among them `text` and `label`; white space in a cell becomes one
+    space, and a cell has at most 131,072 characters.
+    Otherwise each line is a label, a tab and the text, without a header or other columns. There is
+    a warning if the label of the first line is the only one that occurs once.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
@@ -35,9 +35,9 @@ def read_labelled_texts(path, parses=False):
     Raises:
         OSError: if the file cannot be read.
         ValueError: if there is no line, a line does not have this form, or the first line looks
-            like a header: no other line has its label, and it consists of usual names of columns,
-            or of two single words while all other labels occur more than once. The message names
-            the file and the line.
+            like a header: no other line has its label, and it consists of usual column names, or of
+            two single words while all other labels occur more than once. The message names the file
+            and the line.
 
     Example:
         >>> import pathlib, tempfile
@@ -102,7 +102,7 @@ def _iterate_csv(path):
 def _iterate_lines(path):
     """Yield the pairs of other files.
 
-    Whether the first line is a header is known, and an error, after the last line.
+    A header in the first line is found, and raises an error, only after the last line.
     """
     name = os.fspath(path)
     is_json = name.removesuffix(".gz").endswith(".jsonl")

@@ -14,7 +14,7 @@ class MultilingualFiles(TrainingFiles):
         languages: list of strings, the target language of each corpus.
 
     Raises:
-        ValueError: if there is no corpus, or not one language for each; and see `ParallelFiles`.
+        ValueError: if there is no corpus, or not one language for each; see also `ParallelFiles`.
 
     Example:
         >>> import pathlib, tempfile

@@ -1,4 +1,4 @@
-"""Writing of files and folders, complete or not at all."""
+"""Writing of files and folders, completely or not at all."""
 
 import contextlib
 import errno
@@ -20,14 +20,14 @@ FULL = {
 
 
 def check_writable(path, argument="path"):
-    """Check that a file or folder can be created at a path, with the parents that it lacks.
+    """Check that a file or folder can be created at a path, with any missing parents.
 
     Args:
-        path: string or path. Of a folder that exists, the folder itself is checked.
+        path: string or path. If it is an existing folder, the folder itself is checked.
         argument: string, the name of the argument in the error.
 
     Raises:
-        OSError: if the nearest folder that exists cannot be written to; it says why.
+        OSError: if the nearest folder that exists cannot be written to; the message says why.
     """
     path = Path(path)
     real = path.resolve()
@@ -47,7 +47,7 @@ def check_folder(path, argument="path"):
         argument: string, the name of the argument in the error.
 
     Raises:
-        NotADirectoryError: if the path is a file, or lies in one.
+        NotADirectoryError: if the path is a file, or is inside one.
         OSError: if the nearest folder that exists cannot be written to.
     """
     path = Path(path)
@@ -93,7 +93,7 @@ def check_new_file(path, argument="path"):
 
 
 def is_vacant(folder):
-    """Return whether a folder is empty, but for the files of file managers."""
+    """Return whether a folder is empty, except for files of file managers."""
     return all(path.name in LITTER for path in Path(folder).iterdir())
 
 
@@ -151,7 +151,7 @@ def reserve(folder, size):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Replace a file by the one that the block writes, when it is complete.
+    """Replace a file by the one that the block writes, once it is complete.
 
     If the block fails, an existing file stays unchanged, and temporary files are removed.
 
@@ -195,9 +195,9 @@ def _temporary_folder(parent):
 
 @contextlib.contextmanager
 def new_folder(path, argument="path"):
-    """Create a folder from the one that the block writes, when it is complete.
+    """Create a folder from the one that the block writes, once it is complete.
 
-    If the block fails, or the path has been created meanwhile, temporary files are removed, and the
+    If the block fails, or the path is created in the meantime, temporary files are removed, and the
     path stays unchanged.
 
     Args:
@@ -257,7 +257,7 @@ def _full_disk_code(error):
     """Return the code of a full disk from an error or its causes (not contexts), or `None`."""
     while error is not None:
         for code in FULL:
-            # HDF5 for some errors, and TensorFlow for all, have the code only in the message.
+            # Some errors of HDF5, and all of TensorFlow, have the code only in the message.
             in_message = f"errno = {code}," in str(error) or os.strerror(code) in str(error)
             if in_message or getattr(error, "errno", None) == code:
                 return code

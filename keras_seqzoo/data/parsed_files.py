@@ -8,7 +8,7 @@ from keras_seqzoo.data.trees import dependency_tree
 
 
 def iterate_parses(path):
-    """Yield the sentences of a CoNLL-U file, whose heads must form trees, one at a time.
+    """Yield the sentences of a CoNLL-U file one at a time; their heads must form trees.
 
     Raises:
         OSError: if the file cannot be read.

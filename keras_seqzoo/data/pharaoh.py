@@ -12,14 +12,14 @@ LINK = re.compile(r"([0-9]+)-([0-9]+)", re.ASCII)
 def read_alignments(path):
     r"""Read word alignments in the format of Pharaoh, which most word aligners write.
 
-    Each line is a sentence pair, with its links separated by white space, such as `0-0 2-1`: the
-    position of the source word, from 0, and that of the target word. A blank line has no links.
+    Each line has the links of a sentence pair, separated by white space, such as `0-0 2-1`. A link
+    is the positions, from 0, of a source word and a target word. A blank line has no links.
 
     Args:
         path: string or path of a UTF-8 text file, plain or compressed (`.gz`).
 
     Returns:
-        A list with, for each line, a list of pairs `(source, target)` of ints, in the order of the
+        A list with one list for each line: pairs `(source, target)` of ints, in the order of the
         line.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Files of tagged sentences: in columns, as of CoNLL-2003 and WNUT-17, or CoNLL-U."""
+"""Files of tagged sentences: in columns, as in CoNLL-2003 and WNUT-17, or in CoNLL-U."""
 
 import itertools
 import os
@@ -52,13 +52,13 @@ def sentence_line(path, number):
 def read_columns(path, word_column=0, tag_column=-1):
     r"""Read words and their tags from a file with one word per line.
 
-    Blank lines and lines of `-DOCSTART-` separate sentences. Columns are separated by tabs in a
-    line with a tab, so that words may contain spaces, and by runs of spaces in other lines. All
+    Blank lines and lines of `-DOCSTART-` separate sentences. In a line with a tab, columns are
+    separated by tabs, so that words may contain spaces; in other lines, by runs of spaces. All
     lines must have the same number of columns.
 
     Args:
         path: string or path of a UTF-8 file, plain or compressed (`.gz`).
-        word_column: int, the column of the words, from 0, or from -1 for the last.
+        word_column: int, the column of the words, counted from 0, or backwards from -1.
         tag_column: int, the column of the tags.
 
     Returns:
@@ -67,8 +67,8 @@ def read_columns(path, word_column=0, tag_column=-1):
     Raises:
         OSError: if the file cannot be read.
         ValueError: if a line does not have the columns, there is no sentence, or the first line is
-            a header (names of columns, with a tag that no other line has); the message names the
-            file and the line.
+            a header (column names, with a tag that no other line has); the message names the file
+            and the line.
 
     Example:
         >>> import pathlib, tempfile
@@ -83,7 +83,7 @@ def read_columns(path, word_column=0, tag_column=-1):
 def iterate_columns(path, word_column=0, tag_column=-1):
     """Yield pairs of words and tags, a sentence at a time; see `read_columns`.
 
-    Whether the first line is a header is known, and an error, after the last sentence.
+    A header in the first line is found, and raises an error, only after the last sentence.
     """
     head = None  # the place, the cells and the tag of the first line
     other_tags = set()

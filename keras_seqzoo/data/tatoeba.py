@@ -4,7 +4,7 @@ from keras_seqzoo.checks import check_choice
 from keras_seqzoo.data.download import PublicFile, find_or_download
 from keras_seqzoo.data.text_files import iterate_lines
 
-# By language: the file, the archive with it, and the file in there.
+# By language: the file, the archive that contains it, and its name in the archive.
 FILES = {
     "es": PublicFile(
         "tatoeba",
@@ -25,7 +25,7 @@ ENGLISH = "en"
 
 
 def load_tatoeba(source="en", target="fr", directory=None):
-    """Load sentence pairs of English and French or Spanish (manythings.org/anki, tatoeba.org).
+    """Load sentence pairs in English and French or Spanish (manythings.org/anki, tatoeba.org).
 
     These are the files of Dive into Deep Learning (167,130 pairs of French, 2019) and of
     TensorFlow's tutorial on translation (118,964 pairs of Spanish, 2018). The file, such as
@@ -36,13 +36,14 @@ def load_tatoeba(source="en", target="fr", directory=None):
     3. a cache folder (`$XDG_CACHE_HOME/keras_seqzoo/tatoeba`, or `~/.cache/...`), to which it is
        downloaded once, with a line on standard error. Its checksum is checked each time.
 
-    The first two may contain a folder `tatoeba`, or be that folder. Short sentences come first, and
-    one English sentence may have several translations: shuffle, and divide by English sentences.
+    The first two folders may contain a folder `tatoeba`, or be that folder. Short sentences come
+    first, and an English sentence may have several translations: shuffle, and split the data by
+    English sentences.
     The licence is CC BY 2.0, with attribution to www.manythings.org/anki and tatoeba.org.
 
     Args:
         source: the source language: `"en"`, `"es"` or `"fr"`.
-        target: the target language, one of the same. One of both is `"en"`.
+        target: the target language, one of the same. One of the two is `"en"`.
         directory: string or path of a folder with the data set, or `None`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The text8 data set: English words of Wikipedia."""
+"""The text8 data set: English words from Wikipedia."""
 
 from keras_seqzoo.data.download import PublicFile, find_or_download
 from keras_seqzoo.data.text_files import read_bytes
@@ -13,7 +13,7 @@ FILE = PublicFile(
 
 
 def load_text8(directory=None):
-    """Load text8: the first 100 MB of English Wikipedia of 2006, in a to z and spaces.
+    """Load text8: the first 100 MB of English Wikipedia of 2006, as letters a to z and spaces.
 
     Matt Mahoney, "About the test data", mattmahoney.net/dc/textdata; Wikipedia's licence is GFDL
     and CC BY-SA. The text is read from the first of these places:
@@ -23,7 +23,7 @@ def load_text8(directory=None):
     3. a cache folder (`$XDG_CACHE_HOME/keras_seqzoo/text8`, or `~/.cache/...`), to which it is
        downloaded once, with a line on standard error. Its checksum is checked each time.
 
-    The first two may contain a folder `text8`, or be that folder.
+    The first two folders may contain a folder `text8`, or be that folder.
 
     Args:
         directory: string or path of a folder with the data set, or `None`.

@@ -26,9 +26,9 @@ def iterate_lines(path):
 def read_lines(path):
     r"""Read the lines of a UTF-8 text file, plain or compressed (`.gz`).
 
-    Lines end at `"\n"` or `"\r\n"` alone: other line ends of Unicode (U+0085, U+2028, ...) stay in
-    the text, so that the lines of parallel files stay aligned. The end of the last line may be
-    missing. A byte order mark at the beginning is dropped.
+    Lines end only at `"\n"` or `"\r\n"`: other line ends of Unicode (U+0085, U+2028, ...) stay in
+    the text, so that the lines of parallel files stay aligned. The last line end may be missing. A
+    byte order mark at the beginning is dropped.
 
     Args:
         path: string or path.
@@ -75,7 +75,7 @@ def read_paragraphs(path):
 
 
 def is_blank(line):
-    """Return whether a line is empty or has spaces and tabs only."""
+    """Return whether a line is empty or has only spaces and tabs."""
     return not line.strip(" \t")
 
 
@@ -117,7 +117,7 @@ def _split_blocks(lines, is_border):
 
 
 def read_parallel(source, target):
-    """Read two files of which line i of one is the translation of line i of the other.
+    """Read two parallel files: line i of one is the translation of line i of the other.
 
     Args:
         source: string or path, the file in the source language; see `read_lines`.
@@ -137,11 +137,11 @@ def read_parallel(source, target):
 
 
 def check_as_many_lines(counts, paths, names=("source", "target")):
-    """Check that the source and the target, or two other arguments, have equally many lines.
+    """Check that the source and target, or two other arguments, have the same number of lines.
 
     Args:
         counts: the two numbers of lines.
-        paths: two strings, where the lines are.
+        paths: two strings, the places of the lines.
         names: two strings, the names of the arguments.
 
     Raises:

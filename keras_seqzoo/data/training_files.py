@@ -57,7 +57,7 @@ class TrainingFiles:
     Raises:
         OSError: if a file is missing, or no file matches a pattern; and while reading, if one is
             unreadable or cut off.
-        ValueError: if there is no file; and while reading, if one has not the right form. The
+        ValueError: if there is no file; and while reading, if one does not have the right form. The
             message names the file and the line.
     """
 
@@ -74,7 +74,7 @@ class TrainingFiles:
             yield from self.read(path)
 
     def place(self, number):
-        """Return where an item stands: its file and line.
+        """Return the place of an item: its file and line.
 
         Args:
             number: int, the number of the item, from 1.
@@ -93,20 +93,19 @@ class TrainingFiles:
         return number
 
     def column(self, index):
-        """Return an iterable of the parts `index` of all items, which are tuples."""
+        """Return an iterable of element `index` of all items, which are tuples."""
         return Rereading(lambda: (item[index] for item in self))
 
 
 class TextFiles(TrainingFiles):
     r"""The texts of files: lines or paragraphs, or the feature `text` of TFRecord files.
 
-    TFRecord files, by their names `.tfrecord` or `.tfrecord.gz`, hold `tf.train.Example` messages.
-    The texts of a CoNLL-U file (`.conllu`) are its sentences, in CoNLL-U, whose heads must form
-    trees.
+    TFRecord files, named `.tfrecord` or `.tfrecord.gz`, hold `tf.train.Example` messages. The texts
+    of a CoNLL-U file (`.conllu`) are its sentences, in CoNLL-U; their heads must form trees.
 
     Args:
         paths: see `TrainingFiles`.
-        paragraphs: bool, whether a text is a paragraph, up to a blank line, and not a line.
+        paragraphs: bool, whether a text is a paragraph that ends at a blank line, not a line.
 
     Example:
         >>> import pathlib, tempfile
@@ -132,7 +131,7 @@ class TextFiles(TrainingFiles):
 
 
 class AlignmentFiles(TrainingFiles):
-    """Word alignments, one a line, as lists of pairs of ints; see `read_alignments`.
+    """Word alignments, one per line, as lists of pairs of ints; see `read_alignments`.
 
     Args:
         paths: see `TrainingFiles`.
@@ -149,8 +148,8 @@ class ParallelFiles(TrainingFiles):
     Args:
         source: see `TextFiles`.
         target: the same for the translations. The files need not be divided at the same lines.
-        alignments: the same for files of word alignments, see `read_alignments`, or `None`. The
-            items are then triples.
+        alignments: the same for files of word alignments, see `read_alignments`, or `None`. With
+            alignments, the items are triples.
 
     Raises:
         ValueError: while reading, if the numbers of lines differ.
@@ -167,7 +166,7 @@ class ParallelFiles(TrainingFiles):
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def __iter__(self):
-        """Yield pairs of a source and a target sentence, and their links if there are some."""
+        """Yield pairs of a source and a target sentence, and their links if there are any."""
         sides = [iter(side) for side in self._sides.values()]
         count = 0
         while True:
@@ -209,7 +208,7 @@ class LabelledFiles(TrainingFiles):
         return iterate_labelled_texts(path, self.parses)
 
     def line(self, path, number):
-        """Return the line of text `number` of a file, both from 1; in CoNLL-U its first."""
+        """Return the line of text `number` of a file, both from 1; in CoNLL-U, its first line."""
         return sentence_line(path, number) if is_conllu(path) else number
 
 

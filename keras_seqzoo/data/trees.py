@@ -37,10 +37,10 @@ class Tree(NamedTuple):
 def read_bracketed_trees(texts):
     """Parse trees in brackets, as in the Penn Treebank and the Stanford Sentiment Treebank.
 
-    A node is a pair of brackets with a label, and then a word or children. The label is `""` if a
-    bracket comes first. A word with siblings is a separate node without a label. Nodes are numbered
-    in the order of the text: the root is 0. Words stay as written (`-LRB-`). A blank text is a tree
-    without nodes.
+    A node is a pair of brackets that contain a label and then a word or children. The label is `""`
+    if a bracket comes first. A word with siblings is a separate node without a label. Nodes are
+    numbered in the order of the text: the root is 0. Words stay as written (`-LRB-`). A blank text
+    is a tree without nodes.
 
     Args:
         texts: list of strings, with one tree each.

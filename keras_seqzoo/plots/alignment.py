@@ -14,10 +14,10 @@ PIXELS = 16  # of a cell without labels
 
 
 def plot_alignment(translation, path):
-    """Plot the attention weights of a translation, a row for each target token.
+    """Plot the attention weights of a translation, with a row for each target token.
 
-    As Figure 3 of Bahdanau et al. (2015) with the axes swapped: source tokens from left to right,
-    target tokens from top to bottom, dark where the weight is high.
+    The plot is like Figure 3 of Bahdanau et al. (2015) with the axes swapped: source tokens from
+    left to right, target tokens from top to bottom, dark where the weight is high.
 
     Args:
         translation: a `Translation` with an `alignment`, see `RecurrentSeq2SeqLM.translate`.
@@ -42,7 +42,8 @@ def plot_alignment(translation, path):
 def alignment_image(translation):
     """Draw the attention weights of a translation as pixels.
 
-    As in `plot_alignment`, with labels if matplotlib is installed, otherwise the heat map alone.
+    The image is that of `plot_alignment`, or only its heat map without labels if matplotlib is not
+    installed.
 
     Args:
         translation: a `Translation` with an `alignment`.

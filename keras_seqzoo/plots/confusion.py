@@ -10,8 +10,8 @@ INCHES = 0.45  # of a cell
 def plot_confusion(matrix, labels, path):
     """Plot a confusion matrix as a heat map.
 
-    Rows are expected labels, columns predicted ones. Cells show their counts, unless 0, and their
-    fraction of the row as darkness.
+    Rows are expected labels, columns predicted labels. Each cell shows its count, unless it is 0,
+    and is darker for a larger fraction of its row.
 
     Args:
         matrix: int array `(labels, labels)`, see `confusion_matrix`.

@@ -1,4 +1,4 @@
-"""Figures with matplotlib: heat maps, and files."""
+"""Figures with matplotlib: heat maps, and their files."""
 
 import contextlib
 import warnings
@@ -38,9 +38,9 @@ def figure_class():
 
 
 def draw_heat_map(values, rows, columns, row_title, column_title, size):
-    """Draw a heat map of values from 0 to 1, dark where they are high; return figure and axes.
+    """Draw a heat map of values from 0 to 1, dark for high values; return figure and axes.
 
-    `rows` and `columns` are lists of labels, `size` is the width and height in inches.
+    `rows` and `columns` are lists of labels; `size` is the width and height in inches.
     """
     figure = figure_class()(figsize=size, layout="constrained")
     axes = figure.add_subplot()

@@ -1,4 +1,4 @@
-"""Export for TensorFlow Serving, text in, text out; and a client of the server."""
+"""Export for TensorFlow Serving, text in and text out, and a client of the server."""
 
 from keras_seqzoo.serving.client import (
     TLS,

@@ -21,10 +21,11 @@ class ClassifierSignatures(FamilySignatures):
     Args:
         model: a `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`
             with a preprocessor, or a `FeatureTextClassifier`. The texts of a `TreeTextClassifier`
-            are sentences in CoNLL-U; what is no row of a word is left out.
-        max_input_length: int, the tokens to which a text is cut, at the side where the preprocessor
-            truncates; of a `FeatureTextClassifier` words. The default is also the maximum, the
-            `sequence_length` of the preprocessor; without one it is 256, and there is no maximum.
+            are sentences in CoNLL-U; anything but a word's row is left out.
+        max_input_length: int, the number of tokens to which a text is cut, on the side where the
+            preprocessor truncates; for a `FeatureTextClassifier`, words. The default and the
+            maximum are the preprocessor's `sequence_length`. Without one, the default is 256 and
+            there is no maximum.
         compiled_shapes: list of pairs of ints, see `export`; not for a `FeatureTextClassifier` or
             a `TreeTextClassifier`.
     """

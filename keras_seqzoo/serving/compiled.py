@@ -10,13 +10,13 @@ class CompiledShapes:
 
     Args:
         shapes: list of pairs of ints, rows and tokens; or `None`.
-        max_length: int, the most tokens of a row.
+        max_length: int, the most tokens in a row.
 
     Attributes:
-        shapes: list of different pairs, those with fewer cells first.
+        shapes: list of different pairs, in order of their number of cells.
 
     Raises:
-        ValueError: if a shape is no pair of ints of at least 1, or has too many tokens.
+        ValueError: if a shape is not a pair of ints of at least 1, or has too many tokens.
     """
 
     def __init__(self, shapes, max_length):
@@ -30,8 +30,8 @@ class CompiledShapes:
         or if no shape holds the inputs, the function runs as it is.
 
         Args:
-            function: function from a dict of tensors to a nest of tensors. Neither rows nor tokens
-                of padding change the others.
+            function: function from a dict of tensors to a nest of tensors. Padding, whether rows or
+                tokens, must not change the other results.
             inputs: dict of tensors `(batch, length, ...)` with `padding_mask`.
             per_token: bool, whether outputs are `(batch, length, ...)`; else they are
                 `(batch, ...)`.
@@ -64,10 +64,10 @@ class CompiledShapes:
         return tf.switch_case(first, [*branches, lambda: function(inputs)])
 
     def examples(self, words, count_tokens):
-        """Return a batch of texts for each shape, as long as the shape, or nearly.
+        """Return a batch of texts for each shape, as long as the shape or nearly so.
 
         Args:
-            words: list of strings, what texts are made of.
+            words: list of strings, the words of the texts.
             count_tokens: function from a list of texts to the numbers of their tokens.
 
         Returns:
@@ -104,7 +104,7 @@ def _pad(tensor, shape):
 
 
 def _text_of_length(length, words, count_tokens):
-    """Return a text of the words with so many tokens, or as near below as can be."""
+    """Return a text of the words with this number of tokens, or as few less as possible."""
 
     def text(number):
         return " ".join(words[place % len(words)] for place in range(number))

@@ -1,4 +1,4 @@
-"""Unknown words of translations, copied from their sources in graph."""
+"""Unknown words of translations, copied from their sources in the graph."""
 
 import tensorflow as tf
 
@@ -8,7 +8,7 @@ from keras_seqzoo.tokenizers.token_words import UNKNOWN_SURFACE
 
 
 def copies_words(model):
-    """Return whether the unknown words of a model's translations are words of the source."""
+    """Return whether a model copies words of the source for unknown words in its translations."""
     return (
         isinstance(model, RecurrentSeq2SeqLM)
         and model.backbone.source_output == "copy"
@@ -21,9 +21,9 @@ def attended_words(hypotheses, texts, preprocessor, max_input_length):
 
     Args:
         hypotheses: `Hypotheses` with `alignments`.
-        texts: string tensor `(rows,)`, the sources, each with a word.
+        texts: string tensor `(rows,)`, the sources, each with at least one word.
         preprocessor: a `RecurrentSeq2SeqLMPreprocessor` with a `WordTokenizer`.
-        max_input_length: int, the tokens to which a source was cut, with `[EOS]`.
+        max_input_length: int, the tokens to which a source was cut, including `[EOS]`.
 
     Returns:
         String tensor `(rows, n, length)`; U+2047 where no word was read.

@@ -18,13 +18,13 @@ def describe(family, signatures, functions):
         functions: dict from the same names to their concrete functions.
 
     Returns:
-        A dict that JSON can hold: `model`, the kind of the model; `tensorflow`, the version that
-        made it; `limits`, a dict of numbers and `compiled_shapes`, if there are any; `strategy`,
-        the class and options of the search, or `None`; `languages`, the list of target languages,
-        of a model that has several; and `signatures`, a dict from names to
-        `inputs` and `outputs`, each a dict from names to `dtype`, `shape` (`null` for unknown
-        sizes) and `meaning`, and to `empty_text`, the row of each output for empty text. Infinite
-        numbers are strings.
+        A dict for JSON: `model`, the kind of the model; `tensorflow`, the version that made it;
+        `limits`, a dict of numbers and of `compiled_shapes`, if there are any; `strategy`, the
+        class and options of the search, or `None`; `languages`, the list of target languages of a
+        model that has several; and `signatures`, a dict from names to the following. `inputs` and
+        `outputs` are dicts from names to `dtype`, `shape` (`null` for unknown sizes) and
+        `meaning`; `empty_text` is the row of each output for empty text. Infinite numbers are
+        strings.
     """
     strategy = family.strategy
     languages = {"languages": list(family.languages)} if family.languages else {}
@@ -61,7 +61,7 @@ def _describe_tensor(tensor, meaning):
 
 
 def _empty(given):
-    """Return one row of an `Input` that holds nothing: an empty string, no tokens."""
+    """Return one empty row of an `Input`: an empty string or no tokens."""
     if given.blank:
         return tf.constant([given.blank])
     spec = given.spec

@@ -47,17 +47,17 @@ def export(
     """Export a model for TensorFlow Serving: text in, text out.
 
     The next free version of `directory` (1, 2, …) becomes a SavedModel with tokenizers, model and
-    search. It runs without Keras and this package; of TensorFlow Text it needs only ops that
-    TensorFlow Serving has, which is checked. The signatures:
+    search. It runs without Keras and this package. It needs only those ops of TensorFlow Text that
+    TensorFlow Serving has; this is checked. The signatures:
 
     - translation models: `serving_default` (`text` to `translation` and `score`), `n_best`
       (`translations`, `scores` and `log_probabilities`) and `token_ids` (ids in and out). With a
-      `LexicallyConstrainedBeamSearch` each also takes `required_phrases`, string `(batch,)`:
+      `LexicallyConstrainedBeamSearch`, each also takes `required_phrases`, string `(batch,)`:
       phrases with tabs between them. A text without a translation that contains all of them gets
       the empty string with score `-inf`, also if they have more than `max_length` tokens.
-      A model with several target languages takes `language`, string `(batch,)`, in the signatures
-      of texts, and returns `error`, what is wrong with the row or an empty string: an unknown
-      language is an error. In `token_ids` the first token is that of the language.
+      For a model with several target languages, the signatures of texts take `language`, string
+      `(batch,)`, and return `error`: what is wrong with the row, such as an unknown language, or an
+      empty string. In `token_ids`, the first token is the token of the language.
     - language models: `serving_default` (the beginning of a sentence to `generated` and `scores`)
       and `score` (sentences to `log_probability` and `tokens`);
     - text classifiers: `serving_default` (`label`, `probability`, `labels`, `probabilities`, and
@@ -66,42 +66,42 @@ def export(
     - word vectors: `serving_default` (a word to `vectors` and `known`) and `similar` (`words`,
       `similarities` and `known`).
 
-    Each takes any number of rows, also none, and returns `truncated`, bool `(batch,)`: whether the
+    Each takes any number of rows, even none, and returns `truncated`, bool `(batch,)`: whether the
     input of a row was longer than `max_input_length` tokens and was cut. So the time and memory of
-    a request are bounded. Invalid UTF-8 is read as U+FFFD; all strings out are valid UTF-8. Blank
-    texts translate to the empty string with score 0.
+    a request are bounded. Invalid UTF-8 is read as U+FFFD; all output strings are valid UTF-8.
+    Blank texts translate to the empty string with score 0.
 
-    The folder `assets.extra` of the version has `signature.json`, the names, dtypes, shapes and
-    meanings of inputs and outputs, the limits, the search, the version of TensorFlow, and what
-    empty text gives;
-    `tf_serving_warmup_requests`, which a server answers to itself before it serves the version; and
-    `README.md`, if a `card` is given.
+    The folder `assets.extra` of the version has `signature.json`, which holds the names, dtypes,
+    shapes and meanings of inputs and outputs, the limits, the search, the version of TensorFlow,
+    and the outputs for empty text;
+    `tf_serving_warmup_requests`, which a server runs before it serves the version; and `README.md`,
+    if a `card` is given.
 
     Args:
         model: a `RecurrentSeq2SeqLM`, `Ensemble` or `ShallowFusion`; a `LanguageModel`; a
             `RecurrentTextClassifier`, `ConvolutionalTextClassifier`, `FeatureTextClassifier` or
             `TreeTextClassifier` (its texts are sentences in CoNLL-U); a `RecurrentTagger`; or
             `WordVectors`.
-        directory: string or path of a local folder, the model's; earlier versions in it stay as
-            they are, but for `keep`.
-        strategy: a `DecodingStrategy` of a translation or language model; by default that of
+        directory: string or path of the model's local folder; earlier versions in it stay as they
+            are, except as `keep` says.
+        strategy: a `DecodingStrategy` for a translation or language model; by default that of
             `model.translate`, or one sample.
-        n_best: int, the number of translations of the signature `n_best`, of the sentences of a
+        n_best: int, the number of translations in the signature `n_best`, of sentences of a
             language model, or of similar words. The default is the maximum of the strategy (the
             width of a beam, the number of samples), or 10 words.
-        max_length: int, the maximum tokens of a translation, by default the preprocessor's
-            `decoder_sequence_length`; or of a generated sentence, by default 64.
-        max_input_length: int, the tokens to which an input is cut. Of a translation model, where
-            `[EOS]` counts and is kept, and of a classifier the default is the length of the
-            preprocessor, and it cannot be higher. Else it is 256.
+        max_length: int, the maximum number of tokens of a translation, by default the
+            preprocessor's `decoder_sequence_length`; or of a generated sentence, by default 64.
+        max_input_length: int, the number of tokens to which an input is cut. For a translation
+            model, `[EOS]` counts and is kept. For a translation model or classifier, the default
+            and the maximum are the length of the preprocessor; otherwise the default is 256.
         signatures: list of the names of signatures to export; by default all.
         warmup: list of ints, the batch sizes of warm-up requests to each signature; may be empty.
-        compiled_shapes: list of pairs of ints, rows and tokens (of a tagger words), such as
+        compiled_shapes: list of pairs of ints, rows and tokens (words for a tagger), such as
             `[(1, 32), (32, 256)]`, for which XLA compiles a classifier or tagger. A request is
-            padded to the one with the fewest cells that holds it; if none does, it runs as
-            without XLA. Each shape has one more warm-up request. A server of CPUs needs
+            padded to the smallest shape that holds it, counted in cells; if none does, it runs
+            without XLA. Each shape has one more warm-up request. A server on CPUs needs
             `--xla_cpu_compilation_enabled`. By default nothing is compiled.
-        keep: int, how many versions to keep: older ones are removed when the new one has appeared.
+        keep: int, how many versions to keep: older ones are removed once the new one has appeared.
             By default all are kept.
         card: string or path of a Markdown file that describes the model, or `None`.
         on_step: function of a string, called with what begins, such as "tracing n_best".
@@ -112,8 +112,8 @@ def export(
     Raises:
         TypeError: if `model` or `strategy` is of another type.
         ValueError: if `model` has no preprocessor or uses ops that a server does not have; an
-            option has no meaning for the model, or is out of its range; or `directory` is an
-            address such as `gs://…`.
+            option does not apply to the model, or is out of range; or `directory` is an address
+            such as `gs://…`.
         OSError: if `directory` cannot be written to, or `card` cannot be read. No partial version
             is left.
 
@@ -156,7 +156,7 @@ def export(
         raise ValueError(f"`warmup` must be at most {most} batch sizes, got {len(batches)}.")
     keep = None if keep is None else check_integer("keep", keep, minimum=1)
     if card is not None:
-        with open(card, "rb"):  # an error before the work
+        with open(card, "rb"):  # fail before the work
             pass
     functions = {}
     for name, signature in chosen.items():
@@ -226,7 +226,7 @@ def _only(examples, inputs):
 
 
 def _save(functions, resources, path):
-    """Save functions with the weights that they use: neither optimizer nor Keras layers."""
+    """Save functions with the weights that they use, without optimizer and Keras layers."""
     used = (variable for function in functions.values() for variable in function.graph.variables)
     module = tf.Module()
     module.weights = list({variable.ref(): variable for variable in used}.values())

@@ -1,4 +1,4 @@
-"""What the signatures of all families share: options, limits, and text that is valid UTF-8."""
+"""Common parts of the signatures of all families: options, limits, and valid UTF-8."""
 
 from typing import NamedTuple
 
@@ -9,9 +9,9 @@ from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.serving.compiled import CompiledShapes
 
 # Tokens of an input, where the model itself has no limit. A language model or tagger of the zoo
-# reads so many in less than a second on two cores.
+# reads this many in less than a second on two cores.
 MAX_INPUT_LENGTH = 256
-# What warm-up requests ask for, in turn: a sentence, a word and nothing.
+# The texts of warm-up requests, in turn: a sentence, a word and nothing.
 EXAMPLES = ("The door was open, and nobody had seen who left.", "Yes.", "")
 TRUNCATED = "whether the input was longer than `max_input_length` and was cut"
 
@@ -22,7 +22,7 @@ class Input(NamedTuple):
     Attributes:
         spec: `tf.TensorSpec`; unknown sizes are `None`, the first is the batch.
         meaning: string, one line.
-        blank: string that stands for nothing where an empty one does not.
+        blank: string that stands for an empty value where an empty string does not.
     """
 
     spec: tf.TensorSpec
@@ -57,8 +57,8 @@ class Signature(NamedTuple):
 class FamilySignatures:
     """Base class of the signatures of a family of models.
 
-    A subclass sets `model_class`, `kind` (what a message calls such a model) and `options` (the
-    arguments of its constructor after `model`, all of which may be `None`), and implements
+    A subclass sets `model_class`, `kind` (the name of such a model in messages) and `options` (the
+    arguments of its constructor after `model`, each of which may be `None`), and implements
     `signatures`.
 
     Args:
@@ -66,7 +66,7 @@ class FamilySignatures:
 
     Attributes:
         languages: tuple of strings, the target languages of a model that has several.
-        limits: dict from the options with a number or `compiled_shapes` to their values.
+        limits: dict from the options that are numbers or `compiled_shapes` to their values.
         strategy: the `DecodingStrategy` of the search, or `None`.
         compiled: `CompiledShapes`, without shapes unless `set_compiled_shapes` was called.
         resources: list of the tokenizers and tables that the functions use.
@@ -110,7 +110,7 @@ class FamilySignatures:
         return [{"text": texts} for texts in self.compiled.examples(words, self.count_tokens)]
 
     def count_tokens(self, texts):
-        """Return the numbers of tokens of texts after they are cut, a list of ints."""
+        """Return the number of tokens of each text after it is cut, a list of ints."""
         raise NotImplementedError(f"{type(self).__name__} must implement `count_tokens`.")
 
     def set_compiled_shapes(self, shapes, max_length):

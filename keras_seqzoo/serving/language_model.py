@@ -22,18 +22,18 @@ MAX_LENGTH = 64
 class LanguageModelSignatures(FamilySignatures):
     """Signatures of a language model: `serving_default` and `score`.
 
-    Sentences are scored independently: of a model that remembers earlier ones, such as a
-    `RunningText`, the inner model is served.
+    Sentences are scored independently. If a model remembers earlier ones, such as a `RunningText`,
+    its inner model is served.
 
     Args:
         model: a `LanguageModel`: n-gram, log-linear, feed-forward or recurrent, or a mixture.
         strategy: a `DecodingStrategy`; by default one sample.
-        n_best: int, the sentences of each beginning; by default the maximum of the strategy, the
-            width of a beam or the number of samples.
-        max_length: int, the maximum tokens of a sentence, including its beginning and its end; by
-            default 64.
-        max_input_length: int, the tokens to which a text is cut, not counting the end; by default
-            256. A beginning is also cut to `max_length`.
+        n_best: int, the number of sentences for each beginning; by default the maximum of the
+            strategy, the width of a beam or the number of samples.
+        max_length: int, the maximum number of tokens of a sentence, including its beginning and
+            its end; by default 64.
+        max_input_length: int, the number of tokens to which a text is cut, not counting the end; by
+            default 256. A beginning is also cut to `max_length`.
     """
 
     model_class = LanguageModel

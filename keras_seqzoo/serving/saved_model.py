@@ -1,4 +1,4 @@
-"""Numbered versions of a SavedModel on disk, as TensorFlow Serving watches them."""
+"""Numbered versions of a SavedModel on disk, which TensorFlow Serving watches."""
 
 import contextlib
 import errno
@@ -26,7 +26,7 @@ COPIES = {
 def check_directory(directory):
     """Check, before the work of an export, that versions can be written to a folder.
 
-    A store has no rename of folders, so that a server could see a part of a version.
+    A store such as `gs://…` cannot rename folders, so a server could see a part of a version.
 
     Args:
         directory: string or path, the model's folder.
@@ -54,12 +54,12 @@ def write_version(directory, write, keep=None):
     """Write the next version of a model.
 
     TensorFlow Serving serves the highest number in the folder. So a version is written under
-    another name, flushed to the disk and then renamed: it appears whole or not at all. What killed
-    exports have left is removed.
+    another name, flushed to the disk and then renamed: it appears whole or not at all. The remains
+    of killed exports are removed.
 
     Args:
         directory: string or path, the model's folder; it is created if it does not exist.
-        write: function that is called with the path of a folder, a string, and creates it.
+        write: function that is called with the path of a folder, a string, and creates the folder.
         keep: int, the number of versions to keep, or `None` for all. Older ones are removed after
             the new one has appeared.
 
@@ -81,7 +81,7 @@ def write_version(directory, write, keep=None):
                 _flush_one(folder)
     except OSError as error:
         if error.errno in FULL:
-            raise  # it names the folder already
+            raise  # it already names the folder
         raise OSError(
             error.errno,
             f"`directory` must be a folder that can be written to, got {directory!r}: "
@@ -99,7 +99,7 @@ def _publish(written, directory):
         try:
             os.rename(written, version)
         except OSError as error:
-            # Another export was faster; the number is taken now.
+            # Another export was faster and took the number.
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
         else:
@@ -111,7 +111,7 @@ def _versions(directory):
 
 
 def _remove_oldest(folder, keep):
-    """Remove versions but the `keep` highest: rename each, so that a server sees no part of it."""
+    """Remove all but the `keep` highest versions; rename each first: a server sees no part."""
     for name in sorted(_versions(folder), key=int)[:-keep]:
         try:
             with _workspace(folder) as workspace:
@@ -150,7 +150,7 @@ def _sweep(folder):
 
 
 def _flush(folder):
-    """Flush all files and folders in a folder, and itself, to the disk."""
+    """Flush a folder, and all files and folders in it, to the disk."""
     for path, _, files in os.walk(folder):
         for name in files:
             _flush_one(os.path.join(path, name))
@@ -161,7 +161,7 @@ def _flush_one(path):
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
-    except OSError as error:  # file systems that flush no folders
+    except OSError as error:  # of file systems that do not flush folders
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:

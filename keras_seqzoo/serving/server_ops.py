@@ -1,10 +1,10 @@
-"""The ops that TensorFlow Serving has, and those that a SavedModel needs."""
+"""The ops that TensorFlow Serving has, and the ops that a SavedModel needs."""
 
 import tensorflow as tf
 
 from keras_seqzoo._compat import read_saved_model
 
-# They call Python, or need another device than a CPU.
+# They call Python, or need a device other than a CPU.
 ABSENT = ("PyFunc", "EagerPyFunc", "PyFuncStateless")
 DEVICE_PREFIXES = ("Cudnn", "Nccl", "TPU", "Xla")
 # Ops of TensorFlow Text 2.12.1, which the servers 2.17 to 2.19 link (`ops_lib`). The server 2.20
@@ -56,7 +56,7 @@ def has_op(name):
 
 
 def operations(path):
-    """Return the set of the types of all ops in a SavedModel, also in its functions.
+    """Return the set of the types of all ops in a SavedModel, including its functions.
 
     Args:
         path: string, the folder of the SavedModel.

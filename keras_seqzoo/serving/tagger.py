@@ -18,7 +18,7 @@ class TaggerSignatures(FamilySignatures):
 
     Args:
         model: a `RecurrentTagger` with a preprocessor.
-        max_input_length: int, the words to which a sentence is cut; by default 256.
+        max_input_length: int, the number of words to which a sentence is cut; by default 256.
         compiled_shapes: list of pairs of ints, see `export`.
     """
 

@@ -1,4 +1,4 @@
-"""Signatures of translation models, from source to target."""
+"""Signatures of translation models."""
 
 import math
 from functools import partial
@@ -41,18 +41,19 @@ class TranslationSignatures(FamilySignatures):
 
     Rows of a batch do not influence each other. Sources are padded to the longest of the batch.
     Rows without a source (blank text, no tokens) are not searched: their translation is empty and
-    their score 0. The signatures of texts of a model with several target languages take `language`,
-    string `(batch,)`, and return `error`: rows of an unknown language are not searched.
+    their score 0. For a model with several target languages, the signatures of texts take
+    `language`, string `(batch,)`, and return `error`; rows of an unknown language are not searched.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor, an `Ensemble` or a `ShallowFusion`.
         strategy: a `DecodingStrategy`; by default that of `model.translate`.
         n_best: int, n of the signature `n_best`; by default the maximum of the strategy, the width
             of a beam or the number of samples.
-        max_length: int, the maximum target tokens, including `[EOS]`; by default the preprocessor's
-            `decoder_sequence_length`.
-        max_input_length: int, the tokens to which a source is cut, including `[EOS]`, which is
-            kept. The default is also the maximum, the preprocessor's `encoder_sequence_length`.
+        max_length: int, the maximum number of target tokens, including `[EOS]`; by default the
+            preprocessor's `decoder_sequence_length`.
+        max_input_length: int, the number of tokens to which a source is cut, including `[EOS]`,
+            which is kept. The default and the maximum are the preprocessor's
+            `encoder_sequence_length`.
     """
 
     model_class = TextTranslation
@@ -163,14 +164,14 @@ class TranslationSignatures(FamilySignatures):
         Args:
             text: string tensor `(batch,)`.
             required_phrases: string tensor `(batch,)`, or `None`. A row whose phrases have more
-                tokens than `max_length` is answered as one that has no translation with all of
-                them: the empty string with score `-inf`.
+                tokens than `max_length` counts as a row without a translation that contains all of
+                them: its result is the empty string with score `-inf`.
             language: string tensor `(batch,)`, or `None` for a model of one language.
 
         Returns:
             A dict of `translation`, string `(batch,)`, `score`, float32 `(batch,)`, and
-            `truncated`, bool `(batch,)`; with `language` also of `error`, string `(batch,)`, "" for
-            a row whose language is known.
+            `truncated`, bool `(batch,)`; with `language` also `error`, string `(batch,)`, "" for a
+            row whose language is known.
         """
         translations, hypotheses, place, others = self._search_texts(
             text, self._strategy, required_phrases, language
@@ -191,7 +192,7 @@ class TranslationSignatures(FamilySignatures):
 
         Returns:
             A dict of `translations`, string `(batch, n)`, `scores` and `log_probabilities`, float32
-            `(batch, n)`, and `truncated` and `error` as of `translate`. Missing translations are
+            `(batch, n)`, and `truncated` and `error` as in `translate`. Missing translations are
             empty and have the score `-inf`.
         """
         translations, hypotheses, place, others = self._search_texts(
@@ -213,14 +214,14 @@ class TranslationSignatures(FamilySignatures):
         Args:
             token_ids: int32 tensor `(batch, length)`, source tokens with `[EOS]`. A sequence that
                 is too long keeps its last token (`[EOS]`).
-            lengths: int32 tensor `(batch,)`, the tokens of each row that are read.
+            lengths: int32 tensor `(batch,)`, the number of tokens of each row that are read.
             required_phrases: see `translate`.
 
         Returns:
             A dict of `token_ids`, int32 `(batch, max_length)`, target tokens with `[EOS]`, padded
             with 0; `lengths`, int32 `(batch,)`, including `[EOS]`; `score`, float32 `(batch,)`;
             `truncated`, bool `(batch,)`; and `error`, string `(batch,)`, "" for a row whose ids and
-            length are in range. Others have no results.
+            length are in range. Other rows have no results.
         """
         error = token_errors(
             token_ids, lengths, self._preprocessor.encoder_tokenizer.vocabulary_size()
@@ -244,7 +245,7 @@ class TranslationSignatures(FamilySignatures):
 
         Returns:
             A tuple of the translations of rows that were searched, strings `(count, n)`; their
-            `Hypotheses`; a function that puts values of these back into the batch, see
+            `Hypotheses`; a function that puts values of these rows back into the batch, see
             `scatter_rows`; and a dict of `truncated` and `error`.
         """
         filled = ~tf.strings.regex_full_match(text, f"[{SPACES}]*")
@@ -263,11 +264,11 @@ class TranslationSignatures(FamilySignatures):
         return translations, hypotheses, place, {"truncated": truncated, **others}
 
     def _search(self, ids, filled, strategy, required_phrases, alignments=False):
-        """Search for the rows that are filled, and whose phrases fit.
+        """Search for the rows that are filled and whose phrases fit.
 
         Returns:
             A tuple of their `Hypotheses`; bool `(batch,)`, which rows they are; a function that
-            puts values of these back into the batch, see `scatter_rows`; and bool `(batch,)`,
+            puts values of these rows back into the batch, see `scatter_rows`; and bool `(batch,)`,
             whether a source was cut.
         """
         limit = self._max_input_length
@@ -308,7 +309,7 @@ class TranslationSignatures(FamilySignatures):
 
 
 def scatter_rows(chosen, filled, values, blank, lost=None):
-    """Put rows back where a mask selected them, the inverse of `tf.boolean_mask`.
+    """Put rows back where a mask selected them: the inverse of `tf.boolean_mask`.
 
     Args:
         chosen: boolean tensor `(batch,)` with `count` true entries.
@@ -328,7 +329,7 @@ def scatter_rows(chosen, filled, values, blank, lost=None):
 
 
 def token_errors(token_ids, lengths, vocabulary_size):
-    """Say what is wrong with rows of token ids.
+    """Describe what is wrong with rows of token ids.
 
     Args:
         token_ids: int32 tensor `(batch, length)`.
@@ -336,8 +337,8 @@ def token_errors(token_ids, lengths, vocabulary_size):
         vocabulary_size: int.
 
     Returns:
-        string tensor `(batch,)`, empty for rows with a length from 0 to that of the tensor, whose
-        ids are from 1 (0 is padding) to the last of the vocabulary.
+        string tensor `(batch,)`, empty for rows whose length is from 0 to that of the tensor, and
+        whose ids are from 1 (0 is padding) to the last of the vocabulary.
     """
     width = tf.shape(token_ids)[1]
     used = tf.sequence_mask(lengths, width + 1)
@@ -355,7 +356,7 @@ def token_errors(token_ids, lengths, vocabulary_size):
             ".",
         ]
     )
-    # Not the length itself: with other requests in the batch, it is that of the longest.
+    # Not the length itself: with other requests in the batch, it is the length of the longest.
     wrong_length = tf.strings.join(
         ["`lengths` must be from 0 to the length of `token_ids`, got ", number(lengths), "."]
     )

@@ -1,4 +1,4 @@
-"""Warm-up requests, which a server answers to itself before it serves a version."""
+"""Warm-up requests, which a server runs before it serves a version."""
 
 import tensorflow as tf
 from tensorflow_serving.apis import model_pb2, predict_pb2, prediction_log_pb2

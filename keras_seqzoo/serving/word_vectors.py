@@ -15,7 +15,7 @@ class WordVectorSignatures(FamilySignatures):
 
     Args:
         model: `WordVectors`.
-        n_best: int, the words of `similar`; by default 10, or all others if there are fewer.
+        n_best: int, the number of similar words; by default 10, or all others if there are fewer.
     """
 
     model_class = WordVectors

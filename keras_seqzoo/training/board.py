@@ -1,11 +1,11 @@
-"""What a training run writes for TensorBoard."""
+"""TensorBoard logs of a training run."""
 
 import dataclasses
 
 from keras_seqzoo.callbacks import SequenceBoard
 from keras_seqzoo.training.reports import TokenVectorsReport
 
-LOGS = "logs"  # folder of a run's logs beside its state
+LOGS = "logs"  # folder of a run's logs, next to its state
 
 
 class RunBoard(SequenceBoard):

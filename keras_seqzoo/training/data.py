@@ -1,4 +1,4 @@
-"""The training data of a run: checked, tokenized into files, and what is left out of it."""
+"""Training data of a run: its checks, its tokenized files, and counts of dropped items."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from keras_seqzoo.data.training_files import Rereading, TrainingFiles
 
 
 class DroppedItems:
-    """Counts of items that are cut or left out, and of all.
+    """Counts of all items, and of those that are cut or left out.
 
     Args:
-        dropped: bools `(items,)`, or nothing to begin with no item.
+        dropped: bools `(items,)`, whether each item is cut or left out; by default no items.
     """
 
     def __init__(self, dropped=()):
@@ -18,27 +18,28 @@ class DroppedItems:
         self.add(np.asarray(dropped, bool))
 
     def add(self, dropped):
-        """Count further items, bools `(items,)`."""
+        """Count more items, bools `(items,)`."""
         self.dropped += int(dropped.sum())
         self.total += len(dropped)
 
 
 class CachedData:
-    """Base class of training runs: what they share of their data."""
+    """Base class of training runs: checks and tokenizes their data."""
 
-    data_names = ()  # what the lists of the data are called
+    data_names = ()  # names of the lists of the data
 
     def cache_rows(self, train, kind, encode, more_names=()):
         """Tokenize the training data into files next to the state of the run.
 
-        A resumed run takes the files of its earlier process. The end of the run removes them.
+        A resumed run uses the files that an earlier process wrote. They are removed when the run
+        ends.
 
         Args:
-            train: a list of strings, or lists of the same length, as many as `data_names`, or
-                `TrainingFiles`.
+            train: a list of strings, or one list for each of several `data_names`, all of the same
+                length, or `TrainingFiles`.
             kind: class, see `keras_seqzoo.data.IdCache`.
             encode: function from a list of strings or tuples to rows of this kind.
-            more_names: what further lists, which the validation data does not have, are called.
+            more_names: names of more lists, which the validation data does not have.
 
         Returns:
             An `IdCache`.
@@ -53,7 +54,7 @@ class CachedData:
         return cache_items(self.state.cache, items, kind, encode)
 
     def check_lists(self, argument, lists, more_names=()):
-        """Raise a `ValueError` unless there are all lists, of the same length, at least 1."""
+        """Raise a `ValueError` unless all lists are given, with the same length of at least 1."""
         names, lengths = (*self.data_names, *more_names), [*map(len, lists)]
         right, names = len(lists) == len(names), " and ".join(names)
         if not right:
@@ -69,9 +70,9 @@ class CachedData:
 
         Args:
             what: string, what happens to the items.
-            kind: string, what the items are called.
+            kind: string, the name of the items.
             train: `DroppedItems` of the training data, or `None`.
-            validation: the same of the validation data.
+            validation: the same for the validation data.
         """
         parts = [("training", train), ("validation", validation)]
         parts = [(name, items) for name, items in parts if items is not None]

@@ -1,4 +1,4 @@
-"""Recurrent language models: making one for a text, and training it."""
+"""Recurrent language models: a new model for a text, and its training."""
 
 import functools
 import warnings
@@ -65,12 +65,12 @@ class LanguageModelOptions(Options):
     num_layers: int = size_option(1, "Number of recurrent layers.", flag="layers")
     dropout: float = rate_option(0.0, "Dropout rate.", cli_default=0.3)
     tokenizer: Literal[*TOKENIZERS, *SUBWORDS] = option(
-        "word", "What tokens are.", panel="Vocabulary"
+        "word", "Kind of tokens.", panel="Vocabulary"
     )
     vocabulary_size: int | None = option(
         None,
-        "Number of tokens, with 5 special tokens; by default all words or characters, or 8000 "
-        "subwords, or fewer if the text has fewer.",
+        "Number of tokens, including 5 special tokens; by default all words or characters, or 8000 "
+        "subwords (fewer if the text has fewer).",
         minimum=6,
         panel="Vocabulary",
     )
@@ -91,8 +91,8 @@ class LanguageModelOptions(Options):
     )
     softmax: Literal[SOFTMAXES] = option(
         "full",
-        "Output layer. For large vocabularies one of the others, which are not tied; they use the "
-        "frequencies of the tokens in the text.",
+        "Output layer. All except full are for large vocabularies: they are not tied, and use the "
+        "token frequencies of the text.",
         panel="Model",
     )
     samples: int | None = size_option(
@@ -119,7 +119,7 @@ class LanguageModelOptions(Options):
     dtype: object = option(None, "Keras dtype policy.", flag=None)
 
     def __post_init__(self):
-        """Check each option, and that options go together."""
+        """Check each option, and that the options fit together."""
         super().__post_init__()
         if self.samples is not None and self.softmax not in SAMPLING:
             raise ValueError(
@@ -144,7 +144,7 @@ class LanguageModelTrainingOptions(TrainingOptions):
         "shorter text.",
     )
     length: int = size_option(
-        35, "Tokens of a row, through which a gradient flows; longer sentences are cut."
+        35, "Tokens in a row, through which gradients flow; longer sentences are cut."
     )
     learning_rate: float | None = option(
         None,
@@ -154,17 +154,17 @@ class LanguageModelTrainingOptions(TrainingOptions):
     )
     carry: bool = option(
         True,
-        "Read the text as streams that continue from batch to batch, not as a row per sentence.",
-        cli_help="Read each sentence as a row, not the text as streams.",
+        "Read the text as streams that continue from batch to batch, not as one row per sentence.",
+        cli_help="Read each sentence as a row, instead of the text as streams.",
         flag="sentences",
         inverted=True,
         panel="Training",
     )
     optimizer: Literal[tuple(OPTIMIZERS)] = option(
         "sgd",
-        "Optimizer. With a softmax over words, gradient descent with small clipped gradients is "
-        "ahead: adaptive rates take too large steps for rare words (Merity et al. 2018, "
-        "section 3).",
+        "Optimizer. For a softmax over words, gradient descent with small clipped gradients does "
+        "better: adaptive learning rates make the steps for rare words too large (Merity et al. "
+        "2018, section 3).",
         cli_help="Optimizer.",
         panel="Training",
     )
@@ -172,18 +172,18 @@ class LanguageModelTrainingOptions(TrainingOptions):
         "cosine",
         'How the learning rate falls: "cosine" to a fiftieth in the last epoch; "plateau" by the '
         "factor `decay` after each epoch without a better perplexity.",
-        cli_help="How the learning rate falls; plateau: after epochs that are no better.",
+        cli_help="How the learning rate falls; plateau: after each epoch that is not better.",
         panel="Training",
     )
     warmup_steps: int = option(
         0,
-        "Steps in which the learning rate rises, at most a tenth of a short run; with the cosine "
-        "schedule.",
+        "Steps in which the learning rate rises (in a run that is too short, a tenth of its "
+        "steps); with the cosine schedule.",
         minimum=0,
         panel="Training",
     )
     decay: float = option(
-        0.5, "Factor of the learning rate on a plateau.", above=0, below=1, panel="Training"
+        0.5, "Factor of the learning rate at a plateau.", above=0, below=1, panel="Training"
     )
     clipnorm: float = option(0.25, "Largest norm of all gradients.", above=0, panel="Training")
     weight_decay: float = option(0.0, "Decoupled weight decay.", minimum=0.0, panel="Training")
@@ -256,15 +256,16 @@ def make_language_model(texts, **kwargs):
 class LanguageModelTraining(TrainingRun):
     """Training of a language model that keeps the best preset and can be stopped and resumed.
 
-    With `carry`, the text is read as streams that continue from batch to batch, split at another
-    place in each epoch. Otherwise each sentence is a row, in random order and cut or padded to
-    `length`. After each epoch the EMA of the weights is evaluated by the perplexity of the
-    validation sentences, read as streams too, or one by one and not cut. For `run`, `train` and
-    `validation` are lists of sentences; `train` may also be `keras_seqzoo.data.TextFiles`.
+    With `carry`, the text is read as streams that continue from batch to batch; each epoch splits
+    it at a different place. Otherwise each sentence is a row, cut or padded to `length`, and the
+    rows are in random order. After each epoch, the EMA of the weights is evaluated by the
+    perplexity of the validation sentences. They are also read as streams, or one by one and not
+    cut. `run` takes lists of sentences as `train` and `validation`; `train` may also be
+    `keras_seqzoo.data.TextFiles`.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `LanguageModelTrainingOptions`.
 
     Raises:
@@ -370,5 +371,5 @@ class LanguageModelTraining(TrainingRun):
         return [LanguageModelReport()]
 
     def gradient_batch(self):
-        """Return a batch, or `None` for a vocabulary too large for all logits of a batch."""
+        """Return a batch, or `None` if the vocabulary is too large for all logits of a batch."""
         return super().gradient_batch() if self.model.softmax is None else None

@@ -1,4 +1,4 @@
-"""What chooses the best epoch of a run."""
+"""The measure that chooses the best epoch of a run."""
 
 import math
 from typing import NamedTuple
@@ -21,11 +21,11 @@ class Measure(NamedTuple):
     def is_better(self, metrics, best):
         """Return whether an epoch is better than the best one before it.
 
-        If the metric is equal, the lower validation loss is better, where it is computed.
+        If the metrics are equal, the lower validation loss decides, where it is computed.
 
         Args:
             metrics: dict of floats, the metrics of the epoch.
-            best: dict of floats, the metrics of the best epoch before, or `None`.
+            best: dict of floats, the metrics of the best earlier epoch, or `None`.
 
         Returns:
             A bool; `False` if the metric is NaN, because the run has diverged.

@@ -1,4 +1,4 @@
-"""What a training of translation optimises, as options."""
+"""Options of the objectives that train translation models."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ from keras_seqzoo.models.seq2seq.objectives.sampled_translations import MEASURES
 from keras_seqzoo.training.optimization import AdamWOptions
 from keras_seqzoo.training.options import option, options, size_option
 
-# The options that each objective alone has.
+# The options that belong to one objective only.
 OWN_OPTIONS = {
     "likelihood": (),
     "r-drop": ("r_drop_weight",),
@@ -26,7 +26,7 @@ OWN_OPTIONS = {
     "supervised-attention": ("alignment_weight",),
     "reinforced-attention": ("attention_entropy",),
 }
-# Those that go on from a model that was trained on the likelihood.
+# The objectives that continue from a model trained on the likelihood.
 FROM_START = ("minimum-risk", "reinforce")
 
 
@@ -36,73 +36,74 @@ class ObjectiveOptions(AdamWOptions):
 
     objective: Literal[tuple(OWN_OPTIONS)] = option(
         "likelihood",
-        "What training optimises: the likelihood of the references; the same of two passes whose "
-        "dropout differs and which are to agree; the likelihood, while the decoder "
-        "reads more and more tokens that it drew itself; the expected risk of translations that it "
-        "draws, for a trained model and with a low `learning_rate`, such as 0.0001; the "
-        "same by policy gradient; the likelihood with attention that follows given word "
-        "alignments; or that of a model with hard attention that learns by policy gradient.",
+        "What training optimizes. likelihood: of the references; r-drop: also the agreement of two "
+        "passes with different dropout; scheduled-sampling: the likelihood, while the decoder "
+        "reads more and more of its own samples; minimum-risk: the expected risk of sampled "
+        "translations, for a trained model with a low `learning_rate`, such as 0.0001; reinforce: "
+        "the same by policy gradient; supervised-attention: the likelihood, with attention that "
+        "follows given word alignments; reinforced-attention: the likelihood, with hard attention "
+        "that learns by policy gradient.",
         recorded=True,
         panel="Training",
     )
     r_drop_weight: float = option(
         5.0,
-        "With r-drop: weight of the divergence of the two passes.",
+        "With r-drop: weight of the divergence between the two passes.",
         minimum=0,
         recorded=True,
         panel="Training",
     )
     sampling_decay: float = option(
         1000.0,
-        "With scheduled-sampling: k of k / (k + exp(step / k)), the share of tokens that the "
-        "decoder reads in the reference.",
+        "With scheduled-sampling: k in k / (k + exp(step / k)), the share of tokens that the "
+        "decoder reads from the reference.",
         minimum=1.0,
         recorded=True,
         panel="Training",
     )
     risk_samples: int = size_option(
         10,
-        "With minimum-risk: translations drawn for each source.",
+        "With minimum-risk: number of translations drawn for each source.",
         recorded=True,
         panel="Training",
     )
     risk_alpha: float = option(
         0.005,
-        "With minimum-risk: sharpness of the distribution over them.",
+        "With minimum-risk: sharpness of the distribution over the drawn translations.",
         above=0,
         recorded=True,
         panel="Training",
     )
     risk_temperature: float = option(
         0.5,
-        "With minimum-risk: temperature at which they are drawn.",
+        "With minimum-risk: temperature at which translations are drawn.",
         above=0,
         recorded=True,
         panel="Training",
     )
     risk_measure: Literal[MEASURES] = option(
         "bleu",
-        "With minimum-risk: the risk is 1 minus this measure of a sentence, BLEU of tokens or "
+        "With minimum-risk: the risk is 1 minus this score of the sentence, BLEU over tokens or "
         "chrF.",
         recorded=True,
         panel="Training",
     )
     reinforce_samples: int = size_option(
         5,
-        "With reinforce: translations drawn for each source.",
+        "With reinforce: number of translations drawn for each source.",
         recorded=True,
         panel="Training",
     )
     reinforce_baseline: Literal[BASELINES] = option(
         "greedy",
-        "With reinforce: what a reward is compared with, that of the greedy translation, the "
-        "moving average, or the other samples of the source.",
+        "With reinforce: baseline of the rewards: the reward of the greedy translation, the moving "
+        "average, or the mean of the other samples of the source.",
         recorded=True,
         panel="Training",
     )
     reinforce_measure: Literal[MEASURES] = option(
         "bleu",
-        "With reinforce: the reward, this measure of a sentence, BLEU of tokens or chrF.",
+        "With reinforce: the reward is this score of the sentence, BLEU over tokens or chrF.",
         recorded=True,
         panel="Training",
     )
@@ -138,8 +139,8 @@ def make_objective(run):
     """Create the objective of a run that has `ObjectiveOptions`; `None` for the likelihood.
 
     Raises:
-        ValueError: if the model has hard attention that another objective does not train, or the
-            objective is for hard attention that the model does not have.
+        ValueError: if the model has hard attention that the objective does not train, or the
+            objective trains hard attention that the model does not have.
     """
     attention = run.model.decoder.attention
     estimator = getattr(getattr(attention, "weighting", None), "estimator", None)

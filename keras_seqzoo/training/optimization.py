@@ -29,7 +29,7 @@ def warmup_cosine(learning_rate, warmup_steps, steps):
 
 
 def limit_warmup(warmup_steps, steps, report):
-    """Return the steps of a warm-up: a tenth of the run if it would fill the whole run.
+    """Return the steps of a warm-up, cut to a tenth of the run if it would fill the whole run.
 
     Args:
         warmup_steps: int.
@@ -56,7 +56,7 @@ class AdamWOptions(TrainingOptions):
     )
     warmup_steps: int = option(
         100,
-        "Steps in which the learning rate rises, at most a tenth of a short run.",
+        "Steps in which the learning rate rises; in a run that is too short, a tenth of its steps.",
         minimum=0,
         panel="Training",
     )
@@ -70,9 +70,9 @@ class AdamWTraining(TrainingRun):
     """Base class of training runs with AdamW (Loshchilov and Hutter, 2019), warm-up and cosine.
 
     Args:
-        model: a task with a preprocessor that `compile(optimizer, metrics=[])` makes ready to
-            learn; otherwise override `compile_model`.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        model: a task with a preprocessor. If `compile(optimizer, metrics=[])` does not make it
+            ready to train, override `compile_model`.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `AdamWOptions`.
 
     Raises:

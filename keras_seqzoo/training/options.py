@@ -1,4 +1,4 @@
-"""Options of models and runs, stated once for Python and for the command line."""
+"""Options of models and runs, declared once for both Python and the command line."""
 
 import dataclasses
 import inspect
@@ -13,18 +13,18 @@ from keras_seqzoo.checks import check_choice, check_integer, check_number
 
 
 def option(default, help, **metadata):
-    """State an option: a field of an `Options` class.
+    """Declare an option, a field of an `Options` class.
 
     Args:
         default: the default value.
-        help: string, what the option is. It names other options between backquotes.
-        **metadata: limits of a number: `minimum`, `above` and `below`; the last two are excluded.
+        help: string, what the option is. It names other options in backquotes.
+        **metadata: limits of a number: `minimum`, `above` and `below`; the last two are exclusive.
             `from_start`: bool, whether the preset named by the option `start` decides the option.
             `recorded`: bool, whether every run records the option. `may_change`: bool, whether it
             may change when a run is resumed. For the command line: `flag`, its name if it differs,
             or `None` for no flag; `inverted`, bool, whether the flag turns the option off;
-            `cli_help` and `cli_default`, if they differ; `cli_unless`, an option that, if given,
-            leaves the default; `metavar`; `panel`, the section of the help.
+            `cli_help` and `cli_default`, if they differ; `cli_unless`, the name of an option that,
+            if given, restores `default`; `metavar`; `panel`, the section of the help.
 
     Returns:
         A field of a dataclass.
@@ -33,19 +33,19 @@ def option(default, help, **metadata):
 
 
 def size_option(default, help, **metadata):
-    """State an option that is an int of at least 1; see `option`."""
+    """Declare an option that is an int of at least 1; see `option`."""
     return option(default, help, minimum=1, **metadata)
 
 
 def rate_option(default, help, **metadata):
-    """State an option that is a number of at least 0 and below 1; see `option`."""
+    """Declare an option that is a number of at least 0 and below 1; see `option`."""
     return option(default, help, minimum=0, below=1, **metadata)
 
 
 def options(cls):
-    """Make an `Options` class of fields stated with `option`; a class decorator.
+    """Make an `Options` class of fields declared with `option`; a class decorator.
 
-    A plain value, without annotation, changes the default of an inherited option.
+    A plain value without an annotation changes the default of an inherited option.
     """
     annotations = inspect.get_annotations(cls)
     for name, field in getattr(cls, "__dataclass_fields__", {}).items():
@@ -87,7 +87,7 @@ class Options:
             object.__setattr__(self, field.name, check_option(field, getattr(self, field.name)))
 
     def to_dict(self):
-        """Return the options as a dict; `cls(**values)` makes them again."""
+        """Return the options as a dict; `cls(**values)` recreates them."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def select(self, *names):
@@ -124,12 +124,12 @@ def split_optional(annotation):
 
 
 def check_option(field, value):
-    """Return the value of an option in the type of its field.
+    """Return the value of an option, checked and converted to the type of its field.
 
     Args:
         field: a `dataclasses.Field`.
-        value: the value. A tuple of values may be given as any sequence, or as its only value. A
-            string may be given as a path.
+        value: the value. For a tuple it may be any sequence or a single value, for a string a
+            path.
 
     Raises:
         ValueError: if the value has the wrong type or is out of range.

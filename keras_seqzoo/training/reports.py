@@ -1,4 +1,4 @@
-"""Reports of models for TensorBoard: samples, scores on held-out data, pictures, embeddings."""
+"""Reports on models for TensorBoard: samples, scores on held-out data, images, embeddings."""
 
 import itertools
 
@@ -17,8 +17,8 @@ from keras_seqzoo.plots import alignment_image
 class TranslationReport:
     """Report of a translation model: sample translations, alignments, BLEU and chrF.
 
-    The samples are a table of source, reference, and the hypotheses with their scores, best first,
-    and for a model with attention a picture of the alignment of each best hypothesis.
+    The samples are a table of sources, references, and hypotheses with their scores, best first.
+    For a model with attention, there is also an image of the alignment of each best hypothesis.
 
     Args:
         sources: list of strings.
@@ -27,7 +27,7 @@ class TranslationReport:
         strategy: a `keras_seqzoo.decoding.DecodingStrategy`, or `None` for a beam of 4.
         scored: bool, whether to translate all sources, and compute BLEU and chrF.
         bleu_tokenizer: string, see `keras_seqzoo.metrics.score_translations`.
-        language: of a multilingual model the target language, see `RecurrentSeq2SeqLM.translate`.
+        language: the target language of a multilingual model, see `RecurrentSeq2SeqLM.translate`.
 
     Call arguments:
         model: a `RecurrentSeq2SeqLM` with a preprocessor, or another model with `translate`.
@@ -102,9 +102,9 @@ class LanguageModelReport:
 
     Args:
         texts: list of strings whose perplexity is computed; it may be empty.
-        prompts: list of beginnings of texts; the empty one begins a new text.
+        prompts: list of beginnings of texts; an empty string begins a new text.
         strategy: a `keras_seqzoo.decoding.DecodingStrategy`, or `None` for 3 samples of the
-            distribution. They are drawn with the same seed in each report.
+            distribution, drawn with the same seed in each report.
         max_length: int, the largest number of tokens of a generated text.
 
     Call arguments:
@@ -133,7 +133,7 @@ class LanguageModelReport:
         values = {}
         if self.texts:
             values["validation/perplexity"] = model.perplexity(self.texts).perplexity
-        # By keyword: the methods of the families differ in the order.
+        # By keyword: the order of the arguments differs between the families.
         found = model.generate(self.prompts, strategy=self.strategy, max_length=self.max_length)
         values["samples/generations"] = _table(
             ("prompt", "generated"),
@@ -212,7 +212,7 @@ class TaggerReport:
 
     Returns:
         A dict for `keras_seqzoo.callbacks.SequenceBoard`: `validation/accuracy`, `validation/f1`
-        and `samples/tags`, in which the expected tag follows a wrong one.
+        and `samples/tags`, where each wrong tag is followed by the expected one.
 
     Raises:
         ValueError: if the lists differ in length or are empty.
@@ -281,7 +281,7 @@ def _mark_entities(tags):
 
 
 def _show_tag(word, expected, found):
-    """Return Markdown of a word, its tag, and in bold what a wrong tag should be."""
+    """Return Markdown of a word and its tag; in bold, with the expected tag, if it is wrong."""
     shown = f"{escape_markdown(word)}/{escape_markdown(found)}"
     return shown if found == expected else f"**{shown} ({escape_markdown(expected)})**"
 

@@ -14,7 +14,7 @@ from keras_seqzoo.training.options import Options, option, options, rate_option,
 from keras_seqzoo.training.workers import Workers
 from keras_seqzoo.zoo import save_preset
 
-# Epochs without a better measure, with early stopping.
+# Epochs without a better measure, by default, with early stopping.
 PATIENCE = 3
 
 
@@ -25,8 +25,8 @@ class TrainingOptions(Options):
     epochs: int = size_option(15, "Number of epochs.", may_change=True)
     steps_per_epoch: int | None = size_option(
         None,
-        "Steps of an epoch, which goes on in the data where the one before ended; by default those "
-        "of a pass over the data.",
+        "Steps of an epoch; by default one pass over the data. Each epoch continues in the data "
+        "where the one before ended.",
         panel="Training",
     )
     ema_momentum: float = rate_option(
@@ -62,7 +62,7 @@ class TrainingOptions(Options):
     )
     checkpoint_steps: int | None = size_option(
         None,
-        "Steps between two checkpoints within an epoch, in addition to those by time.",
+        "Steps between two checkpoints within an epoch, in addition to the checkpoints by time.",
         may_change=True,
         panel="Training",
     )
@@ -80,13 +80,13 @@ class TrainingRun(CachedData):
     Each epoch is one `fit` over batches that depend only on the seed and the epoch. Then the EMA
     of the weights is evaluated on validation data. If it is the best so far, it is saved as a
     preset. The EMA after the last epoch is also saved, in float32, as the preset `training/last`.
-    An interrupt (Ctrl-C) stops the run after the current step. Checkpoints are saved within an
-    epoch too, so that a run that is killed loses minutes. A resumed run computes exactly the
-    weights of a run that was never stopped. One process at a time trains in a folder, or the
-    workers of one strategy, see `make_strategy`.
+    An interrupt (Ctrl-C) stops the run after the current step. Checkpoints are also saved within
+    an epoch, so a killed run loses only minutes. A resumed run computes exactly the same weights as
+    a run that was never stopped. Only one process at a time, or the workers of one strategy (see
+    `make_strategy`), can train in a folder.
 
-    A finished run goes on if it gets more epochs or more patience; its learning-rate schedule is
-    then that of the new number of epochs.
+    A finished run continues if it gets more epochs or more patience. Its learning-rate schedule
+    then follows the new number of epochs.
 
     A subclass implements `prepare`, `batches`, `compile_model` and `evaluate`, and sets
     `data_names`, `measures` and `options_class`.
@@ -94,18 +94,19 @@ class TrainingRun(CachedData):
     Args:
         model: a task with a preprocessor; the run compiles it. The run trains with the
             `tf.distribute` strategy in whose scope the model was made.
-        directory: folder of the preset; the state of the run lies in its `training` folder. All
+        directory: folder of the preset; the state of the run is in its `training` folder. All
             workers of a strategy need the same folder.
         options: dict that describes the whole run, saved with its state; a run is only resumed
-            with the same dict. The measure is part of it if there are several. Leave out what may
-            change when a run is resumed, such as the number of epochs.
+            with the same dict. Recorded options, such as the measure if there are several, are
+            added to it. Leave out what may change when a run is resumed, such as the number of
+            epochs.
         metadata: dict for the preset, see `keras_seqzoo.zoo.save_preset`.
         report: function of a line of text, called with the metrics of each epoch.
-        tensorboard: string or path of a folder, to which the run writes for TensorBoard what
-            `keras_seqzoo.callbacks.SequenceBoard` and the family's report have; or `None`. A
-            resumed run goes on with the same curves.
-        **kwargs: the options of `options_class`. Each becomes an attribute of the run. The weights
-            and dropout do not follow `seed` but `keras.utils.set_random_seed`.
+        tensorboard: string or path of a folder for the TensorBoard logs of
+            `keras_seqzoo.callbacks.SequenceBoard` and of the family's report; or `None`. A resumed
+            run continues the same curves.
+        **kwargs: the options of `options_class`. Each becomes an attribute of the run. Weights and
+            dropout follow `keras.utils.set_random_seed`, not `seed`.
 
     Raises:
         TypeError: if an option is unknown.
@@ -145,7 +146,7 @@ class TrainingRun(CachedData):
         self.state = self.workers.state(self.directory)
         self.steps = None  # of an epoch
         self.pass_steps = None  # of a pass over the data
-        self.tokens = None  # that an epoch predicts, or reads if it predicts labels of texts
+        self.tokens = None  # that an epoch predicts, or reads if it predicts labels
 
     # === For subclasses ===
 
@@ -177,8 +178,8 @@ class TrainingRun(CachedData):
             stop: a `StopOnInterrupt`; call its `check` where it is safe to stop.
 
         Returns:
-            A dict of floats: the metrics of `measures`, and as `val_loss` the validation loss if it
-            is computed.
+            A dict of floats: the metrics of `measures` and, if it is computed, the validation loss
+            as `val_loss`.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `evaluate`.")
 
@@ -191,7 +192,7 @@ class TrainingRun(CachedData):
         return {"ema": self.ema}
 
     def callbacks(self):
-        """Return further callbacks of each `fit`."""
+        """Return more callbacks of each `fit`."""
         return []
 
     def reports(self, validation):
@@ -199,7 +200,7 @@ class TrainingRun(CachedData):
         return []
 
     def gradient_batch(self):
-        """Return the batch of whose gradients TensorBoard shows the norms, or `None`."""
+        """Return the batch whose gradient norms TensorBoard shows, or `None`."""
         return next(iter(self.batches(0)))
 
     def on_epoch_begin(self):
@@ -213,7 +214,7 @@ class TrainingRun(CachedData):
 
     @property
     def pass_position(self):
-        """The number of a pass over the data, from 0, and the steps done of it."""
+        """The number of the current pass over the data, from 0, and its steps that are done."""
         return divmod(self.state.epoch * self.steps + self.state.step, self.pass_steps)
 
     def rest_of_epoch(self):
@@ -229,23 +230,23 @@ class TrainingRun(CachedData):
     def run(self, train, validation, verbose="auto", callbacks=()):
         """Train from the start, or from where an earlier run stopped.
 
-        The model is left with the weights of the last step; the best weights are in the preset.
+        The model keeps the weights of the last step; the best weights are in the preset.
 
         Args:
             train: the training data, see the subclass.
             validation: the validation data, see the subclass.
             verbose: Keras' progress bar, see `keras.Model.fit`.
-            callbacks: list of further Keras callbacks. Each epoch is a separate `fit`.
+            callbacks: list of more Keras callbacks. Each epoch is a separate `fit`.
 
         Returns:
-            `True` if all epochs are done, `False` if an interrupt stopped the run; its state is
-            then saved after the last whole step.
+            `True` if all epochs are done; `False` if an interrupt stopped the run, with its state
+            saved after the last whole step.
 
         Raises:
             ValueError: if the data is invalid, or the folder holds a run with other `options`.
             OSError: if the folder holds files that are not a run, another process trains there,
-                another worker is lost, or an epoch ends and the disk is full. Within an epoch a
-                full disk is reported, and training goes on. The checkpoints before stay.
+                another worker is lost, or the disk is full when an epoch ends. A full disk within
+                an epoch is only reported, and training continues. Earlier checkpoints are kept.
         """
         self.state.check(self.options)
         if self.is_finished():
@@ -266,7 +267,7 @@ class TrainingRun(CachedData):
                 raise
             self.pass_steps = int(first.cardinality())
             self.steps = self.steps_per_epoch or self.pass_steps
-            if self.tokens is not None:  # of a pass; now on average of an epoch
+            if self.tokens is not None:  # so far of a pass; now the average of an epoch
                 self.tokens = round(self.tokens * self.steps / self.pass_steps)
             with self.workers.strategy.scope():
                 self.compile_model(self.steps)
@@ -329,7 +330,7 @@ class TrainingRun(CachedData):
         }
 
     def _validate(self, validation, stop):
-        """Evaluate the EMA of the weights, and save it as the last and, if it is, the best preset.
+        """Evaluate the EMA of the weights; save it as the last and, if better, the best preset.
 
         Returns `False` after an interrupt; the epoch then counts as not evaluated.
         """

@@ -24,10 +24,10 @@ class RunState:
 
     Low-rank updates (`enable_lora`) are saved next to the weights that they change.
 
-    The state lies in the folder `training` of the run's folder, as the two newest checkpoints. The
-    file `run.json` names them and is replaced last and atomically: a run killed while saving
-    resumes from the checkpoint before, and so does a run whose last checkpoint is damaged. A run
-    that ended before a step was saved has nothing to lose: a run with other options begins in its
+    The state is stored in the folder `training` of the run's folder, as the two newest checkpoints.
+    The file `run.json` names them and is replaced last, atomically. A run that was killed while
+    saving, or whose last checkpoint is damaged, resumes from the previous checkpoint. A run that
+    ended before a step was saved has nothing to lose, so a run with other options may take its
     place.
 
     Args:
@@ -71,7 +71,7 @@ class RunState:
 
     @property
     def options(self):
-        """The options of the run, a dict; empty until a step was saved."""
+        """The options of the run, a dict; empty until a step is saved."""
         return self._checkpoints.header["options"] if self.trained else {}
 
     @property
@@ -89,8 +89,8 @@ class RunState:
 
         Args:
             epochs: int, number of epochs.
-            patience: int, or `None` for no early stopping: the run also ends after this number of
-                epochs without a better score.
+            patience: int, the number of epochs without a better score after which the run also
+                ends, or `None` for no early stopping.
         """
         last = self.history[-patience:] if patience else []
         stopped = len(last) == patience and not any(epoch["improved"] for epoch in last)
@@ -103,12 +103,12 @@ class RunState:
             options: dict of the options of the run, or `None` to check the folder alone.
 
         Raises:
-            NotADirectoryError: if the folder is a file, or lies in one.
+            NotADirectoryError: if the folder is a file, or is inside one.
             OSError: if the folder cannot be written to.
             FileExistsError: if it holds files that are not a run.
             BlockingIOError: if another process trains there.
-            ValueError: if it holds a run with other options, of which a step was saved; the message
-                names those that differ.
+            ValueError: if it holds a run with other options and at least one saved step; the
+                message names the options that differ.
         """
         check_folder(self.directory, "directory")
         self.lock.check()
@@ -160,11 +160,11 @@ class RunState:
             yield
 
     def save(self, model, parts):
-        """Write a checkpoint after the last whole step. If that fails, those before stay.
+        """Write a checkpoint after the last whole step; if that fails, earlier ones are kept.
 
         Args:
             model: the compiled model; its optimizer is saved with it.
-            parts: dict of further objects with a state: `get_state()` returns a dict of arrays.
+            parts: dict of more objects with a state: `get_state()` returns a dict of arrays.
 
         Raises:
             OSError: if the folder is gone, cannot be written to, or the disk is full.
@@ -174,7 +174,7 @@ class RunState:
     def restore(self, model, parts, report=print):
         """Restore a compiled model, its optimizer, the parts and the position.
 
-        If the last checkpoint is damaged, the one before is restored.
+        If the last checkpoint is damaged, the previous one is restored.
 
         Args:
             model: the compiled model.
@@ -187,9 +187,9 @@ class RunState:
         self._set_progress(self._checkpoints.restore(model, parts, report))
 
     def finish(self):
-        """Remove the lock, the cache, and all checkpoints but the last, for more epochs.
+        """Remove the lock, the cache, and all checkpoints but the last, kept for more epochs.
 
-        A run that was killed after its last step is finished when it is begun again.
+        If a run was killed after its last step, its next start finishes it.
         """
         if len(self._checkpoints.checkpoints) > 1:
             self._checkpoints.write_index(self._checkpoints.checkpoints[:1])
@@ -197,7 +197,7 @@ class RunState:
         self.lock.remove()
 
     def discard(self):
-        """Remove all files of a run of which no step was saved."""
+        """Remove all files of a run that has no saved step."""
         if not self.trained:
             self.lock.remove()
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -218,7 +218,7 @@ class RunState:
         self._checkpoints.check_options(options, f"the run in {self.directory}")
 
     def _holds_other_files(self):
-        """Return whether the folder holds more than litter, and the lock and cache of a new run."""
+        """Return whether the folder holds more than litter and a new run's lock and cache."""
         own = self.folder, self.lock.path, self.cache
         return self.directory.is_dir() and any(
             path not in own and path.parent != self.cache and path.name not in LITTER

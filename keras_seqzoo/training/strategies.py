@@ -22,12 +22,12 @@ def make_strategy(name, timeout=TIMEOUT, report=None):
 
     - "none": one device.
     - "mirrored": all GPUs of this machine, or the CPU if it has none.
-    - "multi-worker": all machines of the environment variable `TF_CONFIG`. It is the first that a
-      process does with TensorFlow, and waits until every worker has begun.
+    - "multi-worker": all machines in the environment variable `TF_CONFIG`. Create this strategy
+      before the process does anything else with TensorFlow; it waits until every worker has begun.
 
     Args:
         name: string.
-        timeout: int, the number of seconds after which a worker that waits for another one fails.
+        timeout: int, the number of seconds that a worker waits for another one before it fails.
         report: function of a line of text, called by the chief before it waits for the others, or
             `None`.
 
@@ -60,7 +60,7 @@ def make_strategy(name, timeout=TIMEOUT, report=None):
 
 
 def _own_place(text):
-    """Return the address of this worker by a `TF_CONFIG`, and of the chief those of the others.
+    """Return this worker's address in a `TF_CONFIG` and, for the chief, the other addresses.
 
     Raises:
         ValueError: if the `TF_CONFIG` is not valid.

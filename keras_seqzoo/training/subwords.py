@@ -1,4 +1,4 @@
-"""Subword regularization as an option of the training of translation."""
+"""Subword regularization as an option of translation training."""
 
 import functools
 
@@ -15,16 +15,16 @@ class SubwordOptions(ObjectiveOptions):
 
     subword_dropout: float = rate_option(
         0.0,
-        "With byte-pair tokenizers: probability to skip a merge (BPE-dropout). Each text is then "
-        "segmented anew in each epoch, in training alone; 0 always takes the same segmentation.",
+        "With byte-pair tokenizers: probability of skipping a merge (BPE-dropout). Each text is "
+        "then segmented anew in each epoch, in training only; 0 always gives one segmentation.",
         recorded=True,
         panel="Training",
     )
     subword_alpha: float | None = option(
         None,
-        "With unigram tokenizers: draw each segmentation anew in each epoch, in training alone, "
-        "with probability proportional to its own to this power, such as 0.2. By default the best "
-        "one is taken.",
+        "With unigram tokenizers: draw new segmentations in each epoch, in training only, in "
+        "proportion to their probability to this power, such as 0.2. By default the best one is "
+        "taken.",
         above=0,
         recorded=True,
         panel="Training",

@@ -1,4 +1,4 @@
-"""Taggers: making one for tagged sentences, and training it."""
+"""Taggers: a new tagger for tagged sentences, and its training."""
 
 import collections
 import itertools
@@ -45,7 +45,7 @@ class TaggerOptions(EmbeddingOptions):
     start: str | None = option(
         None,
         "Preset of a tagger to start from. Its tags may differ; if they are the same, and both "
-        "taggers have a CRF or neither, its output layers are taken too.",
+        "taggers or neither have a CRF, its output layers are used too.",
         metavar="NAME",
     )
     cell: Literal["lstm", "gru", "elman"] = option("lstm", "Recurrent cell.", from_start=True)
@@ -58,14 +58,14 @@ class TaggerOptions(EmbeddingOptions):
     )
     dropout: float | None = rate_option(
         None,
-        "Dropout rate; with `start`, by default that of the preset.",
+        "Dropout rate; with `start`, the default is the preset's.",
         cli_default=0.5,
         cli_unless="start",
     )
-    crf: bool = option(True, "Predict tags with a CRF, or each tag separately.", panel="Model")
+    crf: bool = option(True, "Predict tags with a CRF, not each separately.", panel="Model")
     unknown_rate: float | None = rate_option(
         None,
-        "Rate of words replaced by [UNK] in training; with `start`, by default that of the preset.",
+        "Rate of words replaced by [UNK] in training; with `start`, the default is the preset's.",
         cli_default=0.05,
         cli_unless="start",
         panel="Model",
@@ -127,8 +127,8 @@ def make_tagger(words, tags, **kwargs):
 
     Args:
         words: list of lists of strings, or an iterable of them that can be read several times.
-        tags: the same of lists of strings, of the same lengths. The tagger has the tags that occur,
-            in alphabetical order.
+        tags: the tags of the words, in the same form and with the same lengths. The tagger has the
+            tags that occur, in alphabetical order.
         **kwargs: the options in `TaggerOptions`.
 
     Returns:
@@ -207,7 +207,7 @@ def _load_for_labels(labels, options):
 
 
 def _count_words(words, most, minimum_count):
-    """Return the most frequent words in lower case, without those that have white space."""
+    """Return the most frequent words in lower case, except words with white space."""
     found = collections.Counter(itertools.chain.from_iterable(words))
     normalizer = WordTokenizer(normalization=NORMAL_FORM["normalization"])
     normal = normalizer.normalize(list(found)).numpy().tolist()
@@ -223,14 +223,14 @@ class TaggerTraining(AdamWTraining):
     """Training of a tagger that keeps the best preset and can be stopped and resumed.
 
     Sentences are batched by similar length, in random order, and cut to 128 words. After each
-    epoch the EMA of the weights is evaluated by the accuracy of tags, or by the F1 of the entities
+    epoch, the EMA of the weights is evaluated by the accuracy of tags, or by the F1 of the entities
     that the tags `B-type` and `I-type` mark. Validation tags that the model does not have count as
-    wrong, and are reported before the first epoch. For `run`, `train` and `validation` are pairs of
-    lists of lists: words and tags; `train` may also be `keras_seqzoo.data.TaggedFiles`.
+    wrong, and are reported before the first epoch. `run` takes pairs of lists of lists as `train`
+    and `validation`: words and tags. `train` may also be `keras_seqzoo.data.TaggedFiles`.
 
     Args:
         model: a `RecurrentTagger` with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `TaggerTrainingOptions`.
 
     Raises:
@@ -317,7 +317,7 @@ class TaggerTraining(AdamWTraining):
         )
 
     def evaluate(self, validation, stop):
-        """Compute the accuracy of tags and, as the measure `"f1"`, the F1 of entities."""
+        """Compute the accuracy of tags and, with the measure `"f1"`, the F1 of entities."""
         words, tags = validation
         found = self.model.tag(words)
         metrics = {"accuracy": tag_accuracy(tags, found)}
@@ -326,7 +326,7 @@ class TaggerTraining(AdamWTraining):
         return metrics
 
     def reports(self, validation):
-        """Return the report of the tags of some validation sentences."""
+        """Return the report of predicted tags of some validation sentences."""
         return [TaggerReport(*validation, scored=False)]
 
 

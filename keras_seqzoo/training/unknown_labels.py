@@ -1,4 +1,4 @@
-"""Labels of validation data that training lacks."""
+"""Labels that only the validation data has."""
 
 from keras_seqzoo.checks import list_names
 
@@ -9,15 +9,14 @@ def report_unknown_labels(report, kind, items, labels, names):
     """Report how many validation items have labels that a model does not have, if any do.
 
     They count as wrong in the measures, as in `seqzoo evaluate`: the model cannot predict them, and
-    leaving them out would make the validation set look easier than it is. No loss is computed of
-    them.
+    leaving them out would make the validation set look easier than it is. They have no loss.
 
     Args:
         report: function of a line of text.
-        kind: string, what a label is called.
-        items: string, what the items are called.
+        kind: string, the name of a label.
+        items: string, the name of the items.
         labels: list of lists of strings, the labels of each validation item.
-        names: list of strings, the labels of the model, which training has.
+        names: list of strings, the labels of the model, from the training data.
 
     Raises:
         ValueError: if the model has none of the labels: every epoch would be equally bad.

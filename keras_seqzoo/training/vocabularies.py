@@ -21,19 +21,19 @@ class EmbeddingOptions(Options):
     start: str | None = option(None, "Preset to start from.", metavar="NAME")
     vectors: WordVectors | None = option(
         None,
-        "Word vectors that initialize the embeddings; their words are known too.",
+        "Word vectors that initialize the embeddings; their words join the vocabulary.",
         metavar="NAME",
         from_start=True,
     )
     freeze_embeddings: bool = option(
         False,
-        "Do not train the embeddings of `vectors` or `start`; words that `vectors` does not have "
-        "keep random embeddings.",
+        "Do not train the embeddings of `vectors` or `start`; words that are not in `vectors` keep "
+        "random embeddings.",
         panel="Model",
     )
 
     def __post_init__(self):
-        """Check each option, and that options go together."""
+        """Check each option, and that the options fit together."""
         super().__post_init__()
         if self.start is not None and self.vectors is not None:
             raise ValueError(
@@ -51,8 +51,8 @@ def train_subwords(kind, texts, vocabulary_size, default, **kwargs):
     Args:
         kind: `"bpe"` or `"unigram"`.
         texts: list of strings.
-        vocabulary_size: int, or `None` for the default, or for fewer subwords, with a warning, if
-            the text has fewer.
+        vocabulary_size: int, or `None` for the default. With `None`, if the text has fewer
+            subwords, there are fewer, with a warning.
         default: int.
         **kwargs: arguments of the tokenizer.
 
@@ -69,10 +69,10 @@ def train_tokenizer(kind, texts, vocabulary_size, default, minimum_count=None, *
     Args:
         kind: `"word"`, `"parse"` for the words of parsed sentences, or see `train_subwords`.
         texts: list of strings.
-        vocabulary_size: int, or `None` for all words; of subwords see `train_subwords`.
-        default: int, of subwords.
-        minimum_count: int, the count below which a word is `[UNK]`, or `None` for 2, so that there
-            are `[UNK]` to learn from.
+        vocabulary_size: int, or `None` for all words; for subwords see `train_subwords`.
+        default: int, the default number of subwords.
+        minimum_count: int, the count below which a word is `[UNK]`; `None` is 2, so that some
+            `[UNK]` are there to learn from.
         **kwargs: arguments of the tokenizer.
 
     Returns:
@@ -95,7 +95,7 @@ def embedding_size(embedding_dim, vectors, default):
     """Return the size of word embeddings.
 
     Args:
-        embedding_dim: int, or `None` for the size of `vectors`, or else for the default.
+        embedding_dim: int, or `None` for the size of `vectors` or, without them, the default.
         vectors: a `WordVectors` or `None`.
         default: int.
 

@@ -1,4 +1,4 @@
-"""The processes that train one model together, on one machine or on several."""
+"""Processes that train one model together, on one or several machines."""
 
 import contextlib
 import tempfile
@@ -25,14 +25,15 @@ LOST_WORKER = (
 class Workers:
     """The processes of a strategy, and what each does in a run.
 
-    Every worker computes the same batches and trains on its rows of them. Every worker evaluates
-    the same weights; what the chief measures counts. The chief alone writes files and reports.
+    Every worker computes the same batches and trains on its share of their rows. Every worker
+    evaluates the same weights, but the chief's metrics count. Only the chief writes files and
+    reports.
 
     Args:
         strategy: the `tf.distribute.Strategy` of the model.
 
     Attributes:
-        several: bool, whether there is more than this process.
+        several: bool, whether there are other processes.
         is_chief: bool, whether this process writes files and reports.
     """
 
@@ -46,11 +47,11 @@ class Workers:
         self._sum = None
 
     def state(self, directory):
-        """Return the `RunState` of a run in a folder; only that of the chief writes."""
+        """Return the `RunState` of a run in a folder; only the chief's writes files."""
         return RunState(directory) if self.is_chief else FollowingState(directory)
 
     def chief_alone(self, function):
-        """Return a function that does nothing in other workers than the chief."""
+        """Return a function that runs in the chief and does nothing in other workers."""
         return function if self.is_chief else lambda *args, **kwargs: None
 
     def check(self, batches):
@@ -73,12 +74,12 @@ class Workers:
         """Split batches among the replicas: each gets the same number of rows.
 
         Args:
-            batches: a `tf.data.Dataset` of known cardinality, with batches of one number of rows,
-                the same in every worker.
+            batches: a `tf.data.Dataset` of known cardinality, the same in every worker, whose
+                batches have equal numbers of rows.
 
         Returns:
-            A tuple for `fit`: a `tf.distribute.DistributedDataset` and its steps, which Keras takes
-            to be those of each replica together; or `batches` and `None` if there is one replica.
+            A tuple for `fit`: a `tf.distribute.DistributedDataset` and its number of steps (Keras
+            trains all replicas in each step); or `batches` and `None` if there is one replica.
         """
         replicas = self.strategy.num_replicas_in_sync
         if replicas == 1:
@@ -105,7 +106,7 @@ class Workers:
         return self.strategy.distribute_datasets_from_function(of_worker), steps
 
     def callbacks(self, stop):
-        """Return callbacks of `fit` that let an interrupt of one worker stop all of them.
+        """Return callbacks of `fit` that let an interrupt of one worker stop all workers.
 
         Args:
             stop: a `StopOnInterrupt`.
@@ -117,7 +118,7 @@ class Workers:
         return bool(self._total([float(value)])[0]) if self.several else bool(value)
 
     def of_chief(self, values):
-        """Return a dict of floats with the values that the chief has."""
+        """Return the chief's values of a dict of floats."""
         if not self.several:
             return values
         own = [value if self.is_chief else 0.0 for value in values.values()]
@@ -127,7 +128,7 @@ class Workers:
         """Check that all workers begin at the same step.
 
         Raises:
-            ValueError: if they do not, because they have no folder in common.
+            ValueError: if they do not, because they do not share a folder.
         """
         own = {"epoch": float(state.epoch), "step": float(state.step)}
         chief = self.of_chief(own)
@@ -172,7 +173,7 @@ class Workers:
 class FollowingState(RunState):
     """The state of a run that another worker, the chief, locks and writes. See `RunState`.
 
-    The tokenized data of each worker lies on its own machine.
+    Each worker keeps its tokenized data on its own machine.
     """
 
     def __init__(self, directory):

@@ -1,4 +1,4 @@
-"""The zoo: pretrained presets by name, listed, saved and averaged."""
+"""The zoo: pretrained presets by name, and functions that list, save and average presets."""
 
 from keras_seqzoo.preset_folders import list_presets, preset_path
 from keras_seqzoo.zoo.averaging import average_presets

@@ -35,7 +35,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
         The folder, a `pathlib.Path`.
 
     Raises:
-        ValueError: if there are less than two presets, one is missing, is not a task or is
+        ValueError: if there are fewer than two presets, one is missing, is not a task or is
             quantized, they differ in more than weights, or the folder is not empty.
         OSError: if the folder cannot be written to.
 

@@ -14,8 +14,8 @@ def register_tokenizers(backbone_classes):
     """Let `keras_hub.tokenizers.Tokenizer.from_preset` load the tokenizers of presets.
 
     KerasHub looks for a tokenizer class of the preset's backbone, but this package's tokenizers
-    serve any backbone. So each backbone gets a class that is only found: the tokenizer's own file
-    names the class to create.
+    work with any backbone. So each backbone gets a class that is only there to be found: the
+    tokenizer's own file names the class to create.
 
     Args:
         backbone_classes: list of KerasHub backbones.
@@ -27,7 +27,7 @@ def register_tokenizers(backbone_classes):
 
 
 def register_presets():
-    """Register the presets with KerasHub, so that its own classes find them too.
+    """Register the presets with KerasHub, so that KerasHub's own classes find them too.
 
     `keras_hub.models.Seq2SeqLM.from_preset(name)` and `RecurrentSeq2SeqLM.presets` then work. The
     backbone classes must have been imported.

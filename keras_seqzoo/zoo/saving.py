@@ -1,4 +1,4 @@
-"""Saving of presets: compressed, without a training state, and never partially."""
+"""Saving of presets: compressed, without a training state, and completely or not at all."""
 
 import contextlib
 import io
@@ -16,7 +16,7 @@ from keras_seqzoo.data.output_files import check_writable, reserve, writing_into
 from keras_seqzoo.preset_folders import CONFIG_FILE, METADATA_FILE
 
 DTYPES = ("float16", "float32")
-# What KerasHub writes in addition to the configurations and assets of the tokenizers.
+# Files that KerasHub writes in addition to the configurations and assets of the tokenizers.
 PRESET_FILES = (
     CONFIG_FILE,
     METADATA_FILE,
@@ -26,18 +26,18 @@ PRESET_FILES = (
     "task.weights.h5",
 )
 ASSETS = "assets"
-# Keys of dtype policies that name a policy: plain, quantized, and maps of both.
+# Keys in dtype policies that name a policy: plain, quantized, and maps of both.
 POLICY_NAMES = ("name", "source_name", "default_policy")
 
 
 def save_preset(model, directory, dtype="float16", metadata=None):
     """Save a model as a preset that `from_preset` loads by the folder's path.
 
-    The folder has KerasHub's layout. Unlike in `model.save_to_preset`, the optimizer's state is
+    The folder has KerasHub's layout. Unlike with `model.save_to_preset`, the optimizer's state is
     dropped, the weights are stored in `dtype` and compressed, and the model loads as float32
     whatever its dtype policy was. A new preset is written completely before it replaces an old one.
     Other files in the folder, such as the model card `README.md`, stay as they are. (The new files
-    are moved one by one: a process killed in these milliseconds leaves some of both.)
+    are moved one by one: a process killed in these milliseconds leaves a mixture of both presets.)
 
     Args:
         model: a KerasHub task or backbone, such as a `RecurrentSeq2SeqLM`.
@@ -96,7 +96,7 @@ def save_preset(model, directory, dtype="float16", metadata=None):
 
 
 def weights_size(model):
-    """Return the maximum bytes of the weights of a model and its optimizer in HDF5 files."""
+    """Return the maximum bytes of HDF5 files with the weights of a model and its optimizer."""
     optimizer = getattr(model, "optimizer", None)
     variables = [*model.variables, *(optimizer.variables if optimizer else ())]
     numbers = sum(math.prod(variable.shape) for variable in variables)

@@ -1,1 +1,1 @@
-"""What all commands have: help, errors, configurations, and an import when they run."""
+"""Common features of all commands: help, errors, configurations, and lazy import."""

@@ -1,4 +1,4 @@
-"""The class of all commands: help in sections, and errors in the words of the command line."""
+"""The class of all commands: help in sections, and errors that name command-line options."""
 
 import copy
 import itertools
@@ -13,7 +13,7 @@ from keras_seqzoo.cli.command.config import CONFIG_PATH, VALUES, format_config, 
 from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.data import TaggedFiles, TextFiles
 
-# Arguments of the package that a command reads from a file: how a message calls them, and the
+# Arguments of the package that a command reads from a file: their names in messages, and the
 # options that may name the file.
 FILES = {
     "expected": ("{}", ("test",)),
@@ -41,13 +41,13 @@ OPTIONS = {
     "signatures": "signature",
     "streams": "batch_size",
 }
-# Options whose value may be left out, and the value that they then have.
+# Options whose value may be left out, and the value that they have then.
 OPTIONAL_VALUES = {"--tensorboard": ""}
 # Arguments of the package that have no option in a command.
 PLACES = {"path": "the path", "preset": "NAME", "prompts": "TEXT", "texts": "TEXT"}
 
 
-# What typer calls a value that is out of range or no number, and what the value must be.
+# Typer's types of error for a value out of range or not a number, and what the value must be.
 LIMITS = {
     "greater_than_equal": "at least {ge:g}",
     "less_than_equal": "at most {le:g}",
@@ -76,9 +76,9 @@ class Command(TyperCommand):
     """A command with help in sections and errors that name options, files and lines."""
 
     def parse_args(self, ctx, args):
-        """Read the options, and put errors of values in the words of this package.
+        """Read the options, and reword errors of values in the form of this package.
 
-        With --print-config, print them and exit; required ones need not be given.
+        With --print-config, print the options and exit; required ones need not be given.
         """
         ctx.meta[ARGUMENTS] = tuple(args)
         try:
@@ -100,7 +100,7 @@ class Command(TyperCommand):
         return args
 
     def get_params(self, ctx):
-        """Return the parameters; for --print-config none of them is required."""
+        """Return the parameters; with --print-config, none of them is required."""
         parameters = super().get_params(ctx)
         if ctx.meta.get(PRINTS):
             parameters = [copy.copy(parameter) for parameter in parameters]
@@ -109,11 +109,11 @@ class Command(TyperCommand):
         return parameters
 
     def config(self, ctx):
-        """Return the options as YAML that --config reads, in the order of the help."""
+        """Return the options as YAML for --config, in the order of the help."""
         return format_config(ctx, self._sections(ctx))
 
     def invoke(self, ctx):
-        """Run the command; put errors and warnings of the package in the command line's words."""
+        """Run the command; reword errors and warnings of the package for the command line."""
         show = warnings.showwarning
 
         def show_translated(message, *details):
@@ -160,10 +160,10 @@ class Command(TyperCommand):
         return {title: parameters for title, parameters in sections.items() if parameters}
 
     def _translate(self, ctx, message):
-        """Replace the names of arguments, in backquotes, by those of options and files.
+        """Replace the names of arguments, in backquotes, by the names of options and files.
 
-        `name="value"` becomes `--name value`, and of a flag "must be False with" becomes "cannot
-        be used with". The class of an objective becomes the value of --objective.
+        `name="value"` becomes `--name value`. For a flag, "must be False with" becomes "cannot be
+        used with". The class of an objective becomes the value of --objective.
         """
         message = re.sub("`(\\w+)`", lambda found: self._name(ctx, found), message)
         message = re.sub('`(\\w+)="([\\w-]+)"`', self._name_with_value, message)
@@ -182,7 +182,7 @@ class Command(TyperCommand):
         return self._flag(argument) or PLACES.get(argument, found[0])
 
     def _place(self, ctx, path):
-        """Return the name of a file after the option that gave it, if one did."""
+        """Return the name of a file, preceded by the option that gave it, if any."""
         for option in self.params:
             value = ctx.params.get(option.name)
             values = value if isinstance(value, (list, tuple)) else [value]
@@ -200,7 +200,7 @@ class Command(TyperCommand):
         return None
 
     def _file(self, ctx, argument):
-        """Return the file that an argument was read from, `None` if it was not read from one."""
+        """Return the file that an argument was read from, or `None`."""
         _, options = FILES.get(argument, ("", ()))
         for option in options:
             if option in ctx.params:
@@ -217,7 +217,7 @@ class Command(TyperCommand):
 
 
 def _kebab(found):
-    """Return a name such as `MinimumRisk` as `minimum-risk`; leave one that is so already."""
+    """Return a name such as `MinimumRisk` as `minimum-risk`; leave a name already in this form."""
     return re.sub("(?<=[A-Za-z])(?=[A-Z])", "-", found[0]).lower()
 
 
@@ -232,7 +232,7 @@ def _add_optional_values(args):
 
 
 def _name_value(ctx, parameter):
-    """Return what a message calls a value: its option, in the file that it came from."""
+    """Return the name of a value in messages: its option and, if read from a file, the file."""
     if not parameter.opts[0].startswith("-"):
         return parameter.metavar
     if ctx.get_parameter_source(parameter.name).name == "DEFAULT_MAP":
@@ -257,7 +257,7 @@ def _describe(error):
 
 
 def _last_problem(cause):
-    """Return the problem that typer's validation found, of a list the one of its item."""
+    """Return the problem that typer's validation found; in a list, the problem of its item."""
     problem = None
     while hasattr(cause, "errors"):
         problem = cause.errors()[0]

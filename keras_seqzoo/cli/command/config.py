@@ -1,4 +1,4 @@
-"""Configurations: YAML files of the options of a command, read by --config and printed."""
+"""Configurations: YAML files of a command's options, for --config and --print-config."""
 
 import difflib
 import enum
@@ -39,7 +39,7 @@ def configurable(function):
 def read_config(path, command):
     """Read the options of a command from a YAML file.
 
-    An option that the file has at its default counts as not given, and so does `null`.
+    An option with its default value in the file counts as not given, and so does `null`.
 
     Args:
         path: string or path of the file.
@@ -50,8 +50,8 @@ def read_config(path, command):
 
     Raises:
         OSError: if the file cannot be read.
-        ValueError: if it is not a mapping from options of the command to values of their types; the
-            message names the line.
+        ValueError: if it does not map options of the command to values of their types; the message
+            names the line.
     """
     options = {option_name(parameter): parameter for parameter in option_parameters(command)}
     kinds = inspect.signature(command.callback).parameters
@@ -76,7 +76,7 @@ def read_config(path, command):
 
 
 def format_config(ctx, sections):
-    """Return the options of a command line as the YAML that --config reads.
+    """Return the options of a command line as YAML for --config.
 
     Args:
         ctx: the context of the command, after its options are parsed.
@@ -110,7 +110,7 @@ def option_parameters(command):
 
 
 def option_name(parameter):
-    """Return the name of an option in a configuration: its long one, without dashes before it."""
+    """Return the name of an option in a configuration: its long name without leading dashes."""
     return next(name for name in parameter.opts if name.startswith("--"))[2:]
 
 
@@ -118,7 +118,7 @@ def option_name(parameter):
 
 
 def _read_mapping(path):
-    """Return a dict from the keys of a YAML file to pairs of the value and the number of the line.
+    """Return a dict from the keys of a YAML file to pairs of value and line number.
 
     A file without contents is an empty mapping.
     """
@@ -161,7 +161,7 @@ def _kind(annotation):
 
 
 def _check_value(value, kind):
-    """Return a value of a file in its type, or raise a `ValueError` of what it must be."""
+    """Return a file's value in its type, or raise a `ValueError` that says what it must be."""
     if typing.get_origin(kind) is list:
         [item] = typing.get_args(kind)
         if type(value) is item:  # the only one
@@ -205,7 +205,7 @@ def _dump(value):
 
 
 def _plain(value):
-    """Return a value of a parameter as YAML has it: lists and strings of enumerations."""
+    """Return a parameter's value in YAML's types: lists, and strings for enumeration members."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value] or None
     return str(value) if isinstance(value, enum.Enum) else value
@@ -241,7 +241,7 @@ Config = Annotated[
         callback=_load,
         is_eager=True,
         expose_value=False,
-        help="YAML file with options, as --print-config prints it. Those given here as well win.",
+        help="YAML file with options, as --print-config prints it. Options given here override it.",
     ),
 ]
 PrintConfig = Annotated[

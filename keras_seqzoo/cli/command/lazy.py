@@ -1,7 +1,7 @@
 """Commands that are imported when they run.
 
 TensorFlow takes seconds to import. The help of groups, the version, the list of presets and
-completion of a command's name do without it.
+completion of a command's name do not need it.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ SETTINGS = {"rich_markup_mode": None, "no_args_is_help": True}
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """Where a command is, and what the help of its group says of it.
+    """The place of a command, and its description in the help of its group.
 
     Attributes:
         function: string, `module:function`, the module within `keras_seqzoo.cli`.
@@ -80,7 +80,7 @@ class LazyCommand(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """A group of commands that are imported when they run, after others and before groups.
+    """A group of commands that are imported when they run; listed after others, before groups.
 
     Attributes:
         entries: dict from the commands' names to their entries; a subclass defines it.
@@ -99,7 +99,7 @@ class LazyGroup(TyperGroup):
 def import_parts():
     """Import all parts of the package, without the messages of TensorFlow.
 
-    Ctrl-C ends the process meanwhile: an interrupted import leaves half a library behind.
+    Meanwhile, Ctrl-C ends the process: an interrupted import leaves half a library behind.
     """
     if PARTS in sys.modules:
         return

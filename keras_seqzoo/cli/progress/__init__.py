@@ -1,4 +1,4 @@
-"""What a command shows of its progress, on standard error."""
+"""The progress of a command, shown on standard error."""
 
 from keras_seqzoo.cli.progress.line import ProgressLine, clear_line, progress_line
 from keras_seqzoo.cli.progress.phases import phase

@@ -31,13 +31,13 @@ class ProgressLine:
     """A line of progress: what is done, how fast, and the time that is left.
 
     At a terminal it is one line, not wider than the terminal, which is overwritten at each update
-    and removed at the end. Elsewhere an update is a line of its own, every 10 seconds, or every
-    second if progress is asked for. A command of a few seconds shows none there.
+    and removed at the end. Elsewhere each update is a new line, every 10 seconds, or every second
+    if progress is asked for. There, a command that takes a few seconds shows none.
 
     Args:
         label: string, what is done.
         total: int, or `None` if the end is not known.
-        enabled: bool, or `None` for the longer interval where standard error is no terminal.
+        enabled: bool, or `None` for the longer interval if standard error is not a terminal.
         unit: string, the plural of what is counted.
     """
 
@@ -151,7 +151,7 @@ def format_rate(rate, unit):
 
 
 def time_left(seconds):
-    """Return the note of the time that is left, empty if it is not known."""
+    """Return a note of the time that is left, empty if it is not known."""
     return "" if seconds is None else f"  {format_time(max(seconds, 0))} left"
 
 

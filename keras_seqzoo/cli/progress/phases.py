@@ -1,4 +1,4 @@
-"""Progress of work that cannot tell how much of it is done."""
+"""Progress of work that does not report how much is done."""
 
 import contextlib
 import functools
@@ -11,14 +11,14 @@ TICK = 0.2  # seconds
 
 @contextlib.contextmanager
 def phase(context, label):
-    """Show a label and the time since it began within a `with` block, from a thread.
+    """Show a label and the elapsed time within a `with` block, from a thread.
 
     Args:
         context: the context of a command with the options --progress and --quiet.
         label: string, what is done.
 
     Yields:
-        A function of another label, for the next part of the work.
+        A function that sets another label, for the next part of the work.
     """
     line = progress_line(context, label)
     rename = functools.partial(setattr, line, "label")

@@ -10,11 +10,12 @@ from keras_seqzoo.cli.progress.line import ProgressLine, format_rate, format_tim
 class EpochProgress(keras.callbacks.Callback):
     """A progress line for the steps of epochs, each of which is a `fit`.
 
-    The time left is that of the epoch, and of all epochs with what came between the last two.
+    It shows the time left in the epoch and in all epochs. For each epoch to come, it adds the time
+    that passed between the last two.
 
     Args:
-        position: function that returns the epoch, from 0, that a `fit` trains, and the steps of it
-            that are done.
+        position: function that returns the epoch that a `fit` trains, from 0, and the number of its
+            steps that are done.
         epochs: int.
         tokens: number of tokens in an epoch, or `None` to show the speed in steps.
         enabled: see `ProgressLine`.

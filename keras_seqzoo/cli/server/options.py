@@ -1,4 +1,4 @@
-"""The options of a server, and how a command gets them."""
+"""The options of a server, and the decorator that adds them to a command."""
 
 import functools
 import inspect
@@ -27,7 +27,7 @@ OPTIONS = {
     ),
     "model": (
         Annotated[
-            str | None, typer.Option(metavar="NAME", help="Name of the model there.", **PANEL)
+            str | None, typer.Option(metavar="NAME", help="Name of the served model.", **PANEL)
         ],
         None,
     ),
@@ -36,7 +36,7 @@ OPTIONS = {
             str | None,
             typer.Option(
                 metavar="N",
-                help="Its version or a label; by default the latest.",
+                help="Version of the model, or a label; by default the latest.",
                 **PANEL,
             ),
         ],
@@ -45,7 +45,7 @@ OPTIONS = {
     "rest": (
         Annotated[
             bool,
-            typer.Option("--rest", help="Ask over REST, usually port 8501, not gRPC.", **PANEL),
+            typer.Option("--rest", help="Use REST (usually port 8501) instead of gRPC.", **PANEL),
         ],
         False,
     ),
@@ -53,13 +53,14 @@ OPTIONS = {
         Annotated[
             float,
             number_option(
-                "Seconds for a request, with all attempts: so long a server may be away.", **PANEL
+                "Seconds for a request with all its attempts: a server may be away that long.",
+                **PANEL,
             ),
         ],
         60.0,
     ),
     "concurrency": (
-        Annotated[int, count_option("Requests at a time.", **PANEL)],
+        Annotated[int, count_option("Number of requests at a time.", **PANEL)],
         4,
     ),
     "header": (
@@ -83,7 +84,7 @@ OPTIONS = {
     "root_certificates": (
         Annotated[
             str | None,
-            typer.Option(help="Certificates to check the server's with (PEM).", **FILE),
+            typer.Option(help="Certificates that verify the server's (PEM).", **FILE),
         ],
         None,
     ),
@@ -102,13 +103,13 @@ FILES = ("root_certificates", "client_key", "client_certificate")
 def server_command(*shared):
     """Add the options of a server to a command; a decorator.
 
-    The command is a function of a `typer.Context`, of its own parameters, and of `served`, which is
-    a `ServedLines` if --server was given and `None` if not. With --server, --preset and every other
-    option that is not shared is refused; without it, the options of a server are, and a preset must
-    be given or have a default.
+    The command is a function of a `typer.Context`, of its own parameters, and of `served`: a
+    `ServedLines` if --server was given, otherwise `None`. With --server, --preset and all other
+    options that are not shared are refused. Without it, the options of a server are refused, and a
+    preset must be given or have a default.
 
     Args:
-        *shared: strings, the parameters of the command that mean something for a server too.
+        *shared: strings, the parameters of the command that also apply to a server.
     """
 
     def decorate(function):

@@ -8,13 +8,13 @@ MOST_NUMBERS = 10  # of lines in a warning
 
 
 class ServedLines:
-    """A model on a server that is asked for lines of input.
+    """A model on a server that is asked about lines of input.
 
     It is a context manager that opens and closes the client.
 
     Args:
-        make_client: function that makes the `Client`, of `on_truncated`.
-        truncate: bool, whether lines that the server cuts are a warning; otherwise they are an
+        make_client: function of `on_truncated` that makes the `Client`.
+        truncate: bool, whether lines that the server cuts cause a warning; otherwise they are an
             error.
 
     Attributes:

@@ -30,8 +30,8 @@ LabelledFile = Annotated[
     list[str],
     typer.Option(
         metavar="FILE",
-        help="Lines of label, tab and text, or .csv or .jsonl with label and text, or .conllu with "
-        f"comments `# label = …`; may be gzipped (.gz), or .tfrecord. {SEVERAL_FILES}",
+        help="Lines with label, tab and text; or .csv or .jsonl with label and text; or .conllu "
+        f"with comments `# label = …`; may be gzipped (.gz), or .tfrecord. {SEVERAL_FILES}",
     ),
 ]
 
@@ -42,7 +42,7 @@ def train_classify(
 ):
     """Train a text classifier.
 
-    DIR becomes the preset. After each epoch the accuracy on the validation texts is computed, and
+    DIR becomes the preset. After each epoch, the accuracy on the validation texts is computed, and
     the weights with the highest accuracy are kept. Ctrl-C stops after the current step; the same
     command resumes. If the label in a .jsonl file is a list, a text may have any number of labels.
     With --encoder tree the files are .conllu, and each word has a head.

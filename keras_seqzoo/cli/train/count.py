@@ -1,4 +1,4 @@
-"""`seqzoo count`: counts for trainings of large texts."""
+"""`seqzoo count`: counts for training on large texts."""
 
 from typing import Annotated, Literal
 
@@ -68,8 +68,8 @@ def count(
 ):
     """Count words or n-grams with Apache Beam.
 
-    The file of counts is what train tokenizer and train ngram take with --counts. Give them the
-    same --normalization.
+    `seqzoo train tokenizer` and `seqzoo train ngram` take the file of counts with --counts. Give
+    the tokenizer the same --normalization.
     """
     for name, value in (("order", order), ("split_punctuation", split_punctuation)):
         if value is not None and kind not in OPTION_KINDS[name]:

@@ -35,15 +35,15 @@ def train_lm(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Preset of a language model to train further; options of a new model cannot be "
-            "used with it.",
+            help="Preset of a language model to train further; it excludes the options of a new "
+            "model.",
         ),
     ] = None,
     paragraphs: Annotated[
         bool,
         typer.Option(
             "--paragraphs",
-            help="A text is a paragraph, up to a blank line, not a line.",
+            help="A text is a paragraph that ends at a blank line, not a line.",
             rich_help_panel="Vocabulary",
         ),
     ] = False,
@@ -53,7 +53,7 @@ def train_lm(
 ):
     """Train a recurrent language model on text.
 
-    DIR becomes the preset. After each epoch the perplexity of the validation text is computed, and
+    DIR becomes the preset. After each epoch, the perplexity of the validation text is computed, and
     the weights with the lowest perplexity are kept. Ctrl-C stops after the current step; the same
     command resumes. The text is split into --batch-size streams; each batch continues them by
     --length tokens. With --sentences, a batch is --batch-size sentences.

@@ -67,7 +67,7 @@ def train_ngram(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Other text, on which the weights of --estimator interpolation are learned.",
+            help="Other text, from which the weights of --estimator interpolation are learned.",
         ),
     ] = None,
     minimum_count: Annotated[
@@ -76,7 +76,7 @@ def train_ngram(
     ] = 1,
     vocabulary_size: Annotated[
         int | None,
-        count_option("Number of most frequent words that are known; by default all."),
+        count_option("Number of known words, the most frequent ones; by default all."),
     ] = None,
     counts: Annotated[
         str | None,
@@ -85,8 +85,8 @@ def train_ngram(
     memory: Annotated[
         int | None,
         count_option(
-            "MiB in which n-grams are counted, with temporary files, if the text does not fit "
-            "memory; by default they are counted in memory."
+            "Count n-grams within N MiB, with temporary files, if the text does not fit in memory; "
+            "by default they are counted in memory."
         ),
     ] = None,
     progress: Progress = None,

@@ -1,4 +1,4 @@
-"""Parameters of the commands that train a preset, made from options."""
+"""Parameters of the commands that train a preset, created from options."""
 
 import dataclasses
 import functools
@@ -18,19 +18,19 @@ from keras_seqzoo.training.strategies import Strategy
 # Sections of the help, in this order; `None` is the first, "Options".
 PANELS = (None, "Vocabulary", "Model", "Dropout", "Training")
 
-SEVERAL_FILES = "May be given several times, and be a pattern in quotes, as 'part-*.gz'."
+SEVERAL_FILES = "May be given several times, and be a quoted pattern such as 'part-*.gz'."
 TextFile = Annotated[
     list[str],
     typer.Option(
         metavar="FILE",
-        help=f"Sentences, one a line; may be gzipped (.gz), or .tfrecord. {SEVERAL_FILES}",
+        help=f"Sentences, one per line; may be gzipped (.gz), or .tfrecord. {SEVERAL_FILES}",
     ),
 ]
 TrainText = Annotated[
     list[str] | None,
     typer.Option(
         metavar="FILE",
-        help="Sentences, one a line; may be gzipped (.gz), or .tfrecord. By default standard "
+        help="Sentences, one per line; may be gzipped (.gz), or .tfrecord. By default standard "
         f"input. {SEVERAL_FILES}",
     ),
 ]
@@ -48,8 +48,8 @@ MixedBfloat16 = Annotated[
 StrategyName = Annotated[
     Strategy,
     typer.Option(
-        help="Devices that split each batch: none, one; mirrored, all GPUs of this machine; "
-        "multi-worker, the machines of TF_CONFIG, each with this command and the same DIR.",
+        help="Devices that share each batch. none: one device; mirrored: all GPUs of this machine; "
+        "multi-worker: the machines in TF_CONFIG, each with this command and the same DIR.",
         rich_help_panel="Training",
     ),
 ]
@@ -57,7 +57,7 @@ TensorBoardFolder = Annotated[
     str | None,
     typer.Option(
         metavar="[DIR]",
-        help="Write curves, samples and pictures for TensorBoard, by default to "
+        help="Write curves, samples and images for TensorBoard, by default to "
         f"{FOLDER}/{LOGS} in --out.",
         show_default=False,
         rich_help_panel="Training",
@@ -142,7 +142,7 @@ def option_fields(options_class):
 
 
 def _place(parameter):
-    """Return the place of a parameter in the help: its section, and required ones first."""
+    """Return the place of a parameter in the help: by section, required parameters first."""
     info = (getattr(parameter.annotation, "__metadata__", None) or (None,))[0]
     section = PANELS.index(getattr(info, "rich_help_panel", None))
     return section, parameter.default is not parameter.empty
@@ -191,7 +191,7 @@ def _help(field):
 
 
 def _make_check(field):
-    """Return a function that raises the error of typer for a value out of range."""
+    """Return a function that raises typer's error for a value out of range."""
 
     def check(value):
         try:
@@ -207,7 +207,7 @@ def _from_start(field):
 
 
 def _reset_defaults(ctx, fields):
-    """Reset the command's own defaults of options that another given option decides."""
+    """Reset the command's own defaults of options that another option, if given, decides."""
     for name, field in fields.items():
         deciding = [field.metadata.get("cli_unless"), "start" if _from_start(field) else None]
         given = ctx.get_parameter_source(name).name != "DEFAULT"
@@ -222,7 +222,7 @@ def _make_options(ctx, options_class, **values):
 
 
 def _field_value(field, value):
-    """Return the value of an option for the value of the command's parameter."""
+    """Convert the value of the command's parameter to the value of the option."""
     if field.metadata.get("inverted"):
         return not value
     kind, optional = split_optional(field.type)

@@ -24,7 +24,7 @@ from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.state import FOLDER
 from keras_seqzoo.training.workers import Workers
 
-# Parameters that are no options of a run. Further ones may change when it is resumed.
+# Parameters that are not options of a run. Some options may also change when it is resumed.
 FREE_PARAMETERS = (
     *("out", "description", "progress", "quiet"),
     *("tensorboard", "no_tensorboard", "strategy"),
@@ -37,8 +37,8 @@ def train_preset(ctx, read, digests, make_model, training_class, training):
     Args:
         ctx: the `typer.Context` of a `train_command`.
         read: function that returns the training data, `TrainingFiles`, and the validation data.
-        digests: function of both that returns a dict from each option of files to what identifies
-            their texts, see `text_digests`.
+        digests: function of both that returns a dict from each option that names files to the
+            digest of their texts, see `text_digests`.
         make_model: function of the training data that returns the model.
         training_class: a `TrainingRun` class.
         training: its options, an `Options` object.
@@ -95,7 +95,7 @@ def train_labelled_preset(ctx, train, valid, line, make_model, model, training_c
         ctx: the `typer.Context` of a `train_command`.
         train: function that returns the `TrainingFiles` to train on.
         valid: the same for validation; they are held in memory.
-        line: function of an item of these files that returns the line that its checksum is of.
+        line: function of an item of these files that returns the line for its checksum.
         make_model: function of the texts, the labels and the options of the model, as keywords.
         model: the options of the model, an `Options` object.
         training_class: a `TrainingRun` class.
@@ -131,18 +131,18 @@ def held_in_memory(files):
 
 
 def report(line):
-    """Write a line about the run to standard error; a progress line makes way."""
+    """Write a line about the run to standard error; remove a progress line first."""
     clear_line()
     typer.echo(line, err=True)
 
 
 def make_report(context):
-    """Return `report`, or with --quiet a function of a line that does nothing."""
+    """Return `report` or, with --quiet, a function of a line that does nothing."""
     return (lambda line: None) if context.params["quiet"] else report
 
 
 def _record_options(ctx, digests):
-    """Return what describes a run: its options by their flags, and digests of its texts."""
+    """Return the description of a run: its options by name, and digests of its texts."""
     names = [name for name in ctx.params if name not in FREE_PARAMETERS]
     return {"task": ctx.info_name, **{name: ctx.params[name] for name in names}, **digests}
 
@@ -158,7 +158,7 @@ def _check_task(ctx, state):
 
 
 def _without_free(values, options_class):
-    """Return the options without those that may change when a run is resumed."""
+    """Return the options, except those that may change when a run is resumed."""
     fields = option_fields(options_class)
     free = {name for name, field in fields.items() if field.metadata.get("may_change")}
     return {name: value for name, value in values.items() if name not in free}

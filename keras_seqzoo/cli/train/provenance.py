@@ -1,4 +1,4 @@
-"""What the folder of a preset says of its training: options, command and package versions."""
+"""Records of the training of a preset in its folder: options, command and package versions."""
 
 import importlib.metadata
 import json
@@ -18,7 +18,7 @@ PACKAGES = ("tensorflow", "tensorflow-text", "keras", "keras-hub", "numpy")
 
 
 def command_line(ctx):
-    """Return the command line of a command as a shell reads it."""
+    """Return the command line of a command in shell syntax."""
     return shlex.join([*ctx.command_path.split(), *ctx.meta[ARGUMENTS]])
 
 
@@ -30,7 +30,7 @@ def package_versions():
 
 
 def warn_of_other_packages(state):
-    """Warn if a run that is resumed was trained with other versions so far.
+    """Warn if a resumed run was trained with other package versions so far.
 
     Args:
         state: the `RunState`.

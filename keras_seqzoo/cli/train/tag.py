@@ -30,7 +30,7 @@ TaggedFile = Annotated[
     list[str],
     typer.Option(
         metavar="FILE",
-        help="CoNLL-U (.conllu), or words in the first and tags in the last column; may be gzipped "
+        help="CoNLL-U (.conllu), or words in the first column and tags in the last; may be gzipped "
         f"(.gz). {SEVERAL_FILES}",
     ),
 ]
@@ -48,7 +48,7 @@ def train_tag(
 ):
     """Train a tagger: a tag for each word.
 
-    DIR becomes the preset. After each epoch the tagger is evaluated on the validation sentences,
+    DIR becomes the preset. After each epoch, the tagger is evaluated on the validation sentences,
     and the best weights are kept. Ctrl-C stops after the current step; the same command resumes.
     """
     if model.start is not None:

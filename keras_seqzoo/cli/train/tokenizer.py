@@ -56,7 +56,7 @@ def train_tokenizer(
     vocabulary_size: Annotated[
         int | None,
         count_option(
-            "Largest number of tokens, with 5 special tokens; by default all, or up to 8000 "
+            "Largest number of tokens, including 5 special tokens; by default all, or up to 8000 "
             "subwords.",
             min=6,
         ),
@@ -82,7 +82,7 @@ def train_tokenizer(
     normalization: Normalization = None,
     most_lines: Annotated[
         int | None,
-        count_option("Train on this number of lines, drawn from a text that does not fit memory."),
+        count_option("Train on N lines, drawn from a text that does not fit in memory."),
     ] = None,
     counts: Annotated[
         str | None,
@@ -139,10 +139,10 @@ def _make_tokenizer(kind, train, counts, vocabulary_size, options):
         return CharacterTokenizer(**options)
     if kind in SUBWORDS and vocabulary_size is None:
         vocabulary_size = 8000
-    if kind in ("bpe", "unigram"):  # of the others the size is always an upper limit
+    if kind in ("bpe", "unigram"):  # for the others, the size is always an upper limit
         options["at_most"] = True
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "the text has only")  # said of every kind, if need be
+        warnings.filterwarnings("ignore", "the text has only")  # said for every kind, if needed
         if counts is not None:
             return KINDS[kind].from_counts(read_counts(counts), vocabulary_size, **options)
         return KINDS[kind].train(training_texts(train), vocabulary_size, **options)

@@ -70,8 +70,8 @@ def train_translate(
         list[str] | None,
         typer.Option(
             metavar="LANGUAGE",
-            help="Target language of a multilingual model, given once for each --source with its "
-            "--target, in their order, and for each --valid-source. A name such as fr.",
+            help="Target language of a multilingual model, a name such as fr. Give it once for "
+            "each --source with its --target, in their order; --valid-source has the same order.",
             show_default=False,
         ),
     ] = None,
@@ -80,16 +80,16 @@ def train_translate(
         typer.Option(
             metavar="NAME",
             help="Preset of a translation model to train further, with its tokenizers. With an "
-            "option of the vocabulary, such as --vocabulary-size, tokenizers are trained, and the "
-            "pieces that the preset has keep their embeddings. Other options of a new model cannot "
-            "be used with it.",
+            "option of the vocabulary, such as --vocabulary-size, new tokenizers are trained, and "
+            "pieces that the preset also has keep their embeddings. Other options of a new model "
+            "cannot be used.",
         ),
     ] = None,
     alignments: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE",
-            help="With supervised-attention: word alignments of the training pairs, one a line, "
+            help="With supervised-attention: word alignments of the training pairs, one per line, "
             f"as seqzoo align writes them (0-0 2-1). {SEVERAL_FILES}",
             rich_help_panel="Training",
         ),
@@ -108,16 +108,16 @@ def train_translate(
 ):
     """Train a translation model on parallel text.
 
-    DIR becomes the preset. After each epoch the validation set is translated and its loss is
+    DIR becomes the preset. After each epoch, the validation set is translated and its loss is
     computed, and the weights with the best chrF (or --measure) are kept. The weights of the last
     epoch are the preset DIR/training/last. Ctrl-C stops after the current step; the same command
-    resumes. The pretrained models have the same defaults, but --measure bleu.
+    resumes. The pretrained models have the same defaults, except --measure bleu.
 
-    With --encoder tree the sources are .conllu files with heads: line i of the targets translates
+    With --encoder tree, the sources are .conllu files with heads: line i of the targets translates
     sentence i.
 
-    With --target-language, the model translates into several languages: each --source with its
-    --target is a corpus, of several files if it is a pattern, and has a target language. The chrF
+    With --target-language, the model translates into several languages. Each --source with its
+    --target is a corpus with one target language; a pattern makes a corpus of several files. chrF
     and BLEU are then means over the languages.
     """
     new_vocabulary = False
@@ -209,7 +209,7 @@ def _files(source, target, languages, prefix="", alignments=None):
 
 
 def _validation(files):
-    """Return the columns of validation files: sources, targets and, of several, languages."""
+    """Return the columns of validation files: sources, targets, and languages if several."""
     if isinstance(files, ParallelFiles):
         return held_in_memory(files)
     return tuple(map(list, (files.source, files.target, files.column(2))))
@@ -264,7 +264,7 @@ def _make_model(source, target, options, max_length):
     options = dataclasses.replace(
         options,
         attention_units=options.attention and options.attention_units,
-        # Twice as long as in training: translations may be, and no training pair is cut.
+        # Twice as long as in training: translations may be longer, and no training pair is cut.
         sequence_length=max(128, 2 * max_length),
     )
     return make_translation_model(source, target, **options.to_dict())

@@ -1,4 +1,4 @@
-"""The model of `seqzoo train vectors` by the command's options."""
+"""The model that the options of `seqzoo train vectors` select."""
 
 from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.models.word_vectors import FastText, GloVe, Word2Vec
@@ -13,14 +13,14 @@ SUBWORD_OPTIONS = ("minimum_ngram", "maximum_ngram", "buckets")
 GLOVE_OPTIONS = ("x_max",)
 COMMON_OPTIONS = ("window",)
 
-# Of options that are not given.
+# Values of options that are not given.
 WORD2VEC_DEFAULTS = {"window": 5, "epochs": 5, "learning_rate": Word2Vec.learning_rate}
 SUBWORD_DEFAULTS = {**WORD2VEC_DEFAULTS, "learning_rate": FastText.learning_rate}
 GLOVE_DEFAULTS = {"window": 10, "epochs": 25, "learning_rate": GloVe.learning_rate}
 
 
 def complete_options(context):
-    """Refuse options that the kind of model does not have, and set what it has by default."""
+    """Refuse options that the kind of model does not have, and set its defaults."""
     params = context.params
     if params["architecture"] == GLOVE:
         others = ("subwords", *WORD2VEC_OPTIONS[1:], *SUBWORD_OPTIONS)
@@ -42,7 +42,7 @@ def make_vector_model(context, texts):
     """Make the model for the words of texts.
 
     Returns:
-        A pair of the model and what its `batches` are made from: the texts as ids, or the counts.
+        A pair of the model and the argument of its `batches`: the texts as ids, or the counts.
     """
     params = context.params
     kind, names = Word2Vec, WORD2VEC_OPTIONS

@@ -86,11 +86,11 @@ def train_vectors(
     window: Annotated[
         int | None,
         count_option(
-            "Largest number of context words on each side; by default 5, of glove 10.",
+            "Largest number of context words on each side; by default 5, for glove 10.",
             show_default=False,
         ),
     ] = None,
-    negatives: Annotated[int, count_option("Noise words per pair.")] = 5,
+    negatives: Annotated[int, count_option("Number of noise words per pair.")] = 5,
     subsample: Annotated[
         float, number_option("Subsample words above this relative frequency.", min=0.0)
     ] = 1e-3,
@@ -98,25 +98,25 @@ def train_vectors(
         bool,
         typer.Option(
             "--subwords",
-            help="A word is the sum of its character n-grams and of its own vector (fastText). "
-            "With --format preset unknown words have vectors too.",
+            help="A word is the sum of its character n-grams and its own vector (fastText). With "
+            "--format preset, unknown words have vectors too.",
         ),
     ] = False,
-    minimum_ngram: Annotated[int, count_option("Fewest characters of n-grams.")] = 3,
-    maximum_ngram: Annotated[int, count_option("Most characters of n-grams.")] = 6,
+    minimum_ngram: Annotated[int, count_option("Fewest characters in an n-gram.")] = 3,
+    maximum_ngram: Annotated[int, count_option("Most characters in an n-gram.")] = 6,
     buckets: Annotated[int, count_option("Number of vectors for all n-grams.")] = 200_000,
     x_max: Annotated[
-        float, number_option("Pairs of words that count this much have full weight.", min=1e-6)
+        float, number_option("Pairs of words with at least this count have full weight.", min=1e-6)
     ] = 100.0,
     epochs: Annotated[
         int | None,
-        count_option("Number of epochs; by default 5, of glove 25.", show_default=False),
+        count_option("Number of epochs; by default 5, for glove 25.", show_default=False),
     ] = None,
     learning_rate: Annotated[
         float | None,
         number_option(
-            "Initial learning rate; it falls to 0. By default 0.25, with --subwords 0.05, of glove "
-            "0.1.",
+            "Initial learning rate; it falls to 0. By default 0.25, with --subwords 0.05, for "
+            "glove 0.1.",
             min=1e-6,
             show_default=False,
         ),
@@ -131,8 +131,8 @@ def train_vectors(
 ):
     """Learn word vectors from text (word2vec, GloVe, fastText).
 
-    Words are separated by white space; windows do not cross lines. While it trains, checkpoints lie
-    in OUT.training: the same command resumes from there after Ctrl-C or a crash.
+    Words are separated by white space; windows do not cross lines. Checkpoints are saved in
+    OUT.training during training: after Ctrl-C or a crash, the same command resumes from there.
     """
     if format != PRESET:
         refuse_given(context, ("description",), "can only be used with --format preset.")
@@ -175,9 +175,9 @@ def train_vectors(
 
 @contextmanager
 def _checkpoints(context, digest):
-    """Yield the `Checkpoints` of a run; at its end they are removed.
+    """Yield the `Checkpoints` of a run; they are removed at its end.
 
-    They lie in a folder beside the output. It stays if the run is stopped after a checkpoint.
+    Their folder is next to the output. It stays if the run is stopped after a checkpoint.
     """
     folder = Path(f"{Path(context.params['out'])}.training")
     check_folder(folder, "out")

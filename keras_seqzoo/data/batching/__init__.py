@@ -1,1 +1,1 @@
-"""Ids, in memory and in files, to batches of an epoch."""
+"""Batches of an epoch from ids in memory or in files."""

@@ -6,7 +6,7 @@ from keras_seqzoo.checks import check_number
 from keras_seqzoo.data.batching.id_cache import as_windows
 from keras_seqzoo.data.batching.ragged_ids import RaggedIds
 
-STREAM = 2**31  # another generator than those of the order
+STREAM = 2**31  # a different generator from those of the order
 
 
 def check_temperature(name, temperature):
@@ -19,9 +19,9 @@ def sampled_sizes(sizes, temperature):
 
         N_l = N p_l,    p_l = n_l^(1/T) / Σ_k n_k^(1/T)
 
-    of the n_l pairs of corpus l, N in all (Arivazhagan et al. 2019, Massively multilingual neural
-    machine translation in the wild). T = 1 reads each pair once; higher temperatures read the
-    smaller corpora more often, and in the limit all corpora equally often.
+    for n_l pairs in corpus l and N pairs in all (Arivazhagan et al. 2019, Massively multilingual
+    neural machine translation in the wild). T = 1 reads each pair once. Higher temperatures read
+    the smaller corpora more often, and in the limit all corpora equally often.
 
     Args:
         sizes: ints `(corpora,)`.
@@ -44,10 +44,10 @@ def sampled_sizes(sizes, temperature):
 class SampledCorpora:
     """Pairs of several corpora, drawn anew in each epoch; with the methods that batches need.
 
-    A corpus of which an epoch reads N_l of n_l pairs (see `sampled_sizes`) gives each of its pairs
-    floor(N_l / n_l) times, and others, drawn without replacement, once more. This is done for the
-    pairs of each bucket of lengths by themselves. So every epoch has the same number of batches of
-    each shape, and what it reads depends on the seed alone.
+    An epoch reads N_l pairs from the n_l pairs of corpus l (see `sampled_sizes`): each pair
+    floor(N_l / n_l) times, and some pairs, drawn without replacement, once more. This is done
+    separately for each bucket of lengths. So every epoch has the same number of batches of each
+    shape, and the pairs that it reads depend only on the seed.
 
     Args:
         pairs: `TokenPairs` with `corpus`, or an `IdCache` of them.
@@ -57,7 +57,7 @@ class SampledCorpora:
             left out; see `bucket_counts`.
 
     Raises:
-        ValueError: if the temperature is below 1, or `pairs` do not tell their corpora.
+        ValueError: if the temperature is below 1, or `pairs` have no `corpus`.
     """
 
     def __init__(self, pairs, temperature, buckets, find_buckets):

@@ -1,4 +1,4 @@
-"""Tokenized texts in files, of which a window at a time is in memory."""
+"""Tokenized texts in files, with one window at a time in memory."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ CHUNK_ITEMS = 1024
 
 
 def concatenate(parts):
-    """Join parts of the same kind, see `IdCache`, row after row."""
+    """Join the rows of parts of the same kind, see `IdCache`."""
     kind = type(parts[0])
     return kind(*map(_concatenate_column, zip(*parts, strict=True)))
 
@@ -37,14 +37,15 @@ def chunks(items, size=CHUNK_ITEMS):
 
 
 class IdCache:
-    """Rows of ids in a folder: what training reads of texts that do not fit in memory.
+    """Rows of ids in a folder, for training on texts that do not fit in memory.
 
     The kind of the rows is a named tuple of columns, such as `keras_seqzoo.data.TokenPairs`. A
-    column is `RaggedIds`, an array with a value for each row, or `None`. A folder has a file of the
-    values and one of the lengths for each column, and `index.json`, the size of each block: the
-    rows that were written together. The batches of this package read a window of blocks at a time,
-    in random order, and shuffle its rows: memory depends on the window, not on the corpus. If all
-    rows fit in one window, the batches are those of the rows in memory.
+    column is `RaggedIds`, an array with a value for each row, or `None`. The folder has a file of
+    the values and a file of the lengths for each column. Its `index.json` has the size of each
+    block; a block is the rows that were written together. The batches of this package read one
+    window of blocks at a time, in random order, and shuffle its rows, so memory depends on the
+    window, not on the corpus. If all rows fit in one window, the batches are the same as for rows
+    in memory.
 
     Args:
         folder: string or path.
@@ -92,13 +93,13 @@ class IdCache:
 
     @classmethod
     def write(cls, folder, parts, digest=None, **kwargs):
-        """Write rows to a new folder, complete or not at all.
+        """Write rows to a new folder, completely or not at all.
 
         Args:
             folder: string or path of a folder that does not exist or is empty.
             parts: iterable of rows of one kind, each a block; at least one.
-            digest: function that returns, after the last part, a string that identifies the rows;
-                or `None`.
+            digest: function, called after the last part, that returns a string that identifies the
+                rows; or `None`.
             **kwargs: further arguments of the constructor.
 
         Returns:
@@ -120,7 +121,7 @@ class IdCache:
         return cls(folder, kind, **kwargs)
 
     def shapes(self):
-        """Yield the rows of each block without their ids: lengths are known, values are not."""
+        """Yield the rows of each block without their ids: with the lengths but not the values."""
         for block in range(len(self._ids)):
             yield self.block(block, values=False)
 
@@ -144,7 +145,7 @@ class IdCache:
 
         Args:
             seed: int or sequence of ints, the seed of the order of blocks, or `None` for the order
-                of the files. Blocks of a window stay in the order of the files.
+                in the files. Within a window, blocks stay in the order of the files.
         """
         groups = self._groups(seed)
         for number, blocks in enumerate(groups, 1):
@@ -152,7 +153,7 @@ class IdCache:
             yield window, number == len(groups)
 
     def joined(self, column, first, last):
-        """Return a part of the ids of a column, all rows one after the other.
+        """Return a part of the ids of a column, with all rows joined.
 
         Args:
             column: string, the name of a column of `RaggedIds`.
@@ -176,7 +177,7 @@ class IdCache:
         if self._ids.sum() <= self.window:
             return [range(len(self._ids))]
         order = np.arange(len(self._ids))
-        if seed is not None:  # another generator than that of the rows
+        if seed is not None:  # a different generator from that of the rows
             order = np.random.default_rng([*np.atleast_1d(seed), len(order)]).permutation(order)
         groups, size = [[]], 0
         for block in order:
@@ -189,7 +190,7 @@ class IdCache:
 
     def _slice(self, name, dtype, start, end):
         with self._lock:
-            # Files stay open: those of a folder that is removed can still be read.
+            # Files stay open: they can still be read after the folder is removed.
             if name not in self._files:
                 self._files[name] = (self.folder / name).open("rb")
                 weakref.finalize(self, self._files[name].close)
@@ -198,7 +199,7 @@ class IdCache:
             return np.fromfile(file, dtype, int(end - start))
 
     def _check_files(self):
-        """Raise an `OSError` if a file has not the size that the index says."""
+        """Raise an `OSError` if a file does not have the size in the index."""
         for number, column in enumerate(self._columns):
             sequences, values = self._starts[-1, number].tolist()
             sizes = {"values": values * np.dtype(column["dtype"]).itemsize}
@@ -211,7 +212,7 @@ class IdCache:
 
 
 class InMemory:
-    """Rows in memory with the methods of an `IdCache` that batches need: one window.
+    """Rows in memory as one window, with the methods of an `IdCache` that batches need.
 
     Args:
         rows: the rows, a named tuple of columns; see `IdCache`.
@@ -230,18 +231,18 @@ class InMemory:
 
 
 def as_windows(rows):
-    """Return rows in memory as `InMemory`, and others, such as an `IdCache`, as they are."""
+    """Return rows in memory as `InMemory`, and other rows, such as an `IdCache`, as they are."""
     return InMemory(rows) if isinstance(rows, tuple) else rows
 
 
 def cache_items(folder, items, kind, encode, **kwargs):
-    """Tokenize items into a cache, or return the one that an earlier process made of them.
+    """Tokenize items into a cache, or return the one that an earlier process made from them.
 
-    The earlier cache is taken if it was made of the same items, and its first block is what
-    `encode` makes of them now, as it is with the same tokenizer.
+    The earlier cache is used if it was made from the same items and its first block equals what
+    `encode` makes from them now. With the same tokenizer, it does.
 
     Args:
-        folder: string or path of the cache, which is replaced if it is another.
+        folder: string or path of the cache. A cache of other items in it is replaced.
         items: iterable of strings or of tuples, read once or twice.
         kind: class, the named tuple of the columns, see `IdCache`.
         encode: function from a list of items to rows of this kind.
@@ -252,7 +253,7 @@ def cache_items(folder, items, kind, encode, **kwargs):
 
     Raises:
         OSError: if the disk is full.
-        ItemError: of `encode`, with the number of the item among all.
+        ItemError: from `encode`, with the number of the item among all items.
         ValueError: if there is no item.
     """
     cache = _open_equal(folder, items, kind, encode, **kwargs)

@@ -50,15 +50,15 @@ def labelled_batches(
         batch_size: int, the number of rows of a batch.
         boundaries: list of increasing ints, the lengths to pad to.
         seed: int or sequence of ints. Each iteration yields the same batches.
-        label_weights: float array `(labels,)`, the weights in the loss of the texts of each label,
-            or `None` for 1.
+        label_weights: float array `(labels,)`, the weight in the loss of texts with each label, or
+            `None` for 1.
         pad_token_id: int.
         start: int, the number of batches to leave out at the beginning.
 
     Returns:
-        A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`: a dict of
-        `token_ids`, int32, `padding_mask`, bool, and with trees `heads`, int32, 0 at padding,
-        `(batch_size, boundary)`; labels; and float32 weights `(batch_size,)`.
+        A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`. The inputs
+        are a dict of `token_ids`, int32, `padding_mask`, bool, and with trees `heads`, int32, 0 at
+        padding, all `(batch_size, boundary)`. The weights are float32 `(batch_size,)`.
 
     Raises:
         ValueError: if the numbers of texts and labels differ or are 0.

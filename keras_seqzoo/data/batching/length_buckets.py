@@ -7,10 +7,10 @@ from keras_seqzoo.checks import check_integer
 
 
 def without_autotuning(dataset):
-    """Turn off the autotuning of `tf.data` for a pipeline without anything to tune.
+    """Turn off the autotuning of `tf.data` for a pipeline with nothing to tune.
 
-    The end of each iteration waits for the tuner's thread: seconds after the first epoch, up to a
-    minute after long ones.
+    Otherwise the end of each iteration waits for the tuner's thread: for seconds after the first
+    epoch, and up to a minute after long epochs.
     """
     options = tf.data.Options()
     options.autotune.enabled = False

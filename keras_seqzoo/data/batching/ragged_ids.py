@@ -30,7 +30,7 @@ class RaggedIds(NamedTuple):
 
     @classmethod
     def concatenate(cls, parts):
-        """Create `RaggedIds` of the sequences of several, one after the other."""
+        """Create `RaggedIds` of the sequences of several `RaggedIds`, one after the other."""
         values = np.concatenate([part.values for part in parts])
         return cls.from_lengths(values, np.concatenate([part.lengths for part in parts]))
 

@@ -55,9 +55,9 @@ def tagged_batches(sentences, batch_size, boundaries, word_length, seed, pad_tok
         start: int, the number of batches to leave out at the beginning.
 
     Returns:
-        A `tf.data.Dataset` with known cardinality of `(inputs, tags)`: a dict of `token_ids`, int32
-        `(batch_size, boundary)`, `padding_mask`, bool, and with pieces `piece_ids`, int32
-        `(batch_size, boundary, word_length)`; and tags, int32, -1 at padding.
+        A `tf.data.Dataset` with known cardinality of `(inputs, tags)`. The inputs are a dict of
+        `token_ids`, int32 `(batch_size, boundary)`, `padding_mask`, bool, and with pieces
+        `piece_ids`, int32 `(batch_size, boundary, word_length)`. The tags are int32, -1 at padding.
 
     Raises:
         ValueError: if there is no sentence, or one has different numbers of words and tags.

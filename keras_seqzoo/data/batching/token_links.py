@@ -1,4 +1,4 @@
-"""Links between the tokens of a sentence and of its translation, as batches have them."""
+"""Links between the tokens of a sentence and its translation, in the form of batches."""
 
 import numpy as np
 
@@ -7,15 +7,15 @@ def alignment_weights(links, rows, width, batch_size):
     """Return the alignment of each target token as a distribution over the source tokens.
 
     Args:
-        links: `RaggedIds`, for each pair its links one after the other, each the position of a
-            target token, without `[BOS]`, and that of a source token.
+        links: `RaggedIds`, the links of each pair one after the other. Each link is the position of
+            a target token, not counting `[BOS]`, and the position of a source token.
         rows: `(count,)` ints, the indices of the pairs.
         width: int, the padded length of both sides.
         batch_size: int, the number of rows of the batch, at least `count`.
 
     Returns:
-        `(batch_size, width, width)` float32: A, target tokens before source tokens. The row of a
-        target token sums to 1, or is zero if it has no link.
+        A, `(batch_size, width, width)` float32, with a row for each target token and a column for
+        each source token. A row sums to 1, or is zero if the target token has no link.
     """
     weights = np.zeros((batch_size, width, width), np.float32)
     for place, row in enumerate(rows):

@@ -10,7 +10,7 @@ from keras_seqzoo.data.batching.length_buckets import count_batches, full_batch,
 from keras_seqzoo.data.batching.ragged_ids import RaggedIds
 from keras_seqzoo.data.batching.window_batches import bucket_counts, window_batches
 
-STEPS_AT_A_TIME = 32  # that streams are read for: one read for each stream
+STEPS_AT_A_TIME = 32  # that one read of each stream covers
 
 
 class Sentences(NamedTuple):
@@ -41,13 +41,13 @@ def stream_batches(token_ids, labels, streams, length, offset=0, start=0):
         streams: int, the number of rows of a batch.
         length: int, the number of tokens of a row in each batch.
         offset: int, the token at which the first stream begins; the tokens before it are moved to
-            the end. Another offset for each epoch divides the text at other tokens.
+            the end. A different offset in each epoch divides the text at different tokens.
         start: int, the number of batches to leave out at the beginning.
 
     Returns:
-        A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`: a dict of
-        `token_ids`, int32, and `padding_mask`, bool; int32 labels; and float32 weights, all
-        `(streams, length)`.
+        A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)`. The inputs
+        are a dict of `token_ids`, int32, and `padding_mask`, bool; labels are int32, and weights
+        float32. All are `(streams, length)`.
 
     Raises:
         ValueError: if there are fewer tokens than streams, or an argument is out of range.
@@ -91,7 +91,7 @@ def running_batches(sentences, start_token_id, streams, length, offset=0, start=
     Args:
         sentences: an `IdCache` of `Sentences`.
         start_token_id: int, the id of `[BOS]`.
-        streams: int, see `stream_batches`, as the following ones.
+        streams: int; for this and the next arguments, see `stream_batches`.
         length: int.
         offset: int.
         start: int.
@@ -146,7 +146,7 @@ def _stream_dataset(read, tokens, streams, length, offset, start):
 
 
 def sentence_batches(sentences, start_token_id, batch_size, length, seed=None, start=0):
-    """Create batches with a sentence in each row.
+    """Create batches with one sentence in each row.
 
     Args:
         sentences: list of int32 arrays, each ending with `[EOS]`, or an `IdCache` of `Sentences`.
@@ -158,7 +158,7 @@ def sentence_batches(sentences, start_token_id, batch_size, length, seed=None, s
         start: int, the number of batches to leave out at the beginning.
 
     Returns:
-        A `tf.data.Dataset` of batches `(batch_size, length)` as from `stream_batches`.
+        A `tf.data.Dataset` of batches `(batch_size, length)`, as in `stream_batches`.
 
     Raises:
         ValueError: if there is no sentence, or an argument is out of range.

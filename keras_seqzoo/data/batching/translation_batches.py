@@ -1,4 +1,4 @@
-"""Parallel texts to ids, and to batches of similar length for the training of translation."""
+"""Conversion of parallel texts to ids, and to batches of similar length for training."""
 
 import warnings
 from typing import NamedTuple
@@ -30,9 +30,9 @@ class TokenPairs(NamedTuple):
         source: `RaggedIds` of the source sentences.
         target: `RaggedIds` of the target sentences, including `[BOS]` and `[EOS]`.
         corpus: `(pairs,)` int32, the number of the corpus of each pair, or `None`.
-        links: `RaggedIds` of the links between the tokens of each pair, or `None`: the position of
-            a target token, without `[BOS]`, that of a source token, and so on. See `align_pairs`
-            of `keras_seqzoo.models.RecurrentSeq2SeqLMPreprocessor`.
+        links: `RaggedIds` of the links between the tokens of each pair, or `None`. Each link is two
+            ids: the position of a target token, not counting `[BOS]`, and of a source token. See
+            `align_pairs` of `keras_seqzoo.models.RecurrentSeq2SeqLMPreprocessor`.
     """
 
     source: RaggedIds
@@ -54,7 +54,7 @@ class TokenPairs(NamedTuple):
 
 
 def translation_batches(source, target, encode_source, encode_target, **options):
-    """Create padded batches, bucketed by length, of parallel texts.
+    """Create padded batches of parallel texts, bucketed by length.
 
     All texts are tokenized at once, and their ids stay in memory (see `tokenize_pairs`). For a
     `RecurrentSeq2SeqLM`, pass `encode_source` and `encode_target` of its preprocessor, so that
@@ -99,7 +99,7 @@ def tokenize_pairs(source_texts, target_texts, encode_source, encode_target):
         encode_source: a tokenizer with the attributes `start_token_id` and `end_token_id`, between
             which the ids of each sentence are put; or a function from a `(count,)` string tensor to
             `count` sequences of ids, a `tf.RaggedTensor` or a list of lists, used without change.
-        encode_target: as `encode_source`, for the target texts. A function must return `[BOS]`
+        encode_target: like `encode_source`, for the target texts. A function must return `[BOS]`
             first and `[EOS]` last.
 
     Returns:
@@ -147,17 +147,17 @@ def bucketed_batches(
     redraw=None,
     temperature=None,
 ):
-    """Create padded batches, bucketed by length, of tokenized pairs.
+    """Create padded batches of tokenized pairs, bucketed by length.
 
     A pair belongs to the first boundary that neither the source nor the decoder's input (the target
     without its last id) exceeds, and both sides are padded to that boundary. The last batch of a
     boundary is filled with padding rows of weight 0, so that all batches are
     `(batch_size, boundary)` and XLA compiles once per boundary. Pairs longer than the last boundary
-    are left out, and a warning counts them.
+    are left out, and a warning gives their number.
 
-    The order depends on the arguments alone: each iteration over the dataset yields the same
-    batches, and a run can be resumed with `start=k`. For another order in each epoch, use another
-    seed or set `reshuffle_each_epoch`.
+    The order depends only on the arguments: each iteration over the dataset yields the same
+    batches, and a run can be resumed with `start=k`. For a different order in each epoch, change
+    the seed or set `reshuffle_each_epoch`.
 
     Args:
         pairs: `TokenPairs`, or an `IdCache` of them.
@@ -171,14 +171,14 @@ def bucketed_batches(
             depends on the seed and the number of the iteration.
         pad_token_id: int, the id at padding.
         start: int, the number of batches to leave out at the beginning of the first iteration.
-        redraw: function from the `TokenPairs` of a batch and a seed, a list of ints, to other
-            segmentations of them, such as `redraw_pairs` of a preprocessor; or `None`. The seed
-            is `seed` and the number of the batch. Each batch is padded to the first boundary that
-            holds it; pairs that would exceed the last one stay as they are. Pairs with links
-            cannot be segmented anew.
-        temperature: float of at least 1, T, or `None`: draw from the corpora of `pairs` in
-            proportion to their sizes to the power 1/T, as many pairs in all as there are, by the
-            seed. See `docs/translation.md`. `None` and 1 take each pair once.
+        redraw: function from the `TokenPairs` of a batch and a seed, a list of ints, to new
+            segmentations of the pairs, such as `redraw_pairs` of a preprocessor; or `None`. The
+            seed is `seed` and the number of the batch. Each batch is padded to the first boundary
+            that it does not exceed; pairs that would exceed the last one stay as they are. Pairs
+            with links cannot be segmented anew.
+        temperature: float of at least 1, T, or `None`. By the seed, draw as many pairs as there
+            are, from each corpus of `pairs` in proportion to its size to the power 1/T. See
+            `docs/translation.md`. `None` and 1 take each pair once.
 
     Returns:
         A `tf.data.Dataset` with known cardinality of `(inputs, labels, sample_weight)` in the
@@ -186,7 +186,7 @@ def bucketed_batches(
         `(batch, boundary)` int32, `encoder_padding_mask` bool, `decoder_token_ids` int32 and
         `decoder_padding_mask` bool, all of this shape; `labels`, int32, are the decoder's ids one
         step ahead; `sample_weight`, float32, is 1 at labels and 0 at padding. If the pairs have
-        links, `inputs` has the key `alignment` too, float32 `(batch, boundary, boundary)`: the
+        links, `inputs` also has the key `alignment`, float32 `(batch, boundary, boundary)`: the
         distribution of each label over the source tokens, zero without a link.
 
     Raises:
@@ -332,7 +332,7 @@ def _bucket_indices(pairs, boundaries):
 
 
 def _check_long(counts, boundaries):
-    """Warn of pairs that are left out, or raise an error if all are."""
+    """Warn about pairs that are left out, or raise an error if all are."""
     pairs, too_long = counts.sum(), counts[-1]
     if too_long == pairs:
         raise ValueError(
@@ -348,7 +348,7 @@ def _check_long(counts, boundaries):
 
 
 def _redrawn(pairs, redraw, seed, longest):
-    """Return other segmentations of pairs, and those as they are that would be too long."""
+    """Return new segmentations of pairs; pairs that would be too long stay as they are."""
     drawn = redraw(pairs, seed)
     fits = _bucket_indices(drawn, (longest,)) == 0
     number = np.arange(len(fits))

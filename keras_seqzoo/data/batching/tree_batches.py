@@ -8,11 +8,11 @@ from keras_seqzoo.layers.trees.encoder import TREE_ARRAYS
 
 
 def tree_batch(trees, max_children=None):
-    """Convert trees to the arrays from which `TreeEncoder` computes them level by level.
+    """Convert trees to the arrays that `TreeEncoder` computes level by level.
 
     A level is the nodes of the batch at the same depth below their roots. The deepest level comes
-    first, so that the children of a level are in the level before. In a level, nodes with children
-    come first.
+    first, so that the children of a level are in the level before it. Within a level, nodes with
+    children come first.
 
     Args:
         trees: list of `Tree`s, in the order of the sentences of the batch.
@@ -89,7 +89,7 @@ def tree_batch(trees, max_children=None):
 
 
 def _check_parents(parents, sizes, rows):
-    """Raise an error for a parent, a number in its tree, out of range, or a second root."""
+    """Raise an error for a parent's number that is out of range in its tree, or a second root."""
     wrong = np.flatnonzero((parents < -1) | (parents >= sizes[rows]))
     if wrong.size:
         raise ValueError(
@@ -105,7 +105,7 @@ def _check_parents(parents, sizes, rows):
 def tree_signature():
     """Return the `tf.TensorSpec` of each array of `tree_batch`, for `tf.data`.
 
-    The inputs of a functional model are, for each,
+    A functional model has an input for each array:
     `keras.Input(batch_shape=(None,), dtype="int32", name=name)`.
 
     Example:

@@ -1,4 +1,4 @@
-"""The batches of an epoch, of rows of similar length, a window of rows at a time."""
+"""Batches of an epoch with rows of similar length, from one window of rows at a time."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ def bucket_counts(rows, buckets, find_buckets):
     Args:
         rows: rows in memory or an `IdCache`.
         buckets: int, the number of buckets.
-        find_buckets: function from rows, of which it may use the lengths alone, to ints `(rows,)`:
-            the bucket of each, or `buckets` for those that are left out.
+        find_buckets: function from rows to ints `(rows,)`: the bucket of each row, or `buckets` for
+            rows that are left out. It may use only the lengths of the rows.
 
     Returns:
         Ints `(buckets + 1,)`; the last is the number of rows that are left out.
@@ -29,8 +29,8 @@ def window_batches(
 ):
     """Yield the batches of an epoch over windows of rows.
 
-    The rows of a window are shuffled within each bucket, and then its batches. Rows that do not
-    fill a batch wait for the next window, so that an epoch has as many batches as of one window.
+    In each window, the rows are shuffled within each bucket, and then the batches. Rows that do not
+    fill a batch wait for the next window, so an epoch has as many batches as with a single window.
 
     Args:
         rows: rows in memory or an `IdCache`.

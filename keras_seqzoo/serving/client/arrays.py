@@ -1,4 +1,4 @@
-"""Arrays of requests and answers, as protos of gRPC and as JSON of REST."""
+"""Arrays of requests and answers, as protos for gRPC and as JSON for REST."""
 
 import base64
 import re
@@ -12,7 +12,7 @@ SURROGATES = re.compile("[\ud800-\udfff]")
 def encode_text(text, name="texts"):
     r"""Return a string as UTF-8; bytes stay as they are.
 
-    Halves of surrogate pairs, which UTF-8 has not, become U+FFFD.
+    Halves of surrogate pairs, which UTF-8 does not have, become U+FFFD.
 
     Raises:
         ValueError: if it is neither a string nor bytes.
@@ -40,14 +40,14 @@ def input_array(name, value):
 
     Args:
         name: string, the name of the input, for errors.
-        value: array, tensor, or list of any depth. Strings become UTF-8. Of a list, ints become
-            int32 and floats float32, as in TensorFlow; an empty list is one of strings.
+        value: array, tensor, or list of any depth. Strings become UTF-8. In a list, ints become
+            int32 and floats float32, as in TensorFlow; an empty list is a list of strings.
 
     Returns:
         A NumPy array; strings are an object array of bytes.
 
     Raises:
-        ValueError: if the items are of no type or of several, or lists differ in length.
+        ValueError: if the items have no known type or several types, or lists differ in length.
     """
     listed = not isinstance(value, np.ndarray) and not tf.is_tensor(value)
     # As objects: NumPy's own strings lose NUL at their ends.
@@ -99,7 +99,7 @@ def from_json(values, info):
         info: the `TensorInfo` of the output.
 
     Returns:
-        An array as of `from_proto`.
+        An array like those of `from_proto`.
 
     Raises:
         ValueError, TypeError, OverflowError: if the lists are not such an array.
@@ -108,7 +108,7 @@ def from_json(values, info):
         array = _mapped(_from_json, np.array(values, object))
     else:
         array = np.array(values, info.dtype)
-    if array.size == 0 and info.shape is not None:  # JSON has not the sizes within no rows
+    if array.size == 0 and info.shape is not None:  # JSON does not give the inner sizes of no rows
         array = array.reshape(*array.shape, *(size or 0 for size in info.shape[array.ndim :]))
     return array
 

@@ -30,7 +30,7 @@ from keras_seqzoo.serving.client.tls import TLS
 
 PROTOCOLS = ("grpc", "rest")
 FIRST_RETRIES = 5  # of a server that has never answered
-POLL = 0.2  # seconds between two questions whether a model is ready
+POLL = 0.2  # seconds between two checks whether a model is ready
 MISSING_LANGUAGE = re.compile("\\b[Mm]issing\\b.*\\blanguage\\b")
 NOT_YET = ("NOT_FOUND", "DEADLINE_EXCEEDED")
 
@@ -39,21 +39,21 @@ class Client:
     """Client of a model that `keras_seqzoo.serving` exported, on a TensorFlow Serving server.
 
     Texts are sent in batches of similar length, several batches at a time; the results come in
-    the order of the texts. A request that finds no server, or one that is busy, is sent again
-    after a pause: a server that has answered this client is waited for until the deadline, so
-    that it may start again. No other error is: what a model answers once it answers again.
+    the order of the texts. A request that finds no server, or a busy one, is sent again after a
+    pause. If a server has answered this client before, the client waits for it until the deadline,
+    so that it may restart. Other errors are not retried: the model would give the same answer.
 
-    Methods of a family return what its models return, without what is not served. A text that is
-    longer than the limit of the export is cut, with one warning for the call.
+    The methods for a family return what its models return, except what is not served. A text that
+    is longer than the limit of the export is cut, with one warning for the call.
 
     A client may be used by several threads. It is a context manager that closes its connections.
 
     Args:
         address: string, `"HOST:PORT"`: 8500 is the usual port of gRPC, 8501 of REST. For REST
-            behind a proxy a path may follow.
+            behind a proxy, a path may follow.
         model: string, the name of the model on the server.
         protocol: `"grpc"`, or `"rest"`, for which the extra `serving` must be installed.
-        version: int, the version to ask, a string, its label, or `None` for the latest.
+        version: int, the number of the version; string, its label; or `None` for the latest.
         deadline: float, the seconds for a request with all its attempts; `None` for no limit.
         retries: int, how often a request that finds no server, or a busy one, is sent again. By
             default as often as the deadline allows, but 5 times before the first answer.
@@ -69,9 +69,9 @@ class Client:
         ImportError: if httpx is needed and missing.
         OSError: if a file of `tls` cannot be read.
 
-    Every method raises `ServingError` for an answer that is an error or does not fit the method,
-    and if there is no answer; and `ValueError` for arguments that cannot be sent, or if the client
-    is closed.
+    Every method raises `ServingError` if there is no answer, or if the answer is an error or does
+    not fit the method; and `ValueError` for arguments that cannot be sent, or if the client is
+    closed.
 
     Example:
     ```python
@@ -131,9 +131,9 @@ class Client:
 
         Args:
             inputs: dict from the names of the inputs to arrays, tensors or lists. Strings may be
-                `str` or bytes; bytes go as they are. Of lists, ints become int32 and floats
-                float32; an empty list is one of strings. Inputs of no rows are sent too, and a
-                server that batches lets them wait for a request with rows.
+                `str` or bytes; bytes are sent as they are. In lists, ints become int32 and floats
+                float32; an empty list is a list of strings. Inputs without rows are sent too, but
+                a server that batches makes them wait for a request with rows.
             signature: string.
 
         Returns:
@@ -152,14 +152,14 @@ class Client:
         return read_versions(self._retry(self._transport.status))
 
     def wait_until_ready(self, timeout=60.0):
-        """Wait until the model answers, also if the server is not there yet.
+        """Wait until the model answers, even if the server is not there yet.
 
         Args:
             timeout: float, seconds.
 
         Raises:
-            ServingError: with status `"DEADLINE_EXCEEDED"` if it takes longer; with another one if
-                the server refuses to tell.
+            ServingError: with status `"DEADLINE_EXCEEDED"` if it takes longer; with another status
+                if the server refuses the request.
         """
         end = time.monotonic() + check_number("timeout", timeout, 0.0)
         while True:
@@ -179,24 +179,24 @@ class Client:
     # === Families ===
 
     def translate(self, texts, required_phrases=None, on_batch=None, language=None):
-        """Translate texts by `serving_default` of a translation model.
+        """Translate texts with `serving_default` of a translation model.
 
         Args:
             texts: list of strings. Bytes are taken as UTF-8.
             required_phrases: a list with, for each text, a list of strings that its translation
-                must have, if the model was exported with a `LexicallyConstrainedBeamSearch`.
+                must contain, if the model was exported with a `LexicallyConstrainedBeamSearch`.
             on_batch: function called with the number of texts after each batch.
-            language: of a model with several target languages one of them: a string, or a list with
-                one for each text.
+            language: for a model with several target languages, one of them: a string, or a list
+                with one for each text.
 
         Returns:
-            A list with, for each text, a list of one `Translation`. Tokens and alignment are not
-            served, and here neither is `log_probability`, which is NaN.
+            A list with, for each text, a list of one `Translation`. Tokens, alignment and, here,
+            `log_probability` are not served; the last is NaN.
         """
         return self._answers(results.TRANSLATION, texts, required_phrases, on_batch, language)
 
     def n_best(self, texts, required_phrases=None, on_batch=None, language=None):
-        """Translate texts by `n_best` of a translation model, with several translations each.
+        """Translate texts with `n_best` of a translation model: several translations of each.
 
         Args:
             texts: see `translate`.
@@ -211,7 +211,7 @@ class Client:
         return self._answers(results.N_BEST, texts, required_phrases, on_batch, language)
 
     def classify(self, texts):
-        """Classify texts by a text classifier.
+        """Classify texts with a text classifier.
 
         Args:
             texts: list of strings.
@@ -222,7 +222,7 @@ class Client:
         return self._answers(results.CLASSIFICATION, texts)
 
     def tag(self, texts):
-        """Tag the words of texts by a tagger.
+        """Tag the words of texts with a tagger.
 
         Args:
             texts: list of strings, which the model splits into words.
@@ -233,37 +233,38 @@ class Client:
         return self._answers(results.TAGS, texts)
 
     def score(self, texts):
-        """Compute the log probability of texts by `score` of a language model.
+        """Compute the log probability of texts with `score` of a language model.
 
         Args:
             texts: list of strings.
 
         Returns:
-            A list of `Score`s. Of a text that was cut it is that of its beginning, without an end.
+            A list of `Score`s. For a text that was cut, it is that of its beginning, without an
+            end.
         """
         return self._answers(results.SCORE, texts)
 
     def generate(self, prompts):
-        """Continue texts by a language model.
+        """Continue texts with a language model.
 
         Args:
             prompts: list of strings, which may be empty.
 
         Returns:
-            A list with a list of strings for each prompt, best first, each including the prompt:
-            as many as were chosen at export.
+            A list with a list of strings for each prompt, best first. Each string includes the
+            prompt. Their number was chosen at export.
         """
         return self._answers(results.GENERATED, prompts, name="prompts")
 
     def similar(self, words):
-        """Find words with similar vectors by `similar` of word vectors.
+        """Find words with similar vectors with `similar` of word vectors.
 
         Args:
             words: list of strings.
 
         Returns:
-            A list with, for each word, a list of pairs of a word and its cosine, nearest first. It
-            is empty for a word without a vector.
+            A list with, for each word, a list of pairs of a word and its cosine, nearest first. The
+            list of a word without a vector is empty.
         """
         return self._answers(results.SIMILAR, words, name="words")
 
@@ -272,7 +273,7 @@ class Client:
     def _answers(
         self, answer, texts, required_phrases=None, on_batch=None, language=None, name="texts"
     ):
-        """Return the results of texts, in order; an `Answer` tells how to ask and read."""
+        """Return the results of texts, in order; an `Answer` says what to ask and how to read."""
         texts = [encode_text(text, name) for text in list_of_texts(texts, name)]
         phrases = join_phrases(required_phrases, len(texts))
         if phrases is not None:
@@ -311,7 +312,7 @@ class Client:
             raise self._address.error(signature, "UNIMPLEMENTED", cause)
 
     def _predict_with_phrases(self, inputs, signature):
-        """Run a signature, with no phrases for each text if it takes phrases and none are given."""
+        """Run a signature; if it takes phrases and none are given, send none for each text."""
         if signature not in self._with_phrases:
             try:
                 return self._predict(inputs, signature)

@@ -1,4 +1,4 @@
-"""What a server says about a model: its signatures and the state of its versions."""
+"""A server's description of a model: its signatures and the state of its versions."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ class TensorInfo(NamedTuple):
 
     Attributes:
         dtype: string, `"string"`, `"int32"`, `"float32"`, `"bool"` and so on.
-        shape: tuple of ints, with `None` for a size that depends on the request, or `None` if the
-            number of dimensions does.
+        shape: tuple of ints, with `None` for a size that depends on the request; or `None` if the
+            number of dimensions depends on it.
     """
 
     dtype: str

@@ -9,8 +9,8 @@ class ServingError(OSError):
     Attributes:
         server: string, the address.
         model: string, the name of the model.
-        version: int, the number of the version that was asked; a string, its label; or `None` for
-            the latest.
+        version: int, the number of the requested version; string, its label; or `None` for the
+            latest.
         signature: string, or `None` if the request was not for a signature.
         status: string, the name of the status in gRPC, such as `"NOT_FOUND"`, also over REST.
         cause: string, what the server or the network says.
@@ -28,7 +28,7 @@ class ServingError(OSError):
         super().__init__(f"{server}, model {model}, {which}{asked}: {status}: {cause}")
 
     def __reduce__(self):
-        """Return how to make the error again in another process."""
+        """Return how to recreate the error in another process."""
         values = self.server, self.model, self.version, self.signature, self.status, self.cause
         return type(self), values
 

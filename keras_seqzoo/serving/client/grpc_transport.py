@@ -13,9 +13,9 @@ from keras_seqzoo.serving.client.arrays import from_proto, to_proto
 CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # Where a name stands for several servers, they are asked in turn.
+    # If a name stands for several servers, they are asked in turn.
     ("grpc.lb_policy_name", "round_robin"),
-    # A channel that lost its server fails at once for so long, whatever is asked of it.
+    # For this time, a channel that lost its server fails every request at once.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 )

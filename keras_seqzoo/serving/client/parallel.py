@@ -7,7 +7,7 @@ from concurrent.futures import Future
 def run_in_parallel(function, items, concurrency):
     """Run a function on items, several at a time, and yield the results in order.
 
-    The threads end with the process, so a request that waits does not hold it. When the caller
+    The threads end with the process, so a waiting request does not keep it alive. When the caller
     stops, or a call fails, no further item is begun.
 
     Args:
@@ -19,7 +19,7 @@ def run_in_parallel(function, items, concurrency):
         The results, in the order of the items.
 
     Raises:
-        Exception: that of the first item that failed.
+        Exception: the exception of the first item that failed.
     """
     if concurrency == 1 or len(items) < 2:
         yield from map(function, items)

@@ -1,4 +1,4 @@
-"""Required phrases as a server takes them."""
+"""Required phrases in the form that a server takes."""
 
 
 def join_phrases(phrases, count):

@@ -32,16 +32,16 @@ STATUSES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-MOST_CAUSE = 300  # characters of an answer that is not the server's
+MOST_CAUSE = 300  # most characters to quote of an answer that is not the server's
 
 
 class RestTransport:
     """A model's methods over REST.
 
-    The types of a model's outputs, which JSON does not tell, are asked for once.
+    The types of a model's outputs, which are not in the JSON, are requested once.
 
     Args:
-        address: a `ModelAddress`; a path may stand after host and port.
+        address: a `ModelAddress`; a path may follow host and port.
         tls: a `TLS`, or `None`.
         headers: dict from names to strings.
     """
@@ -71,7 +71,7 @@ class RestTransport:
     def predict(self, inputs, signature, timeout):
         """Run a signature: dict of arrays in, dict of arrays out."""
         end = _end_of(timeout)
-        # Characters are escaped, so that a NUL too is what JSON allows.
+        # Characters are escaped, so that even a NUL is valid JSON.
         body = json.dumps(
             {
                 "signature_name": signature,
@@ -102,9 +102,9 @@ class RestTransport:
 
     def _arrays(self, outputs, signature, end):
         infos = self._outputs(signature, end)
-        # An output that is the only one stands there without its name.
+        # If there is only one output, it comes without its name.
         named = {next(iter(infos)): outputs} if len(infos) == 1 else outputs
-        if named.keys() != infos.keys():  # another version is served by now
+        if named.keys() != infos.keys():  # another version is served now
             self._signatures = {}
             infos = self._outputs(signature, end)
         return {name: from_json(named[name], info) for name, info in infos.items()}

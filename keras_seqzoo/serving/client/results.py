@@ -1,4 +1,4 @@
-"""The outputs of signatures as the results that models give."""
+"""The outputs of signatures, converted to the results of models."""
 
 import math
 from typing import NamedTuple
@@ -12,9 +12,9 @@ class TaggedText(NamedTuple):
     """The words of a text with their tags.
 
     Attributes:
-        words: list of strings, as the model splits the text.
+        words: list of strings, into which the model splits the text.
         tags: list of strings, one for each word.
-        probabilities: list of floats, the probability of each tag by itself.
+        probabilities: list of floats, the marginal probability of each tag.
     """
 
     words: list[str]
@@ -23,12 +23,12 @@ class TaggedText(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """How the answer of a signature is read.
+    """How to read the answer of a signature.
 
     Attributes:
         signature: string.
         outputs: tuple of strings, the outputs that are read.
-        read: function of the text and of the values of these outputs in its row, that returns the
+        read: function of the text and of the values of these outputs in its row that returns the
             result.
     """
 

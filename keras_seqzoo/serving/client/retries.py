@@ -1,4 +1,4 @@
-"""Requests that are sent again."""
+"""Retries of requests."""
 
 import itertools
 import random
@@ -8,23 +8,23 @@ from keras_seqzoo.serving.client.errors import ServingError
 
 FIRST_DELAY = 0.2  # seconds
 LAST_DELAY = 5.0
-# What gRPC says, in C++ and in Python, when all threads of a server are taken.
+# What gRPC says, in C++ and in Python, when all threads of a server are busy.
 BUSY = ("Server Threadpool Exhausted", "Concurrent RPC limit exceeded")
 
 
 def is_unavailable(error):
-    """Return whether a `ServingError` says that there is no server, or no free thread of it."""
+    """Return whether a `ServingError` says that there is no server or no free thread on it."""
     busy = error.status == "RESOURCE_EXHAUSTED" and any(text in error.cause for text in BUSY)
     return busy or error.status == "UNAVAILABLE"
 
 
 def call_with_retries(attempt, deadline, retries, closed):
-    """Call a function again as long as the server is not available, or all its threads are busy.
+    """Call a function again while the server is not available or all its threads are busy.
 
-    The n-th delay is drawn from d / 2 to d with d = `FIRST_DELAY` 2^n, at most `LAST_DELAY`.
+    Delay n, from 0, is drawn from d / 2 to d with d = `FIRST_DELAY` 2^n, at most `LAST_DELAY`.
 
     Args:
-        attempt: function of the seconds left, or `None` for no limit.
+        attempt: function of the seconds left, or of `None` for no limit.
         deadline: float, the seconds for all attempts and delays, or `None`.
         retries: int, the largest number of further attempts, or `None` for no limit.
         closed: `threading.Event` that ends a delay.
@@ -33,8 +33,8 @@ def call_with_retries(attempt, deadline, retries, closed):
         What the function returns.
 
     Raises:
-        ServingError: the last error, if it is not one of `is_unavailable`, the attempts are used
-            up, or no time is left.
+        ServingError: the last error, if `is_unavailable` is false for it, the attempts are used up,
+            or no time is left.
     """
     end = None if deadline is None else time.monotonic() + deadline
     for number in itertools.count():

@@ -13,8 +13,8 @@ class TLS:
     """Certificates and keys of an encrypted connection, files in the PEM format.
 
     Args:
-        root_certificates: path of the certificates that the server's certificate is checked with;
-            `None` for those that come with gRPC, or with REST those that come with httpx.
+        root_certificates: path of the certificates that verify the server's certificate; `None` for
+            those that come with gRPC or, for REST, with httpx.
         client_key: path of the client's private key, for a server that asks for one.
         client_certificate: path of the client's certificate.
 
@@ -58,7 +58,7 @@ class TLS:
 
 
 class _checked:  # noqa: N801
-    """Name the argument and the file in errors of `ssl`, which name neither."""
+    """Name the argument and the file in errors from `ssl`, which name neither."""
 
     def __init__(self, argument, path):
         self._argument = argument

@@ -56,7 +56,7 @@ class TextClassifierOptions(EmbeddingOptions):
     )
     embedding_dim: int | None = size_option(
         None,
-        "Size of the word embeddings; with `vectors`, by default their size.",
+        "Size of the word embeddings. With `vectors`, the default is their size.",
         cli_default=100,
         cli_unless="vectors",
         from_start=True,
@@ -73,12 +73,12 @@ class TextClassifierOptions(EmbeddingOptions):
     bidirectional: bool = option(False, "Read in both directions.", from_start=True)
     dropout: float = rate_option(0.0, "Dropout rate in the head.", cli_default=0.5)
     tokenizer: Literal["word", *SUBWORDS] = option(
-        "word", "What tokens are.", from_start=True, panel="Vocabulary"
+        "word", "Kind of tokens.", from_start=True, panel="Vocabulary"
     )
     vocabulary_size: int | None = option(
         None,
-        f"Largest number of tokens, with 5 special tokens; by default {VOCABULARY_SIZE}, or fewer "
-        "if the texts have fewer.",
+        f"Largest number of tokens, including 5 special tokens; by default {VOCABULARY_SIZE}, or "
+        "fewer if the texts have fewer.",
         minimum=6,
         from_start=True,
         panel="Vocabulary",
@@ -90,7 +90,7 @@ class TextClassifierOptions(EmbeddingOptions):
         512, "Largest number of tokens of a text.", panel="Vocabulary"
     )
     truncation_side: Literal["right", "left"] = option(
-        "right", "End at which longer texts are cut.", panel="Vocabulary"
+        "right", "Side on which longer texts are cut.", panel="Vocabulary"
     )
     filters: int = size_option(
         100, "Filters of each width of a convolution.", from_start=True, panel="Model"
@@ -100,23 +100,23 @@ class TextClassifierOptions(EmbeddingOptions):
     )
     static_embedding: bool = option(
         False,
-        "Let convolutions also read a second embedding of the `vectors`, which is not trained.",
+        "Let convolutions also read a second embedding of the `vectors` that is not trained.",
         from_start=True,
         panel="Model",
     )
     encoder_dropout: float | None = rate_option(
-        None, "Dropout rate in the encoder; by default none, or that of `start`.", panel="Model"
+        None, "Dropout rate in the encoder; by default 0, or the rate of `start`.", panel="Model"
     )
     word_dropout: float | None = rate_option(
         None,
-        "Rate of words hidden from a recurrent encoder; by default none, or that of `start`.",
+        "Rate of words hidden from a recurrent encoder; by default 0, or the rate of `start`.",
         panel="Model",
     )
     pooling: tuple[Literal[POOLINGS], ...] | None = option(
         None,
-        "How the head pools outputs; several are concatenated. By default the last states of a "
-        "recurrent encoder, of both directions if there are two, the maximum of convolutions, and "
-        "the root of a tree.",
+        "How the head pools outputs; several poolings are concatenated. By default, a recurrent "
+        "encoder gives its last states (of both directions, if it has two), convolutions their "
+        "maximum, and a tree its root.",
         panel="Model",
     )
     k: int = size_option(3, 'Number of maxima of the pooling "k-max".', panel="Model")
@@ -126,8 +126,8 @@ class TextClassifierOptions(EmbeddingOptions):
     dtype: object = option(None, "Keras dtype policy.", flag=None)
     backbone_options: dict | None = option(
         None,
-        "Further arguments of `RecurrentBackbone`, `ConvolutionalBackbone` or `TreeBackbone`; they "
-        "replace options above.",
+        "More arguments of `RecurrentBackbone`, `ConvolutionalBackbone` or `TreeBackbone`; they "
+        "override the options above.",
         flag=None,
     )
 
@@ -137,15 +137,16 @@ def make_text_classifier(texts, labels, **kwargs):
 
     Words are lower-cased, and each punctuation mark is a word.
 
-    If there are more different labels than half of the texts, of at least 20 with one label each,
-    there is a warning that the columns of texts and labels may be swapped. It is no error: such
-    labels are odd, but not wrong, and a run is easily stopped.
+    For 20 or more texts with one label each, a warning says that the columns of texts and labels
+    may be swapped if the number of different labels is more than half the number of texts. This is
+    not an error: such labels are odd, but not wrong, and a run is easily stopped.
 
     Args:
         texts: list of strings, or an iterable of them that can be read several times. With
             `encoder="tree"` they are sentences in CoNLL-U, see `TreeTextClassifierPreprocessor`.
-        labels: the same of names, or of lists of names if texts have any number of labels. The
-            classifier has the labels that occur, in alphabetical order.
+        labels: the label of each text, a name, in the same form as `texts`; lists of names if texts
+            have any number of labels. The classifier has the labels that occur, in alphabetical
+            order.
         **kwargs: the options in `TextClassifierOptions`.
 
     Returns:
@@ -198,7 +199,7 @@ def make_text_classifier(texts, labels, **kwargs):
 
 
 def _warn_if_swapped(names, number):
-    """Warn if there are hardly fewer different labels than texts."""
+    """Warn if there are more than half as many different labels as texts."""
     if number >= 20 and len(names) > number / 2:
         warnings.warn(
             f"there are {len(names)} different labels of {number} texts, such as "

@@ -27,19 +27,20 @@ class TextClassifierTrainingOptions(AdamWOptions):
 class TextClassifierTraining(AdamWTraining):
     """Training of a text classifier that keeps the best preset and can be stopped and resumed.
 
-    Texts are batched by similar length, in random order, and cut at the preprocessor's
-    `truncation_side` to its `sequence_length`, or to 1024 tokens if it has none. After each epoch
+    Texts are batched by similar length, in random order. They are cut at the preprocessor's
+    `truncation_side` to its `sequence_length`, or to 1024 tokens if it has none. After each epoch,
     the EMA of the weights is evaluated by the accuracy on the validation texts. Texts without
     tokens are classified by the frequency of the labels in the training texts. Validation labels
-    that the model does not have count as wrong, and are reported before the first epoch; with
-    `multi_label` each is a wrong decision of its text. For `run`, `train` and `validation` are
-    pairs of lists: texts and labels, names or, with `multi_label`, lists of names; `train` may also
-    be `keras_seqzoo.data.LabelledFiles`.
+    that the model does not have count as wrong, and are reported before the first epoch. With
+    `multi_label`, each of them is a wrong decision on its text.
+
+    `run` takes pairs of lists as `train` and `validation`: texts and labels. The labels are names
+    or, with `multi_label`, lists of names. `train` may also be `keras_seqzoo.data.LabelledFiles`.
 
     Args:
         model: a `RecurrentTextClassifier`, `ConvolutionalTextClassifier` or `TreeTextClassifier`,
             with a preprocessor that has labels; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `TextClassifierTrainingOptions`.
 
     Raises:
@@ -70,7 +71,7 @@ class TextClassifierTraining(AdamWTraining):
     def prepare(self, train, validation):
         """Convert the texts and the labels to ids."""
         self.check_lists("validation", validation)
-        # Find a wrong kind of label now, not after the first epoch.
+        # Find labels of the wrong kind now, not after the first epoch.
         names, multi_label = self.model.label_names, self.model.multi_label
         label_indices(names, validation[1], "validation", multi_label, allow_unknown=True)
         preprocessor, longest = self.model.preprocessor, self.boundaries[-1]
@@ -98,7 +99,7 @@ class TextClassifierTraining(AdamWTraining):
         counts = self._counts()
         if self.balanced:
             self._label_weights = counts.sum() / (len(counts) * np.maximum(counts, 1))
-        # Add-one smoothing, of each label or of the two values of a multi-label decision.
+        # Add-one smoothing of each label, or of the two values of a multi-label decision.
         outcomes = 2.0 if multi_label else len(counts)
         self.model.set_prior((counts + 1.0) / (self._texts.rows + outcomes))
 
@@ -120,7 +121,7 @@ class TextClassifierTraining(AdamWTraining):
         return {"accuracy": self.model.accuracy(texts, labels)}
 
     def reports(self, validation):
-        """Return the report of the labels of some validation texts."""
+        """Return the report of predicted labels of some validation texts."""
         return [TextClassifierReport(*validation, scored=False)]
 
     def _counts(self):

@@ -4,7 +4,7 @@ from keras_seqzoo.data import ParallelFiles
 
 
 def check_alignments(objective, train, languages=()):
-    """Check that word alignments are given if, and only if, an objective reads them.
+    """Check that word alignments are given if and only if an objective reads them.
 
     Args:
         objective: string, its name.
@@ -15,8 +15,8 @@ def check_alignments(objective, train, languages=()):
         Whether the objective reads alignments.
 
     Raises:
-        ValueError: if alignments are missing or too many, their number is not that of the pairs, or
-            all are empty.
+        ValueError: if alignments are missing or not needed, their number differs from that of the
+            pairs, or all are empty.
     """
     supervised = objective == "supervised-attention"
     if languages:

@@ -1,4 +1,4 @@
-"""What runs of multilingual translation models add: corpora, languages and scores of each."""
+"""Runs of multilingual translation models: their corpora, languages, and scores of each."""
 
 import functools
 import itertools
@@ -20,7 +20,7 @@ class CorpusOptions(SubwordOptions):
 
     sampling_temperature: float = option(
         1.0,
-        "Of several corpora: draw from each in proportion to its size to the power 1/T. 1 reads "
+        "With several corpora: draw from each in proportion to its size to the power 1/T. 1 reads "
         "each pair once an epoch; 5 reads small corpora more often.",
         minimum=1,
         recorded=True,
@@ -62,7 +62,7 @@ class Corpora:
             )
 
     def read(self, items):
-        """Return the columns of items: sources, targets, and languages and corpora or `None`."""
+        """Return the columns of items: sources, targets, languages, corpora (these or `None`)."""
         sources, targets, *more = zip(*items, strict=True)
         if not self.languages:
             return sources, targets, None, None
@@ -71,7 +71,7 @@ class Corpora:
         return sources, targets, languages, np.fromiter(numbers, np.int32, len(sources))
 
     def count_tokens(self, pairs):
-        """Return the target tokens that an epoch predicts, about as many with a temperature."""
+        """Return the number of target tokens in an epoch; with a temperature, approximately."""
         if self.temperature in (None, 1):
             return pairs.tokens["target"] - pairs.rows  # without [BOS]
         tokens = sizes = np.zeros(0, np.int64)
@@ -83,7 +83,7 @@ class Corpora:
 
 
 def source_encoder(preprocessor, languages=None):
-    """Return a function that encodes sources whole, each with its target language.
+    """Return a function that encodes uncut sources, each with its target language.
 
     Args:
         preprocessor: a `RecurrentSeq2SeqLMPreprocessor`.
@@ -101,7 +101,7 @@ def source_encoder(preprocessor, languages=None):
 
 
 def score_by_language(translations, references, languages, bleu_tokenizer):
-    """Compute BLEU and chrF of translations, of each language and their means.
+    """Compute the BLEU and chrF of translations, averaged over languages, and BLEU of each.
 
     Args:
         translations: list of strings.
@@ -110,7 +110,7 @@ def score_by_language(translations, references, languages, bleu_tokenizer):
         bleu_tokenizer: string, see `keras_seqzoo.metrics.score_translations`.
 
     Returns:
-        A dict of floats: `bleu` and `chrf`, the means over the languages; and with languages
+        A dict of floats: `bleu` and `chrf`, the means over the languages; with languages, also
         `bleu_fr` and so on.
     """
     if languages is None:

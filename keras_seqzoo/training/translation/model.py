@@ -22,7 +22,7 @@ from keras_seqzoo.training.translation.vocabularies import (
     train_translation_tokenizers,
 )
 
-LEXICON_PAIRS = 100_000  # of which a lexicon is estimated, the first ones
+LEXICON_PAIRS = 100_000  # the first ones, from which a lexicon is estimated
 # Options that the other encoders do not have.
 RECURRENT_OPTIONS = ("direction",)
 CONVOLUTIONAL_OPTIONS = ("convolution_width", "convolution_activation")
@@ -35,8 +35,8 @@ class TranslationModelOptions(TranslationVocabularyOptions):
     cell: Literal["gru", "lstm", "elman"] = option("gru", "Recurrent cell.")
     encoder: Literal["gru", "lstm", "elman", "convolution", "tree"] | None = option(
         None,
-        "Cell of a recurrent encoder, or a convolutional one, or a Tree-LSTM of parsed sources; by "
-        "default that of `cell`.",
+        "Cell of a recurrent encoder, or a convolutional encoder, or a Tree-LSTM over parsed "
+        "sources; by default `cell`.",
     )
     embedding_dim: int = size_option(256, "Size of the token embeddings.")
     encoder_units: int = size_option(256, "Units of the encoder, in each direction.")
@@ -79,8 +79,8 @@ class TranslationModelOptions(TranslationVocabularyOptions):
     context_feeding: bool = option(False, "Feed the context into the next step.", panel="Model")
     readout: Literal[READOUTS] = option(
         "tanh",
-        "Output of the decoder: a tanh layer over context and state, or (deep) the token too; "
-        "context and state themselves; or the state.",
+        "Output of the decoder: a tanh layer over context and state, or (deep) over the token too; "
+        "context and state concatenated; or the state.",
         panel="Model",
     )
     attention_terms: tuple[Literal[tuple(TERMS)], ...] | None = option(
@@ -97,7 +97,7 @@ class TranslationModelOptions(TranslationVocabularyOptions):
     )
     source_output: Literal[tuple(SOURCE_OUTPUTS)] | None = option(
         None,
-        "What the source adds to the output distribution: copied tokens, or their translations by "
+        "What the source adds to the output distribution: copied tokens, or their translations in "
         "a lexicon of the training texts, as a mixture or a bias.",
         panel="Model",
     )
@@ -105,7 +105,7 @@ class TranslationModelOptions(TranslationVocabularyOptions):
         "initial", "Where a decoder without attention reads the source.", panel="Model"
     )
     bridge: Literal["tanh", "copy"] = option(
-        "tanh", "From the last encoder states to the initial decoder states.", panel="Model"
+        "tanh", "How last encoder states become initial decoder states.", panel="Model"
     )
     layer_normalization: bool = option(
         False,
@@ -129,7 +129,7 @@ class TranslationModelOptions(TranslationVocabularyOptions):
         return self.encoder == "tree"
 
     def __post_init__(self):
-        """Check each option, and that options go together."""
+        """Check each option, and that the options fit together."""
         super().__post_init__()
         kinds = {"convolution": "a convolutional `encoder`", "tree": "an `encoder` of trees"}
         why = f"with {kinds.get(self.encoder, 'a recurrent `encoder`')}"
@@ -196,7 +196,7 @@ def make_translation_model(source, target, **kwargs):
     if isinstance(distribution, LexiconDistribution):
         texts = (list(itertools.islice(side, LEXICON_PAIRS)) for side in (source, target))
         encode_source = preprocessor.encode_source
-        if languages:  # any: a token of each sentence, as the end is
+        if languages:  # any one: its token is in every sentence, like the end
             encode_source = functools.partial(encode_source, language=languages[0])
         pairs = tokenize_pairs(*texts, encode_source, preprocessor.encode_target)
         sizes = backbone.encoder_vocabulary_size, backbone.decoder_vocabulary_size

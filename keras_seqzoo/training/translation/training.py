@@ -46,8 +46,8 @@ class TranslationTrainingOptions(CorpusOptions):
     measure: Literal["chrf", "bleu", "loss"] = option(
         "chrf",
         "Validation measure of the best epoch. chrF counts characters; BLEU counts words, which "
-        "text without spaces does not have. Of epochs with the same score, as where every BLEU is "
-        "0, the one with the lowest validation loss is kept.",
+        "text without spaces does not have. Of epochs with equal scores, such as where every BLEU "
+        "is 0, the one with the lowest validation loss is kept.",
         recorded=True,
     )
     bleu_tokenizer: str = option(
@@ -70,7 +70,7 @@ class TranslationTrainingOptions(CorpusOptions):
         """Check each option."""
         check_boundaries(self.boundaries)
         super().__post_init__()
-        if self.objective == "supervised-attention":  # links are those of one segmentation
+        if self.objective == "supervised-attention":  # links belong to one segmentation
             names = "subword_dropout", "subword_alpha"
             self.check_not_given(names, "with the objective supervised-attention")
         check_bleu_tokenizer(self.bleu_tokenizer)
@@ -80,22 +80,25 @@ class TranslationTraining(AdamWTraining):
     """Training of a translation model that keeps the best preset and can be stopped and resumed.
 
     Each epoch is one `fit` over batches bucketed by length, in an order that depends only on the
-    seed and the epoch. With `subword_dropout` or `subword_alpha` the segmentations of a batch are
-    drawn anew in each epoch, and depend only on the seed, the epoch and the step. Then the EMA of
-    the weights is evaluated on the validation pairs: by chrF and BLEU (cased, sacrebleu's) of
-    greedy translations, and by the loss, the mean -log p of the reference tokens, without label
-    smoothing. With the objective "minimum-risk", for a model that is trained already, the training
-    loss is the expected risk. For `run`, `train` and `validation` are pairs of lists of strings,
-    source and target; `train` may also be `keras_seqzoo.data.ParallelFiles`. Of a model with
-    several target languages they are three lists, the third of the target languages, and `train`
-    may be `keras_seqzoo.data.MultilingualFiles`; its BLEU and chrF are means over the languages,
-    and the BLEU of each is computed too. With the objective "supervised-attention", for a model
-    of one target language, `train` has word alignments too, as a third list, see `align_pairs` of
-    the preprocessor, or as the `alignments` of `ParallelFiles`.
+    seed and the epoch. With `subword_dropout` or `subword_alpha`, each epoch draws new
+    segmentations, which depend only on the seed, the epoch and the step. With the objective
+    "minimum-risk", for a model that is already trained, the training loss is the expected risk.
+
+    After each epoch, the EMA of the weights is evaluated on the validation pairs by chrF and BLEU
+    (cased, from sacrebleu) of greedy translations, and by the loss: the mean -log p of the
+    reference tokens, without label smoothing.
+
+    `run` takes pairs of lists of strings as `train` and `validation`: sources and targets. `train`
+    may also be `keras_seqzoo.data.ParallelFiles`. For a model with several target languages there
+    are three lists, the third of the target languages, or `keras_seqzoo.data.MultilingualFiles` as
+    `train`. BLEU and chrF are then means over the languages, and the BLEU of each is computed too.
+    With the objective "supervised-attention", for a model with one target language, `train` also
+    has word alignments: a third list (see `align_pairs` of the preprocessor), or the `alignments`
+    of `ParallelFiles`.
 
     Args:
         model: a `RecurrentSeq2SeqLM` with a preprocessor; the run compiles it.
-        directory: folder of the preset; the state of the run lies in its `training` folder.
+        directory: folder of the preset; the state of the run is in its `training` folder.
         **kwargs: see `TrainingRun`, and the options in `TranslationTrainingOptions`.
 
     Raises:
@@ -128,7 +131,7 @@ class TranslationTraining(AdamWTraining):
         self._explained_bleu = False
 
     def prepare(self, train, validation):
-        """Check the texts, tokenize the training texts, and report which are too long."""
+        """Check the texts, tokenize the training texts, and report how many are too long."""
         objective = make_objective(self)
         if objective is not None:
             objective.check(self.model, [])  # before anything is written
@@ -166,11 +169,11 @@ class TranslationTraining(AdamWTraining):
         self.tokens = self._corpora.count_tokens(self._pairs)
         self.report_dropped(f"left out, longer than {limits}", "pairs", long)
         ids = source_encoder(preprocessor, *validation[2:])(tf.constant(validation[0]))
-        cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # `translate` and `score` cut
+        cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # by `translate` and `score`
         self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=cut)
 
     def gradient_batch(self):
-        """Return the batch of whose gradients TensorBoard shows the norms."""
+        """Return the batch whose gradient norms TensorBoard shows."""
         inputs, *rest = super().gradient_batch()
         return without_alignment(inputs), *rest
 
@@ -225,7 +228,7 @@ class TranslationTraining(AdamWTraining):
         return {VALIDATION_LOSS: loss, **scores}
 
     def reports(self, validation):
-        """Return the report of some translations of validation sources."""
+        """Return the report of translations of some validation sources."""
         sources, references, *languages = validation
         language = languages[0] if languages else None
         return [TranslationReport(sources, references, scored=False, language=language)]

@@ -1,4 +1,4 @@
-"""Tokenizers of translation models, and models of another vocabulary."""
+"""Tokenizers of translation models, and transfer of models to another vocabulary."""
 
 import functools
 import itertools
@@ -19,27 +19,27 @@ class TranslationVocabularyOptions(Options):
     """Options of the tokenizers of translation models."""
 
     tokenizer: Literal["word", *SUBWORDS] = option(
-        "bpe", "What tokens are; words that a vocabulary lacks are [UNK].", panel="Vocabulary"
+        "bpe", "Kind of tokens; words outside a vocabulary are [UNK].", panel="Vocabulary"
     )
     vocabulary_size: int | None = size_option(
         None,
-        "Number of tokens, of each side with `separate_vocabularies`, with 5 special tokens and "
-        "the 256 bytes of subwords; by default all words, or 5000 subwords, or fewer if the text "
-        "has fewer.",
+        "Number of tokens (on each side with `separate_vocabularies`), including 5 special tokens "
+        "and the 256 bytes of subwords; by default all words, or 5000 subwords (fewer if the text "
+        "has fewer).",
         panel="Vocabulary",
     )
     minimum_count: int | None = size_option(
         None, "Rarer words are [UNK]; by default 2.", panel="Vocabulary"
     )
     normalization: tuple[Literal[tuple(STEPS)], ...] | None = option(
-        None, "Normalize source and target; translations are normal too.", panel="Vocabulary"
+        None, "Normalize source and target, and so the translations.", panel="Vocabulary"
     )
     split_punctuation: bool = option(
-        True, "With words, each punctuation mark is one too.", panel="Vocabulary"
+        True, "With word tokens, each punctuation mark is a token.", panel="Vocabulary"
     )
     separate_vocabularies: bool = option(
         False,
-        "Train a tokenizer for each side. A joint one also shares the embeddings.",
+        "Train a tokenizer for each side. A joint tokenizer also shares the embeddings.",
         panel="Vocabulary",
     )
     languages: tuple[str, ...] | None = option(
@@ -49,7 +49,7 @@ class TranslationVocabularyOptions(Options):
     reads_trees = False  # whether sources are parsed sentences, whose tokens are words
 
     def __post_init__(self):
-        """Check each option, and that options go together."""
+        """Check each option, and that the options fit together."""
         super().__post_init__()
         if self.tokenizer != "word":
             names = ("split_punctuation",) if self.reads_trees else WORD_OPTIONS
@@ -65,9 +65,9 @@ def train_translation_tokenizers(source, target, options):
         options: `TranslationVocabularyOptions`.
 
     Returns:
-        A tuple of the tokenizer of the target; that of the source, or `None` for the same; and the
-        target languages of a multilingual model, a tuple of strings, whose tokens the tokenizer of
-        the source has.
+        A tuple: the target tokenizer; the source tokenizer, or `None` if it is the same; and the
+        target languages of a multilingual model, a tuple of strings, whose tokens are in the source
+        tokenizer.
     """
     train = functools.partial(
         train_tokenizer,
@@ -93,21 +93,21 @@ def train_translation_tokenizers(source, target, options):
 def transfer_translation_model(start, source, target, **kwargs):
     """Train tokenizers on parallel texts and create a model for them with the weights of another.
 
-    The model has the architecture and the sequence lengths of `start`, and one tokenizer or two as
-    `start` has. See `transfer_weights` for its weights.
+    The model has the architecture, the sequence lengths and the number of tokenizers (one or two)
+    of `start`. See `transfer_weights` for its weights.
 
     Args:
         start: a `RecurrentSeq2SeqLM` with a preprocessor.
         source: list of strings, or an iterable of them that can be read several times.
         target: the same.
-        **kwargs: the options in `TranslationVocabularyOptions`, but `separate_vocabularies`.
+        **kwargs: the options in `TranslationVocabularyOptions`, except `separate_vocabularies`.
 
     Returns:
-        A tuple of the `RecurrentSeq2SeqLM` and its `KeptPieces`. What is drawn follows
+        A tuple of the `RecurrentSeq2SeqLM` and its `KeptPieces`. New random weights follow
         `keras.utils.set_random_seed`.
 
     Raises:
-        TypeError: if an option is unknown, or one of the architecture.
+        TypeError: if an option is unknown or belongs to the architecture.
         ValueError: if an option is out of range or does not fit the texts.
 
     Example:
