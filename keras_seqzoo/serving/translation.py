@@ -23,7 +23,7 @@ from keras_seqzoo.tokenizers.words import SPACES
 TOKEN_IDS = {
     "token_ids": Input(
         tf.TensorSpec([None, None], tf.int32, name="token_ids"),
-        "source tokens, of which `lengths` are read, the last of them [EOS]",
+        "source tokens: the first `lengths` of each row are read, up to its [EOS]",
     ),
     "lengths": Input(
         tf.TensorSpec([None], tf.int32, name="lengths"), "the number of tokens of each row"
