@@ -1,14 +1,14 @@
-"""BLEU and agreement of alignments of attention decoders, priors and losses, with equal budgets.
+"""BLEU and alignment agreement of attention decoders, priors and losses, with equal budgets.
 
     SEQZOO_DATA=data python benchmarks/attention_study.py runs
 
 Each variant is trained on Multi30k's raw text by `seqzoo train translate` with the same options
-but its own, in both directions: the first direction with each seed, the other with the first seed
-alone. The weights are those of the epoch with the best validation chrF. BLEU is cased, of a beam of
-5. Agreement is 2 |A ∩ B| / (|A| + |B|) of the links A and B that the models of the two directions
-give to the reference pairs, in percent. "supervised" learns the links that the models of "luong"
-give to the training pairs, those of both directions combined. A folder of runs is used again: the
-same command goes on where it was stopped, and with `--table` it shows what is there.
+except its own, in both directions: the first direction with each seed, the other with the first
+seed only. The weights are those of the epoch with the best validation chrF. BLEU is cased, with a
+beam of 5. Agreement is 2 |A ∩ B| / (|A| + |B|), in percent, of the links A and B that the models of
+the two directions give to the reference pairs. "supervised" learns the links that the "luong"
+models of both directions give to the training pairs, combined. Runs can be resumed: the same
+command continues where it was stopped, and with `--table` it shows the results so far.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def find(data, split, language):
 
 
 def train(folder, options, source, target, seed, epochs):
-    """Trains a model, or what is left of it; does nothing for one that is done."""
+    """Train a model, or finish its training; do nothing if it is finished."""
     if RunState(folder).is_finished(epochs):
         return
     data = os.environ["SEQZOO_DATA"]
@@ -94,7 +94,7 @@ def train(folder, options, source, target, seed, epochs):
 
 
 def training_links(folder, source, target, seed, epochs):
-    """Gives the file of the links that Luong's models of both directions give to training pairs."""
+    """Return the file of training links from the "luong" models of both directions."""
     path = folder / f"links-{source}-{target}-{seed}"
     if not path.exists():
         presets = []
@@ -111,13 +111,13 @@ def training_links(folder, source, target, seed, epochs):
 
 
 def links(preset, sources, targets):
-    """Gives the links of each pair as a set of `(source, target)`."""
+    """Return the links of each pair as a set of `(source, target)`."""
     model = RecurrentSeq2SeqLM.from_preset(str(preset))
     return [set(word_alignment(found).links()) for found in model.align(sources, targets)]
 
 
 def agreement(forward, backward):
-    """Gives Dice's coefficient of the links of two directions, in percent."""
+    """Return Dice's coefficient of the links of two directions, in percent."""
     pairs = [
         (own, {(source, target) for target, source in other})
         for own, other in zip(forward, backward, strict=True)
@@ -127,7 +127,7 @@ def agreement(forward, backward):
 
 
 def measured(folder, function):
-    """Gives what the function returns, from a file beside the preset if it is there."""
+    """Return the function's result, from a file next to the preset if it exists."""
     path = Path(folder, "study.json")
     if not path.exists():
         path.write_text(json.dumps(function()), encoding="utf-8")
@@ -141,7 +141,7 @@ def bleu(preset, sources, references):
 
 
 def draw(presets, path):
-    """Draws the attention weights of translations: a row for each preset, a column a sentence."""
+    """Draw the attention weights of translations: a row per preset, a column per sentence."""
     figure = Figure((4 * len(SENTENCES), 3.2 * len(presets)), layout="constrained")
     axes = figure.subplots(len(presets), len(SENTENCES), squeeze=False)
     for row, (name, preset) in zip(axes, presets.items(), strict=True):
@@ -158,14 +158,14 @@ def draw(presets, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of the runs")
+    parser.add_argument("folder", type=Path, help="folder of the runs")
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
     parser.add_argument("--languages", nargs=2, default=["en", "fr"])
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--split", default="test_2016_flickr", choices=["val", "test_2016_flickr"])
-    parser.add_argument("--table", action="store_true", help="train nothing, show what is done")
-    parser.add_argument("--figure", type=Path, help="file of the attention to three sentences")
+    parser.add_argument("--table", action="store_true", help="train nothing, show finished results")
+    parser.add_argument("--figure", type=Path, help="draw attention for three sentences here")
     arguments = parser.parse_args()
 
     one, other = arguments.languages

@@ -1,10 +1,10 @@
-"""BLEU and agreement of two directions that are trained together, without and with a bonus.
+"""BLEU and agreement of two directions trained together, without and with a bonus.
 
     SEQZOO_DATA=data python benchmarks/both_directions.py pairs
 
-The models, texts and options are those of "luong" in `attention_study.py`, and so are the measures.
-A pair of models is trained by `BidirectionalTranslation` with the bonus for alignments that agree,
-and kept after the last epoch, with averaged weights (EMA).
+Models, texts, options and measures are those of "luong" in `attention_study.py`. A pair of models
+is trained by `BidirectionalTranslation` with the bonus for alignments that agree, and saved after
+the last epoch, with averaged weights (EMA).
 """
 
 import argparse
@@ -32,7 +32,7 @@ BOUNDARIES = 8, 12, 16, 20, 24, 32, 48, 64
 
 
 def make_pair(sources, targets, symmetry):
-    """Makes a model of each direction, with one tokenizer and no weights in common."""
+    """Return a model for each direction, with one tokenizer and no shared weights."""
     forward = make_translation_model(sources, targets, dropout=0.3, **SIZE)
     backbone = RecurrentEncoderDecoderBackbone.from_config(forward.backbone.get_config())
     return BidirectionalTranslation(
@@ -41,7 +41,7 @@ def make_pair(sources, targets, symmetry):
 
 
 def train(folders, sources, targets, symmetry, seed, epochs):
-    """Trains a pair and saves both as presets, unless they are there."""
+    """Train a pair and save both as presets, unless they exist."""
     if all(folder.exists() for folder in folders):
         return
     keras.utils.set_random_seed(seed)
@@ -60,7 +60,7 @@ def train(folders, sources, targets, symmetry, seed, epochs):
     optimizer = keras.optimizers.AdamW(
         warmup_cosine(2e-3, 400, steps),
         weight_decay=0.0,
-        global_clipnorm=math.sqrt(2),  # of two models, each of which would have 1
+        global_clipnorm=math.sqrt(2),  # for two models, each of which would have 1
         use_ema=True,
         ema_momentum=0.999,
     )
@@ -72,14 +72,14 @@ def train(folders, sources, targets, symmetry, seed, epochs):
 
 
 def scored(forward, backward, sources, targets):
-    """Gives BLEU of both directions and the agreement of their links."""
+    """Return BLEU of both directions and the agreement of their links."""
     own, other = links(forward, sources, targets), links(backward, targets, sources)
     return bleu(forward, sources, targets), bleu(backward, targets, sources), agreement(own, other)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of the presets")
+    parser.add_argument("folder", type=Path, help="folder of the presets")
     parser.add_argument("--symmetry", type=float, nargs="+", default=[0.0, 1.0], help="weights")
     parser.add_argument("--languages", nargs=2, default=["en", "fr"])
     parser.add_argument("--epochs", type=int, default=6)

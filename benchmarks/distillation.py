@@ -1,13 +1,13 @@
-"""What a translation model learns from several: sequence-level distillation (Kim and Rush 2016).
+"""Sequence-level distillation: a translation model learns from several (Kim and Rush 2016).
 
     SEQZOO_DATA=data python benchmarks/distillation.py runs --options "--readout concat"
 
-Teachers, which differ by their seeds, are trained on Multi30k's raw text by `seqzoo train
-translate`. Their ensemble translates the training sources, with a beam of 5, and a student of the
-same size learns from the references and these translations. With `--interpolate` the translation
-is that of the `--beam` hypotheses with the best BLEU against the reference. The scores are of the
-validation set, as in `translation_recipes.py`. A folder of runs is used again: the same command
-goes on where it was stopped.
+Teachers that differ by their seeds are trained on Multi30k's raw text by `seqzoo train translate`.
+Their ensemble translates the training sources with a beam of 5. A student of the same size learns
+from the references and these translations. With `--interpolate`, the translation is the one of the
+`--beam` hypotheses with the best BLEU against the reference. The scores are on the validation set,
+as in `translation_recipes.py`. Runs can be resumed: the same command continues where it was
+stopped.
 """
 
 import argparse
@@ -27,12 +27,12 @@ from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 
 
 def load_ensemble(presets):
-    """Gives the presets' models as one."""
+    """Return the presets' models as an ensemble."""
     return Ensemble([RecurrentSeq2SeqLM.from_preset(str(preset)) for preset in presets])
 
 
 def translations(presets, source, target, beam, interpolate):
-    """Gives a translation of each training source, by the ensemble."""
+    """Return the ensemble's translation of each training source."""
     sources, references = load_multi30k("train", source=source, target=target)
     n_best = beam if interpolate else 1
     strategy = BeamSearch(beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=n_best)
@@ -49,7 +49,7 @@ def translations(presets, source, target, beam, interpolate):
 
 
 def ensemble_scores(presets, sources, references, language):
-    """Gives what `translation_recipes.scores` gives, of the ensemble."""
+    """Return the scores of `translation_recipes.scores` for the ensemble."""
     strategy, _ = make_strategy(5, 1.0, MAX_SOURCE_RATIO, "exact")
     found = measure(load_ensemble(presets), strategy, sources, references, language)
     moses, lower, cased, speed = found
@@ -58,11 +58,11 @@ def ensemble_scores(presets, sources, references, language):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of the runs")
+    parser.add_argument("folder", type=Path, help="folder of the runs")
     parser.add_argument("--languages", nargs=2, default=["en", "fr"])
     parser.add_argument("--teachers", type=int, default=5)
-    parser.add_argument("--options", default="", help="of all models, as one argument")
-    parser.add_argument("--student-options", default="", help="of the student, as one argument")
+    parser.add_argument("--options", default="", help="for all models, as one argument")
+    parser.add_argument("--student-options", default="", help="for the student, as one argument")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--student-epochs", type=int, default=15)
     parser.add_argument("--beam", type=int, default=5)

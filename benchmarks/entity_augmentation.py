@@ -1,18 +1,18 @@
-"""Two more files for a tagger of entities to learn from, made by one that has learned already.
+"""Two more training files for an entity tagger, made with a trained one.
 
     python benchmarks/entity_augmentation.py TAGGER FOLDER --train files/both.conll
 
-`TAGGER`, a preset, marks the entities of the training sentences of English-EWT, whose proper nouns
-are known. Only a sentence counts where the words of the entities found are just these: so the
-treebank says where names are, and the tagger no more than of what kind.
+`TAGGER`, a preset, marks the entities in the training sentences of English-EWT, whose proper nouns
+are known. A sentence counts only if the words of its entities are exactly its proper nouns. So the
+treebank says where names are, and the tagger only what type they have.
 
-`silver.conll` (self-training): the sentences of `--train` (without it, WNUT-17's training
-sentences), those of the treebank that count and have an entity, and half as many that have none.
+`silver.conll` (self-training): the sentences of `--train` (by default WNUT-17's training
+sentences), the treebank sentences that count and have an entity, and half as many without one.
 
-`replaced.conll`: the sentences of `--train` and two copies of each that has an entity, with every
-mention of one replaced by a random mention of the same type (Dai and Adel 2020, "An analysis of
-simple data augmentation for named entity recognition"): from the sentences themselves, and persons
-and locations from the treebank too.
+`replaced.conll`: the sentences of `--train`, and two copies of each that has an entity, in which
+every mention is replaced by a random mention of the same type (Dai and Adel 2020, "An analysis of
+simple data augmentation for named entity recognition"). Mentions come from the sentences
+themselves; persons and locations also come from the treebank.
 """
 
 import argparse
@@ -32,12 +32,12 @@ FROM_TREEBANK = ("person", "location")
 
 
 def has_entity(tags):
-    """Whether a sentence has an entity."""
+    """Return whether a sentence has an entity."""
     return any(tag != "O" for tag in tags)
 
 
 def treebank_sentences(tagger, path):
-    """Gives pairs of words and tags whose entities are the proper nouns."""
+    """Return pairs of words and tags whose entities are the proper nouns."""
     sentences, parts = read_tagged_sentences(path)
     found = RecurrentTagger.from_preset(tagger).tag(sentences)
     return [
@@ -48,7 +48,7 @@ def treebank_sentences(tagger, path):
 
 
 def silver(treebank):
-    """Chooses the sentences of the treebank."""
+    """Choose the sentences of the treebank."""
     named = [row for row in treebank if has_entity(row[1])]
     plain = [row for row in treebank if not has_entity(row[1])]
     random.Random(0).shuffle(plain)
@@ -56,7 +56,7 @@ def silver(treebank):
 
 
 def mentions_by_type(sentences, treebank):
-    """Lists the mentions of each type, each once."""
+    """List the mentions of each type, each once."""
     mentions = collections.defaultdict(set)
     for rows, types in ((sentences, None), (treebank, FROM_TREEBANK)):
         for words, tags in rows:
@@ -67,7 +67,7 @@ def mentions_by_type(sentences, treebank):
 
 
 def replaced(words, tags, mentions, chance):
-    """Gives a sentence with other mentions, and its tags."""
+    """Return a sentence with other mentions, and its tags."""
     new_words, new_tags, place = [], [], 0
     for kind, first, after in entities(tags):
         mention = chance.choice(mentions[kind])
@@ -81,7 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tagger")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--train", type=Path, help="other sentences than WNUT-17's to begin with")
+    parser.add_argument("--train", type=Path, help="sentences to start from, in place of WNUT-17's")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     ewt, wnut = (Path(os.environ["SEQZOO_DATA"], file) for file in TRAINING)

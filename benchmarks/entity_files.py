@@ -1,12 +1,12 @@
-"""The files that the tagger of entities in posts was trained on.
+"""Write the files that the tagger of entities in posts was trained on.
 
     python benchmarks/entity_files.py FOLDER
 
-`vectors.txt`, for `seqzoo train vectors`: the reviews of IMDb without those of the test set, the
-English half of Tatoeba, text8, the training sentences of English-EWT and of WNUT-17, in random
-order. Each of the last two is in the words its file gives it. The words of half of the others are
-those of a treebank (`don ' t`), the words of the other half keep what is inside them (`don't`,
-`#song`, `@name`), as posts have it.
+`vectors.txt`, for `seqzoo train vectors`: the IMDb reviews except the test set, the English half of
+Tatoeba, text8, the training sentences of English-EWT and of WNUT-17, in random order. The last two
+keep the words of their files. Half of the other texts are split into words like a treebank
+(`don ' t`); in the other half, words keep what is inside them (`don't`, `#song`, `@name`), as in
+posts.
 
 `both.conll`: the training and validation sentences of WNUT-17.
 """
@@ -31,7 +31,7 @@ VALIDATION = "ner/wnut17/wnut17.dev.conll.gz"
 
 
 def texts(data):
-    """Gives texts that are not cut into words yet."""
+    """Yield texts that are not yet split into words."""
     for part in ("train", "unsup"):
         yield from (text for _, text in reviews(part))
     pairs = [

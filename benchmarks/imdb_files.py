@@ -1,13 +1,13 @@
-"""The files that models of the IMDb reviews were trained and measured on.
+"""Write the files that models of the IMDb reviews were trained and measured on.
 
     python benchmarks/imdb_files.py FOLDER
 
-`train.jsonl`, `valid.jsonl` and `test.jsonl` for `seqzoo train classify`, `lm.train.txt`,
-`lm.valid.txt` and `lm.test.txt`, a review a line, for `seqzoo train lm`. `<br />` and line breaks
-become spaces. The validation set is the last 1,250 training reviews of each class: reviews of a
-film stand together, so that few films are on both sides. The language model reads the other
-training reviews and the unlabelled ones; it is validated on a fifth of the validation set and
-tested on every twenty-fifth test review.
+`train.jsonl`, `valid.jsonl` and `test.jsonl` are for `seqzoo train classify`; `lm.train.txt`,
+`lm.valid.txt` and `lm.test.txt`, one review per line, are for `seqzoo train lm`. `<br />` and line
+breaks become spaces. The validation set is the last 1,250 training reviews of each class: reviews
+of the same film are next to each other, so few films are on both sides. The language model reads
+the other training reviews and the unlabelled ones; it is validated on a fifth of the validation set
+and tested on every twenty-fifth test review.
 """
 
 import argparse
@@ -24,7 +24,7 @@ NAMES = ("negative", "positive")
 
 
 def reviews(part):
-    """Gives labels, or `None`, and texts."""
+    """Return pairs of a label, or `None`, and a text."""
     lines = read_lines(Path(os.environ["SEQZOO_DATA"], "imdb", f"{part}.jsonl.gz"))
     rows = [json.loads(line) for line in lines]
     return [
@@ -33,12 +33,12 @@ def reviews(part):
 
 
 def write(path, lines):
-    """Writes lines of UTF-8."""
+    """Write lines as UTF-8."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 def labelled(rows):
-    """Gives the lines of a .jsonl file."""
+    """Yield the lines of a .jsonl file."""
     for label, text in rows:
         yield json.dumps({"label": NAMES[label], "text": text}, ensure_ascii=False)
 

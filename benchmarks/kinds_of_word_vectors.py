@@ -1,13 +1,13 @@
-"""Word vectors of three kinds beside each other: skip-gram, GloVe and fastText.
+"""Compare kinds of word vectors: skip-gram, CBOW, GloVe and fastText.
 
     python benchmarks/kinds_of_word_vectors.py skip-gram
     python benchmarks/kinds_of_word_vectors.py glove --epochs 25 --window 10 --x-max 10
     python benchmarks/kinds_of_word_vectors.py fasttext --gensim
 
-The text is the first part of text8, in lines of 1000 words. All have 100 dimensions and words that
-come 5 times. The measures are those of word_vectors.py; of fastText once more without the words
-that are not known, which have vectors by their n-grams. gensim learns with the same settings, two
-workers and its own learning rate.
+The text is the first part of text8, in lines of 1000 words. All vectors have 100 dimensions and
+cover words that occur 5 times. The measures are those of word_vectors.py; for fastText, also
+without the unknown words, whose vectors come from their n-grams. gensim is trained with the same
+settings, two workers and its own learning rate.
 """
 
 import argparse
@@ -31,14 +31,14 @@ COMMON = {"dimensions": 100, "minimum_count": 5}
 
 
 def load():
-    """Gives the lines of text8."""
+    """Return the lines of text8."""
     with gzip.open(data("text8", "text8-prefix.txt.gz"), "rt", encoding="ascii") as file:
         words = file.read().split()
     return [" ".join(words[i : i + LINE]) for i in range(0, len(words), LINE)]
 
 
 def make(options, lines):
-    """Gives a model, and what its batches are made from."""
+    """Return a model and the data for its batches."""
     if options.kind == "glove":
         model = GloVe.for_text(lines, window=options.window, x_max=options.x_max, **COMMON)
         return model, model.count(lines)
@@ -50,7 +50,7 @@ def make(options, lines):
 
 
 def train(options):
-    """Trains a model and gives its vectors."""
+    """Train a model and return its vectors."""
     keras.utils.set_random_seed(options.seed)
     model, text = make(options, load())
     unit = "pairs" if options.kind == "glove" else "words"
@@ -63,7 +63,7 @@ def train(options):
 
 
 def gensims(options):
-    """Trains gensim's model of the same kind and gives the vectors of the known words."""
+    """Train gensim's model of the same kind and return the known words' vectors."""
     import gensim
 
     kind, more = gensim.models.Word2Vec, {"sg": int(options.kind != "cbow")}
@@ -89,9 +89,9 @@ def main():
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--window", type=int, default=5)
     parser.add_argument("--learning-rate", type=float, help="by default the model's own")
-    parser.add_argument("--x-max", type=float, default=100.0, help="of GloVe")
-    parser.add_argument("--batch-size", type=int, help="words, of GloVe pairs; by default 16,384")
-    parser.add_argument("--buckets", type=int, default=200_000, help="of fastText")
+    parser.add_argument("--x-max", type=float, default=100.0, help="for GloVe")
+    parser.add_argument("--batch-size", type=int, help="words, for GloVe pairs; by default 16,384")
+    parser.add_argument("--buckets", type=int, default=200_000, help="for fastText")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--gensim", action="store_true", help="train gensim's model")
     options = parser.parse_args()

@@ -1,12 +1,12 @@
-"""Speed of taggers and classifiers, beside the same models of plain Keras layers.
+"""Speed of taggers and classifiers, compared with the same models from plain Keras layers.
 
     python benchmarks/label_speed.py --preset bilstm_imdb_sentiment
 
-Sentences (reviews) a second in training, by `fit` on the same batches in turn: the tagger with
-words and characters on UD English-EWT, the classifier in both directions on IMDb reviews. The plain
-models have the same sizes, dropout, masks and optimizer, and are measured with and without XLA.
-Ours is compiled as `fit` does by default. Then the reviews a second that a classifier's preset
-labels, from strings to probabilities.
+Sentences (reviews) per second in training, with `fit` on the same batches, in turn: the tagger with
+words and characters on UD English-EWT, the bidirectional classifier on IMDb reviews. The plain
+Keras models have the same sizes, dropout, masks and optimizer, and are measured with and without
+XLA. Ours are compiled as `fit` does by default. Then the reviews per second that a classifier
+preset labels, from strings to probabilities.
 """
 
 import argparse
@@ -36,13 +36,13 @@ REVIEW_BOUNDARIES = (64, 128, 192, 256, 384, 512)
 
 
 def data(*parts):
-    """Gives the path of a data file."""
+    """Return the path of a data file."""
     return Path(os.environ["SEQZOO_DATA"], *parts)
 
 
 # === Tagger ===
 def keras_tagger(backbone, tags):
-    """Makes of Keras' layers what `RecurrentTagger` is without a CRF, for a backbone's sizes."""
+    """Return `RecurrentTagger` without a CRF from Keras layers, in a backbone's sizes."""
     layers, ops = keras.layers, keras.ops
     ids = keras.Input((None,), dtype="int32", name="token_ids")
     mask = keras.Input((None,), dtype="bool", name="padding_mask")
@@ -51,7 +51,7 @@ def keras_tagger(backbone, tags):
     flat = ops.reshape(pieces, (-1, WORD_LENGTH))
     read = layers.Embedding(backbone.piece_vocabulary_size, backbone.piece_dim, mask_zero=True)
     read = layers.Bidirectional(layers.LSTM(backbone.piece_units // 2))(read(flat))
-    # Within a layer the length is that of the batch; among symbolic inputs it would be None.
+    # Inside a layer the length is the batch's; with symbolic inputs it would be None.
     shape = (None, backbone.piece_units)
     unfold = layers.Lambda(lambda x: ops.reshape(x[0], (-1, ops.shape(x[1])[1], shape[1])), shape)
     read = unfold([read, ids])
@@ -62,7 +62,7 @@ def keras_tagger(backbone, tags):
 
 
 def taggers(options):
-    """Gives the timed epochs of taggers by name, and the number of sentences."""
+    """Return the timed epochs of taggers by name, and the number of sentences."""
     words, tags = read_tagged_sentences(data("ud_ewt", "en_ewt-ud-train.conllu.gz"))
     words, tags = words[: options.sentences], tags[: options.sentences]
     found = {}
@@ -88,7 +88,7 @@ def taggers(options):
 
 # === Classifier ===
 def keras_classifier(backbone, classes, dropout):
-    """Makes of Keras' layers the classifier of both directions' last states."""
+    """Return the classifier of both directions' last states from Keras layers."""
     layers = keras.layers
     ids = keras.Input((None,), dtype="int32", name="token_ids")
     mask = keras.Input((None,), dtype="bool", name="padding_mask")
@@ -98,7 +98,7 @@ def keras_classifier(backbone, classes, dropout):
 
 
 def classifiers(options):
-    """Gives the timed epochs of classifiers by name, and the number of reviews."""
+    """Return the timed epochs of classifiers by name, and the number of reviews."""
     texts, labels = read_labelled_texts(data("imdb", "train.jsonl.gz"))
     step = len(texts) // options.reviews
     texts, labels = texts[::step], labels[::step]
@@ -122,17 +122,17 @@ def classifiers(options):
 
 
 def cached(batches):
-    """Keeps batches, so that making them takes no time; the same order for all."""
+    """Cache batches, so that making them takes no time; all get the same order."""
     return batches.cache()
 
 
 def epoch(model, batches):
-    """Makes a timed epoch of `fit`."""
+    """Return a timed epoch of `fit`."""
     return timed(lambda: model.fit(batches, verbose=0, shuffle=False))
 
 
 def reviews_per_second(name, number):
-    """Measures how many reviews a preset classifies in a second, from strings."""
+    """Measure how many reviews a preset classifies per second, from strings."""
     model = RecurrentTextClassifier.from_preset(name)
     texts, _ = read_labelled_texts(data("imdb", "test.jsonl.gz"))
     texts = texts[:: len(texts) // number]
@@ -146,7 +146,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--reviews", type=int, default=256)
-    parser.add_argument("--preset", help="a classifier whose reviews a second are measured too")
+    parser.add_argument("--preset", help="also measure this classifier's reviews per second")
     options = parser.parse_args()
     print(machine(), "\n")
     table = Table("model", "by", "texts/s in training", "of the faster Keras'")

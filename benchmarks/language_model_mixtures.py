@@ -3,7 +3,7 @@
     SEQZOO_DATA=data python benchmarks/language_model_mixtures.py
 
 Mixtures are tuned on every second sentence of the validation set and measured on the others. Topics
-are learned from blocks of 20 sentences, as the text has no borders of articles.
+are learned from blocks of 20 sentences, because the text has no article boundaries.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def read(name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sentences", type=int, default=800, help="of which topics are measured")
+    parser.add_argument("--sentences", type=int, default=800, help="on which to measure topics")
     options = parser.parse_args()
     train, valid = read("train"), read("valid")
     print(machine())

@@ -4,10 +4,10 @@
         --small PRESET --tied PRESET
 
 The n-gram models are counted here. The others were trained before, by the commands in RESULTS.md:
-`.keras` files of models of fixed context, presets of recurrent ones, which read each of the two
-texts as one. Models that are not given are left out. Perplexities are of words and ends of
-sentences, `<unk>` being an ordinary word; what is chosen (weights of mixtures, the rate of dynamic
-evaluation, the weight of a cache) is chosen on the validation text.
+`.keras` files of fixed-context models, and presets of recurrent models, which read each of the two
+texts as one stream. Models that are not given are left out. Perplexities are over words and ends of
+sentences; `<unk>` is an ordinary word. Choices (weights of mixtures, the learning rate of dynamic
+evaluation, the weight of a cache) are made on the validation text.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.language_model.ngram import WittenBell
 from keras_seqzoo.tokenizers import WordTokenizer
 
-# What others published: Mikolov's thesis of 2012, table 4.1; Zaremba, Sutskever and Vinyals 2014;
+# Published figures: Mikolov's thesis of 2012, table 4.1; Zaremba, Sutskever and Vinyals 2014;
 # a tied model of two layers of 512 units, srush/cs287; Merity, Keskar and Socher 2018.
 FIXED = {"log_linear": ("log-linear", 142.1), "feed_forward": ("feed-forward", 140.2)}
 RECURRENT = {
@@ -46,12 +46,12 @@ NEURAL_CACHES = [(weight, flatness) for weight in (0.05, 0.1, 0.2) for flatness 
 
 
 def load(split):
-    """Gives the sentences of a split."""
+    """Return the sentences of a split."""
     return read_lines(Path(os.environ["SEQZOO_DATA"], "ptb", f"ptb.{split}.txt.gz"))
 
 
 def best_of(models, texts):
-    """Gives the model whose perplexity is the lowest."""
+    """Return the model with the lowest perplexity."""
     return min(models, key=lambda model: model.perplexity(texts, 256).perplexity)
 
 

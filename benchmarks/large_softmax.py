@@ -1,12 +1,13 @@
-"""Output layers for large vocabularies: speed of training, and perplexity after equal time.
+"""Output layers for large vocabularies: training speed, and perplexity after equal time.
 
     python benchmarks/large_softmax.py --minutes 5
 
-The text is that of the IMDb reviews: lower-cased, words and punctuation apart, the most frequent
-words of the training text and [UNK] for the others. The model is the same for all layers: an
-embedding, one LSTM layer and dropout before the output layer, read as streams. Each layer trains
-in a process of its own for as many minutes; the time until the second step is done, in which graphs
-are made, does not count. Then the exact perplexity of held-out reviews is measured.
+The text is the IMDb reviews: lower-cased, words and punctuation separated, the most frequent words
+of the training text and [UNK] for the others. The model is the same for all output layers: an
+embedding, one LSTM layer and dropout before the output layer, on streams of text. Each output layer
+trains in a process of its own for the same number of minutes; time before the end of the second
+step, when graphs are built, does not count. Then the exact perplexity of held-out reviews is
+measured.
 """
 
 import argparse
@@ -34,7 +35,7 @@ PARTS = re.compile(r"[a-z0-9']+|[^\sa-z0-9']")
 
 
 def reviews():
-    """Gives the reviews without labels, words and punctuation apart."""
+    """Yield the unlabelled reviews, words and punctuation separated."""
     path = Path(os.environ["SEQZOO_DATA"], "imdb", "unsup.jsonl.gz")
     with gzip.open(path, "rt") as file:
         for line in file:
@@ -43,7 +44,7 @@ def reviews():
 
 
 class Stopwatch(keras.callbacks.Callback):
-    """Ends `fit` after some seconds; the time of the first two steps does not count."""
+    """Callback that stops `fit` after some seconds, not counting the first two steps."""
 
     def __init__(self, seconds):
         super().__init__()
@@ -58,7 +59,7 @@ class Stopwatch(keras.callbacks.Callback):
 
 
 def measure(softmax, size, samples, rate, seconds):
-    """Trains with one output layer; gives tokens a second, the tokens, and the perplexity."""
+    """Train with one output layer; return tokens per second, the tokens and the perplexity."""
     texts = [text for text, _ in zip(reviews(), range(TRAIN + HELD_OUT), strict=False)]
     train, held_out = texts[:TRAIN], texts[TRAIN:]
     keras.utils.set_random_seed(0)
@@ -96,7 +97,7 @@ def main():
     parser.add_argument("--vocabulary-size", type=int, default=50_000)
     parser.add_argument("--samples", type=int, default=512)
     parser.add_argument("--learning-rate", type=float, default=0.1)
-    parser.add_argument("--softmax", action="append", help="one of them alone")
+    parser.add_argument("--softmax", action="append", help="only this one")
     parser.add_argument("--one", action="store_true", help="measure here and print JSON")
     options = parser.parse_args()
     layers = options.softmax or SOFTMAXES

@@ -1,16 +1,17 @@
-"""Speed of the recurrent layers beside those of Keras and PyTorch, measured in turn.
+"""Speed of the recurrent layers compared with Keras and PyTorch, measured in turn.
 
     python benchmarks/layer_speed.py --dtype float32 --peers DIR
 
-DIR is what the peers' setup.sh made; without it, or --torch-python, PyTorch is left out. Forward
-is inference; forward+backward is the gradient of mean(y·y) by the weights. All layers return
-whole sequences. The masked columns are ours on sequences padded on the right, of lengths drawn
-evenly from T/2 to T.
+DIR was made by the peers' setup.sh; without it and without --torch-python, PyTorch is left out.
+Forward is inference; forward+backward is the gradient of mean(y·y) with respect to the weights. All
+layers return whole sequences. The masked columns are our layers on right-padded sequences with
+lengths drawn uniformly from T/2 to T.
 
-Flops are those of the matmuls: W·x and U·h forward; backward their weights' gradients and the
-state's, and none of the input's. The limit is the fastest big matmul, measured in turn with the
-layers. "matmuls" are the matmuls of a pass and nothing else, those of the steps one after the other
-in a compiled loop, in its float32: what the layer would take if all else were free.
+Flops are those of the matmuls: W·x and U·h in the forward pass; in the backward pass, the gradients
+of their weights and of the state, but not of the input. The limit is the fastest big matmul,
+measured in turn with the layers. "matmuls" are only the matmuls of a pass; the matmuls of the time
+steps run one after the other in a compiled loop, in its float32. They show the layer's time if
+everything else were free.
 """
 
 import argparse
@@ -37,8 +38,8 @@ PASSES = {"forward": "forward", "train": "forward+backward"}
 class TorchWorker:
     """PyTorch's layers, in a process that sleeps while others are measured.
 
-    OpenMP's threads spin for some milliseconds after each run, which `in_turn` waits for. A
-    passive wait policy would spare that, and cost PyTorch almost half of its speed.
+    OpenMP's threads spin for some milliseconds after each run, and `in_turn` waits for that. A
+    passive wait policy would avoid the wait but cost PyTorch almost half of its speed.
     """
 
     def __init__(self, python):
@@ -67,7 +68,7 @@ class TorchWorker:
 
 
 def layer_passes(layer, sequence, jit_compile, mask=None):
-    """Makes the timed forward and forward+backward of a layer."""
+    """Return the timed forward and forward+backward passes of a layer."""
 
     @tf.function(jit_compile=jit_compile)
     def forward(sequence, mask):
@@ -85,14 +86,14 @@ def layer_passes(layer, sequence, jit_compile, mask=None):
 
 
 def competitors(cell, dtype, size, torch):
-    """Makes what is measured: by name the timed passes."""
+    """Return the timed passes to measure, by name."""
     batch, time, inputs, units = size
     compute_dtype = keras.DTypePolicy(dtype).compute_dtype
     sequence = tf.cast(tf.random.normal((batch, time, inputs)), compute_dtype)
     lengths = tf.random.uniform((batch,), time // 2, time + 1, tf.int32)
     mask = tf.sequence_mask(lengths, time)
     _, own_class, keras_class = CELLS[cell]
-    # Keras' orthogonal initializer has no bfloat16.
+    # Keras' orthogonal initializer does not support bfloat16.
     options = {"recurrent_initializer": "glorot_uniform", "dtype": dtype}
     own, theirs = (
         layer_class(units, return_sequences=True, **options)
@@ -114,7 +115,7 @@ def competitors(cell, dtype, size, torch):
 
 
 def matmuls_alone(gates, size, dtype):
-    """Makes the timed matmuls of both passes, of the same shapes and in the same order."""
+    """Return the timed matmuls of both passes, with the same shapes and order."""
     batch, time, inputs, units = size
     sequence = tf.cast(tf.random.normal((batch * time, inputs)), dtype)
     states = tf.cast(tf.random.normal((batch * time, units)), dtype)
@@ -168,7 +169,7 @@ def main():
         "--dtype", default="float32", choices=["float32", "bfloat16", "mixed_bfloat16"]
     )
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.3, help="of each layer in a round")
+    parser.add_argument("--seconds", type=float, default=0.3, help="per layer and round")
     parser.add_argument("--peers", type=Path, default=os.environ.get("SEQZOO_PEERS"))
     parser.add_argument("--torch-python", type=Path, help="by default PEERS/torch/bin/python")
     arguments = parser.parse_args()

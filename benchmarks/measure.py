@@ -1,4 +1,4 @@
-"""What the benchmarks share: measuring in turn, the limit of the machine, memory and tables."""
+"""Shared parts of the benchmarks: timing in turn, the machine's limit, memory and tables."""
 
 import datetime
 import importlib.metadata
@@ -16,14 +16,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf  # noqa: E402 (it reads the level at its import)
 
 WARM_RUNS = 3
-PAUSE = 0.03  # seconds in which the threads of whoever ran last stop spinning
+PAUSE = 0.03  # seconds for the threads of the previous run to stop spinning
 MATMULS = ((2048, 2048, 2048), (4096, 1024, 4096), (2048, 512, 2048), (4096, 4096, 1024))
 PACKAGES = ("tensorflow", "keras", "keras-hub", "numpy")
 
 
 # === Time ===
 def timed(function, *arguments):
-    """Makes of a function one that runs it n times and gives each run's milliseconds."""
+    """Return a function that runs `function` n times and returns each run's milliseconds."""
 
     def run(runs):
         times = []
@@ -37,10 +37,10 @@ def timed(function, *arguments):
 
 
 def in_turn(competitors, rounds=5, seconds=0.3):
-    """Measures competitors in turn, so that drifts of the machine touch all of them alike.
+    """Measure competitors in turn, so that drift of the machine affects all of them alike.
 
-    `competitors` maps names to functions like those of `timed`. Each gets about as many seconds a
-    round. Returns the median of all runs of each, in milliseconds, by name.
+    `competitors` maps names to functions as returned by `timed`. Each gets about the same number of
+    seconds per round. Return the median of all runs of each, in milliseconds, by name.
     """
     runs = {}
     for name, run in competitors.items():
@@ -56,41 +56,41 @@ def in_turn(competitors, rounds=5, seconds=0.3):
 
 
 def matmul(dtype, shape=MATMULS[0]):
-    """Makes a function that does one big matmul, and gives its number of flops too."""
+    """Return a function that does one big matmul, and its number of flops."""
     rows, inner, columns = shape
     left = tf.cast(tf.random.normal((rows, inner)), dtype)
     right = tf.cast(tf.random.normal((inner, columns)), dtype)
-    # As arguments, or the product of two constants would be folded away.
+    # As arguments, because a product of constants would be folded away.
     multiply = tf.function(tf.matmul)
     return lambda: multiply(left, right), 2 * rows * inner * columns
 
 
 def fastest_matmul(dtype, seconds=0.3):
-    """Finds the shape of big matmul that runs fastest here, and gives what `matmul` gives."""
+    """Find the big matmul shape that runs fastest here; return the same as `matmul`."""
     made = {str(shape): matmul(dtype, shape) for shape in MATMULS}
     times = in_turn({name: timed(run) for name, (run, _) in made.items()}, 2, seconds)
     return made[max(made, key=lambda name: made[name][1] / times[name])]
 
 
 def matmul_limit(dtype, seconds=0.3):
-    """Measures the fastest big matmul of this machine, in GFLOP/s."""
+    """Measure the fastest big matmul of this machine, in GFLOP/s."""
     run, flops = fastest_matmul(dtype, seconds)
     return flops / in_turn({"limit": timed(run)}, 3, seconds)["limit"] / 1e6
 
 
 # === Memory ===
 def peak_resident(process="self"):
-    """Begins to watch the resident memory of a process, by its number. Linux only.
+    """Start watching the resident memory of a process, given its PID. Linux only.
 
-    Returns a function that gives the bytes by which its peak since now is above what it is now.
+    Return a function that returns how many bytes its peak since now is above its present value.
     """
-    Path(f"/proc/{process}/clear_refs").write_text("5")  # the peak is now what is resident
+    Path(f"/proc/{process}/clear_refs").write_text("5")  # resets the peak to what is resident
     before = resident(process)
     return lambda: resident(process, "VmHWM") - before
 
 
 def resident(process="self", field="VmRSS"):
-    """Reads the resident bytes of a process, by its number. Linux only."""
+    """Return the resident bytes of a process, given its PID. Linux only."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith(field))
     return 1024 * int(line.split()[1])
@@ -98,14 +98,14 @@ def resident(process="self", field="VmRSS"):
 
 # === Reports ===
 def result_of(script, *arguments):
-    """Runs a script in a Python of its own and reads the JSON on the last line it prints."""
+    """Run a script in its own Python process; return the JSON on the last line it prints."""
     command = [sys.executable, script, *map(str, arguments)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(output.strip().splitlines()[-1])
 
 
 def machine():
-    """Describes the machine and the versions of what is measured, and gives the date."""
+    """Return the date, a description of the machine and the versions of the measured packages."""
     model = platform.processor() or platform.machine()
     if (cpu := Path("/proc/cpuinfo")).exists():
         names = [line for line in cpu.read_text().splitlines() if line.startswith("model name")]
@@ -122,19 +122,19 @@ def machine():
 
 
 def cores():
-    """Counts the cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 class Table:
-    """A Markdown table that is printed row by row, as the figures come."""
+    """A Markdown table that is printed row by row, as the figures arrive."""
 
     def __init__(self, *columns):
         self._print(columns)
         self._print(["---"] * len(columns))
 
     def row(self, *values):
-        """Prints a row: floats with three significant digits, None as a dash."""
+        """Print a row: floats with three significant digits, None as a dash."""
         self._print([_text(value) for value in values])
 
     def _print(self, cells):

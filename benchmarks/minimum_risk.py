@@ -1,11 +1,11 @@
-"""Validation BLEU of a preset that is trained further: minimum risk against the likelihood.
+"""Validation BLEU of a preset trained further: minimum risk against likelihood.
 
     SEQZOO_DATA=data python benchmarks/minimum_risk.py gru_attention_multi30k_en_fr
 
 Each objective starts from the preset, reads the same batches of Multi30k's training set, and takes
-the same number of updates at the same rate, with Adam. After every so many updates the validation
-set is translated greedily, at the start and at the end also with a beam of 5, with the moving
-average of the weights. The test sets are not read.
+the same number of updates at the same learning rate, with Adam. The validation set is translated
+greedily after every `--every` updates, and at the start and the end also with a beam of 5, using
+the moving average of the weights. The test sets are not read.
 """
 
 import argparse
@@ -27,7 +27,7 @@ RISK = ("samples", "alpha", "temperature", "measure", "seed")  # the arguments o
 
 
 def scores(model, strategy, valid):
-    """Gives BLEU and chrF of the validation set, cased, as cells of a table."""
+    """Return cased BLEU and chrF of the validation set as table cells."""
     translated = [best.text for best, *_ in model.translate(valid[0], strategy)]
     found = score_translations(translated, valid[1])
     return f"{found.bleu:.2f}", f"{found.chrf:.2f}"

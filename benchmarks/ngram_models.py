@@ -2,16 +2,16 @@
 
     python benchmarks/ngram_models.py --lmplz PATH --figure benchmarks/ngram_growth.png
 
-`<unk>` is an ordinary word in the Penn Treebank's texts; it is called UNK here, since ARPA files
-have another meaning for it. Perplexities are of words and ends of sentences, all of them known.
+`<unk>` is an ordinary word in the Penn Treebank's texts; it is called UNK here, because `<unk>` has
+another meaning in ARPA files. Perplexities are over words and ends of sentences, all of them known.
 
 With `--lmplz`, KenLM's estimator runs on the same file, in turn with ours, both from a text file to
-an ARPA file. With the package `kenlm` installed, the scores of every test line by both programs
-from both files are compared.
+an ARPA file. If the package `kenlm` is installed, both programs score every test line from both
+files, and the scores are compared.
 
-With `--figure`, seconds and memory by the length of the text, up to 20 million words of the IMDb
-reviews (lower-cased, split at white space); each in a process of its own, above what was resident
-before.
+With `--figure`, it draws seconds and memory by text length, up to 20 million words of the IMDb
+reviews (lower-cased, split at white space). Each length runs in a process of its own; memory counts
+above what was resident before.
 """
 
 import argparse
@@ -50,20 +50,20 @@ CACHE = {"weight": 0.12, "size": 1000, "decay": 0.007}  # the best on the valida
 
 
 def load(split):
-    """Gives the sentences of a split."""
+    """Return the sentences of a split."""
     path = Path(os.environ["SEQZOO_DATA"], "ptb", f"ptb.{split}.txt.gz")
     return [line.strip().replace("<unk>", "UNK") for line in read_lines(path)]
 
 
 def train_to_file(text, arpa, order):
-    """What `lmplz` does: a text file to an ARPA file; gives the seconds."""
+    """Do what `lmplz` does, from a text file to an ARPA file; return the seconds."""
     started = time.perf_counter()
     NGramLanguageModel.train(read_lines(text), order).save_arpa(arpa)
     return {"seconds": time.perf_counter() - started}
 
 
 def compare(folder, order, lmplz, rounds, test):
-    """Prints the times of both programs, and the largest difference of their scores."""
+    """Print the times of both programs and the largest difference in their scores."""
     text, ours, theirs = (Path(folder, name) for name in ("text", "ours.arpa", "theirs.arpa"))
     text.write_text("".join(f"{line}\n" for line in load("train")))
     times = {"ours": [], "lmplz": []}
@@ -82,7 +82,7 @@ def compare(folder, order, lmplz, rounds, test):
 
 
 def compare_scores(ours, theirs, test):
-    """Prints how far apart the scores of test lines are: each file read by both programs."""
+    """Print the largest score difference of test lines, for each file read by both programs."""
     import kenlm
 
     table = Table("file", "largest difference of a line, log10")
@@ -93,7 +93,7 @@ def compare_scores(ours, theirs, test):
 
 
 def reviews():
-    """Yields the IMDb reviews."""
+    """Yield the IMDb reviews."""
     for split in ("unsup", "train", "test"):
         with gzip.open(Path(os.environ["SEQZOO_DATA"], "imdb", f"{split}.jsonl.gz"), "rt") as file:
             for line in file:
@@ -101,11 +101,11 @@ def reviews():
 
 
 def measure_growth(millions, order):
-    """Trains on the first words of the reviews; gives seconds, MiB and n-grams."""
+    """Train on the first words of the reviews; return seconds, MiB and n-grams."""
     counts = itertools.accumulate(reviews(), lambda sum, text: sum + text.count(" ") + 1, initial=0)
     pairs = zip(counts, reviews(), strict=False)
     texts = [text for _, text in itertools.takewhile(lambda p: p[0] < 1e6 * millions, pairs)]
-    NGramLanguageModel.train(texts[:10], order)  # what TensorFlow needs at first is not measured
+    NGramLanguageModel.train(texts[:10], order)  # TensorFlow's initial needs are not measured
     peak = peak_resident()
     started = time.perf_counter()
     model = NGramLanguageModel.train(texts, order)
@@ -114,7 +114,7 @@ def measure_growth(millions, order):
 
 
 def growth(order, figure):
-    """Prints and draws how time and memory grow with the text."""
+    """Print and draw how time and memory grow with the text."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -140,7 +140,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lmplz", type=Path, help="KenLM's program of that name")
     parser.add_argument("--to-file", type=Path, nargs=2, help="train from a file to a file")
-    parser.add_argument("--millions", type=int, help="measure one text of so many words")
+    parser.add_argument("--millions", type=int, help="measure one text of so many million words")
     parser.add_argument("--figure", type=Path, help="where to draw the growth")
     arguments = parser.parse_args()
     if arguments.millions:

@@ -1,12 +1,12 @@
-"""Peak memory of a training step at a large vocabulary, beside Keras' dense softmax.
+"""Peak memory of a training step with a large vocabulary, compared with Keras' dense softmax.
 
     python benchmarks/peak_memory.py
 
 The same backbone is trained twice, each time in a fresh process: as our model with its own loss,
 and with a dense layer that makes all logits and Keras' sparse softmax cross-entropy on them. Both
-begin with the optimizer's variables made and read the same full batches. The figure is the peak
-of resident memory in the steps minus what is resident before the first; tracing and compilation,
-which are part of the first step, are in it for both. Linux only.
+start with the optimizer's variables created and read the same full batches. The figure is the peak
+resident memory during the steps minus the resident memory before the first. It includes tracing and
+compilation, which are part of the first step, for both. Linux only.
 """
 
 import argparse
@@ -22,7 +22,7 @@ MODELS = ("ours", "dense")
 
 
 class PeakMemory(keras.callbacks.Callback):
-    """What the steps add to the resident memory, in bytes."""
+    """Callback that measures what the steps add to the resident memory, in bytes."""
 
     def on_train_begin(self, logs=None):
         self.peak = None

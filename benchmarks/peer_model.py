@@ -1,4 +1,4 @@
-"""The model and the data of the peers' comparison, and what they cost in matmul flops."""
+"""The model and data of the comparison with peers, and their cost in matmul flops."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2Se
 
 VOCABULARY_SIZE = 8000
 UNKNOWN, START, END = 1, 2, 3
-SPECIAL = 5  # the ids before those of the pieces
-PEER_SPECIAL = 3  # the lines before the pieces in the peer's vocabulary
+SPECIAL = 5  # ids before the pieces
+PEER_SPECIAL = 3  # lines before the pieces in the peer's vocabulary
 EMBEDDING, ENCODER, DECODER = 256, 256, 512
 
 
 def peer_model(vocabulary_size=VOCABULARY_SIZE, dtype="float32", input_feeding=False):
-    """Makes our model of the peers' description."""
+    """Return our model with the peers' architecture."""
     backbone = RecurrentEncoderDecoderBackbone(
         vocabulary_size,
         vocabulary_size,
@@ -34,21 +34,21 @@ def peer_model(vocabulary_size=VOCABULARY_SIZE, dtype="float32", input_feeding=F
 
 
 def peer_pieces(folder):
-    """Reads the peers' vocabulary: the pieces, the first of which has the id SPECIAL."""
+    """Read the peers' vocabulary: the pieces, the first of which has the id SPECIAL."""
     pieces = Path(folder, "onmt.voc").read_text(encoding="utf-8").split("\n")[PEER_SPECIAL:]
-    # The peers have fewer special tokens: the rarest pieces make room, so that V is theirs.
+    # The peers have fewer special tokens: we drop the rarest pieces to have the same V.
     return pieces[: VOCABULARY_SIZE - SPECIAL]
 
 
 def peer_ids(folder, split, language, prefix=()):
-    """Reads text that the peers' setup.sh prepared, as lists of our ids."""
+    """Read text that the peers' setup.sh prepared, as lists of our ids."""
     ids = {piece: SPECIAL + index for index, piece in enumerate(peer_pieces(folder))}
     lines = Path(folder, f"{split}.sp.{language}").read_text(encoding="utf-8").splitlines()
     return [[*prefix, *(ids.get(piece, UNKNOWN) for piece in row.split()), END] for row in lines]
 
 
 def peer_pairs(folder):
-    """Reads the peers' training pairs."""
+    """Read the peers' training pairs."""
     sides = (peer_ids(folder, "train", "en"), peer_ids(folder, "train", "fr", [START]))
     return TokenPairs(
         *(
@@ -59,7 +59,7 @@ def peer_pairs(folder):
 
 
 def full_pairs(widths, count, vocabulary_size):
-    """Makes `count` random pairs for each width, with nothing to pad at it."""
+    """Return `count` random pairs for each width, of exactly that width, so without padding."""
     generator = np.random.default_rng(0)
     lengths = np.repeat(widths, count)
     source, target = (
@@ -73,10 +73,10 @@ def full_pairs(widths, count, vocabulary_size):
 
 
 def step_flops(batch, input_feeding, padded):
-    """Counts the matmul flops of a training step: forward, and twice as much backward.
+    """Count the matmul flops of a training step: forward, and twice as many backward.
 
-    With `padded`, encoder, decoder and attention are counted at padding too; the softmax never
-    is, because no loss needs it there.
+    With `padded`, encoder, decoder and attention also count padding; the softmax never does,
+    because no loss needs it there.
     """
     inputs, _, _ = batch
     source = np.asarray(inputs["encoder_padding_mask"])

@@ -1,12 +1,12 @@
-"""Size and quality of the presets in int8 and quality in bfloat16 beside float32, a table.
+"""Table of the presets' size and quality in int8, and quality in bfloat16 and float32.
 
     python benchmarks/quantized_presets.py
 
-Sizes are those of the folders: as shipped, with weights that are float16 on disk and compressed; in
-int8 as `save_to_preset` writes it, what is not quantized in float32; and as `save_preset` does, in
-float16 and compressed. The quality in int8 is that of the model that `save_to_preset` wrote, loaded
-again. Data are parts of the validation sets, the first or of reviews the last of each class, and of
-the test set for WNUT-17.
+Sizes are folder sizes: as shipped, with compressed float16 weights on disk; in int8 as
+`save_to_preset` writes it, with everything unquantized in float32; and as `save_preset` writes it,
+with compressed float16. The quality in int8 is that of the model that `save_to_preset` wrote,
+loaded again. The data are the first parts of the validation sets (for reviews the last of each
+class, for WNUT-17 the first part of the test set).
 """
 
 import json
@@ -35,14 +35,14 @@ COLUMNS = (
 
 
 def bleu(model, name):
-    """Lower-cased BLEU of the default search."""
+    """Return the lower-cased BLEU of the default search."""
     sources, references = load_multi30k("val", target=name[-2:])
     texts = [best.text for best, *_ in model.translate(sources[:500])]
     return score_translations(texts, references[:500], lowercase=True).bleu
 
 
 def reviews(number):
-    """Labels and texts of the last reviews of each class, of which no preset learned."""
+    """Return labels and texts of each class's last reviews; only the word vectors saw them."""
     lines = read_lines(DATA / "imdb" / "train.jsonl.gz")
     rows = [json.loads(line) for line in lines[12500 - number : 12500] + lines[25000 - number :]]
     texts = [" ".join(row["text"].replace("<br />", " ").split()) for row in rows]
@@ -50,26 +50,26 @@ def reviews(number):
 
 
 def speeches():
-    """The first speeches of the validation part of Tiny Shakespeare."""
+    """Return the first validation speeches of Tiny Shakespeare."""
     found = read_paragraphs(DATA / "shakespeare" / "input.txt.gz")
     begin = int(0.9 * len(found))
     return found[begin : begin + 100]
 
 
 def tagged(path, number):
-    """Words and tags of the first sentences of a file."""
+    """Return words and tags of the first sentences of a file."""
     words, tags = read_tagged_sentences(DATA / path)
     return words[:number], tags[:number]
 
 
 def f1(model):
-    """F1 of entities, in percent."""
+    """Return the F1 of entities, in percent."""
     words, tags = tagged("ner/wnut17/wnut17.test.conll.gz", 1000)
     return 100 * entity_scores(tags, model.tag(words)).overall.f1
 
 
 def accuracy(model):
-    """Accuracy of the sentiment, in percent."""
+    """Return the sentiment accuracy, in percent."""
     labels, texts = reviews(500)
     return 100 * model.accuracy(texts, labels)
 
@@ -95,13 +95,13 @@ QUALITIES = {
 
 
 def megabytes(folder):
-    """Size of all files of a preset in MB, its card left out."""
+    """Return the size of a preset's files in MB, without its card."""
     files = [path for path in Path(folder).rglob("*") if path.is_file() and path.suffix != ".md"]
     return f"{sum(path.stat().st_size for path in files) / 1e6:.1f}"
 
 
 def measure(name, folder):
-    """Makes the row of a preset."""
+    """Return the table row of a preset."""
     task = task_class(folder)
     if task is None:
         return (name, "no layer to quantize", "-", "-", "-", megabytes(folder), "-", "-")
@@ -109,7 +109,7 @@ def measure(name, folder):
     model = task.from_preset(str(folder))
     plain = quality(model)
     half = quality(task.from_preset(str(folder), dtype="bfloat16"))
-    with warnings.catch_warnings():  # Keras names each layer that stays as it is
+    with warnings.catch_warnings():  # Keras warns of each layer that is not quantized
         warnings.simplefilter("ignore")
         model.quantize("int8")
     with tempfile.TemporaryDirectory() as own:

@@ -1,19 +1,19 @@
-"""Speed of the search: beside KerasHub's beam and greedy search, beside JoeyNMT's, and alone.
+"""Search speed: alone, and compared with KerasHub's and JoeyNMT's greedy and beam search.
 
     python benchmarks/search_speed.py gru_attention_multi30k_en_fr
 
-Three tables, over test 2016 of Multi30k:
+Three tables, on test 2016 of Multi30k:
 
-1. One model, a preset: greedy search, our beam and KerasHub's `BeamSampler`, in turn. `translate`
-   is text to text in batches of similar length; `generate` is KerasHub's, in batches as they come,
-   over the first 128 sentences.
+1. One model, a preset: greedy search, our beam search and KerasHub's `BeamSampler`, in turn.
+   `translate` maps text to text in batches of similar length. `generate` is KerasHub's, in batches
+   in the original order, over the first 128 sentences.
 2. The same preset, one sentence at a time: median and 99th percentile of the latency.
 3. With `--peers` and `--peer-scripts`: the peers' model (see `peer_model.py`), trained by us and by
-   JoeyNMT for an epoch each, and their searches over the same subwords, ids to ids: ours in batches
-   of similar length, as `translate` makes them, and in JoeyNMT's batches, which are in the order of
-   the file. JoeyNMT stops a sentence when the best live hypothesis has ended, as ours does with
-   `stop="top"`; by default ours stops where nothing better can come, or at the limit. Every run is
-   a process of its own.
+   JoeyNMT for an epoch each, and their searches over the same subwords, ids to ids. Ours runs in
+   batches of similar length, as `translate` makes them, and in JoeyNMT's batches, which follow the
+   order of the file. JoeyNMT stops a sentence when the best live hypothesis has ended, as ours does
+   with `stop="top"`; by default ours stops when nothing better can come, or at the limit. Every run
+   is a process of its own.
 """
 
 import argparse
@@ -38,16 +38,16 @@ from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 
 SPLIT = "test_2016_flickr"
-MAX_LENGTH = 60  # of the peers
+MAX_LENGTH = 60  # as the peers
 BATCH = 64
-GENERATED = 128  # sentences for `generate`, which takes long with KerasHub's beam
+GENERATED = 128  # sentences for `generate`, which is slow with KerasHub's beam
 STEPS = 454  # batches of an epoch
 WEIGHTS = "seqzoo_feeding.weights.h5"
 JOEYNMT = "joeynmt.sh"
 
 
 def preset_speed(model, sources, beam, ratio, rounds):
-    """Gives sentences a second by kind of search."""
+    """Return sentences per second by kind of search."""
     strategies = {
         "translate, greedy": Greedy(max_source_ratio=ratio),
         f"translate, beam {beam}": BeamSearch(beam, max_source_ratio=ratio),
@@ -71,7 +71,7 @@ def preset_speed(model, sources, beam, ratio, rounds):
 
     runs = {name: (translate(strategy), len(sources)) for name, strategy in strategies.items()}
     for name, sampler in samplers.items():
-        # One model each, since `compile` forgets what it has traced.
+        # One model each, because `compile` discards what it has traced.
         twin = RecurrentSeq2SeqLM(model.backbone, model.preprocessor, tie_softmax=model.tie_softmax)
         twin.set_weights(model.get_weights())
         twin.compile(sampler=sampler)
@@ -88,7 +88,7 @@ def preset_speed(model, sources, beam, ratio, rounds):
 
 
 def latency(model, sources, strategy):
-    """Gives the milliseconds of each sentence alone."""
+    """Return the milliseconds of each sentence alone."""
     for source in sources[:20]:
         model.translate([source], strategy)
     times = []
@@ -100,7 +100,7 @@ def latency(model, sources, strategy):
 
 
 def train(folder):
-    """Trains our model of the peers' description for an epoch."""
+    """Train our model with the peers' architecture for an epoch."""
     keras.utils.set_random_seed(1)
     model = peer_model(input_feeding=True)
     model.compile()
@@ -109,7 +109,7 @@ def train(folder):
 
 
 def measure_ours(folder, beam, ratio, by_length, stop):
-    """Translates the peers' test set and gives the figures of one run."""
+    """Translate the peers' test set and return the figures of one run."""
     model = peer_model(input_feeding=True)
     model.load_weights(Path(folder, WEIGHTS))
     rows = peer_ids(folder, SPLIT, "en")
@@ -155,7 +155,7 @@ def measure_ours(folder, beam, ratio, by_length, stop):
 
 
 def measure_joeynmt(folder, beam):
-    """Runs JoeyNMT's `test` on what `joeynmt.sh` trained."""
+    """Run JoeyNMT's `test` on the model that `joeynmt.sh` trained."""
     folder = Path(folder).resolve()
     text = (folder / "joeynmt.yaml").read_text()
     config = folder / f"joeynmt_beam_{beam}.yaml"
@@ -176,7 +176,7 @@ def medians(runs):
 
 
 def beside_joeynmt(arguments):
-    """Prints the third table."""
+    """Print the third table."""
     folder = arguments.peers.resolve()
     if not (folder / WEIGHTS).exists():
         train(folder)

@@ -1,11 +1,12 @@
-"""Kim's convolutional classifier on rt-polarity, by ten-fold cross-validation.
+"""Ten-fold cross-validation of Kim's convolutional classifier on rt-polarity.
 
     python benchmarks/sentence_polarity.py --vectors none
     python benchmarks/sentence_polarity.py --vectors skipgram_imdb_100d
 
-10,662 sentences of film reviews, half positive; a tenth is the test set of a fold, a tenth of the
-rest decides after which epoch it is measured. The words of the training part are known, and with
-`--vectors` those of the preset, which then begin the embeddings (`--frozen` leaves them so).
+10,662 sentences of film reviews, half of them positive. A tenth is the test set of a fold; a tenth
+of the rest decides which epoch is measured. The vocabulary is the words of the training part and,
+with `--vectors`, those of the preset, which initialises the embeddings (`--frozen` keeps them
+fixed).
 """
 
 import argparse
@@ -26,7 +27,7 @@ BOUNDARIES = (16, 24, 32, 64)
 
 
 def load():
-    """Gives the sentences and their labels, shuffled."""
+    """Return the sentences and their labels, shuffled."""
     folder = Path(os.environ["SEQZOO_DATA"], "rt_polarity")
     rows = [
         (line, label)
@@ -38,7 +39,7 @@ def load():
 
 
 def run_fold(fold, texts, labels, vectors, options):
-    """Trains on nine parts and gives the accuracies on validation and test texts."""
+    """Train on the other folds and return the accuracies on validation and test texts."""
     folds = np.arange(len(texts)) % options.folds
     rest = np.flatnonzero(folds != fold)
     parts = {"test": np.flatnonzero(folds == fold), "valid": rest[::10]}
@@ -76,7 +77,7 @@ def run_fold(fold, texts, labels, vectors, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vectors", default="none", help="a preset of word vectors, or none")
-    parser.add_argument("--frozen", action="store_true", help="vectors stay as they are")
+    parser.add_argument("--frozen", action="store_true", help="keep the vectors fixed")
     parser.add_argument("--embedding-dim", type=int, default=300, help="without vectors")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=8)

@@ -1,18 +1,18 @@
-"""What the advice of docs/serving.md rests on: costs of requests and of models on a server.
+"""Costs of requests and models on a server: the basis of the advice in docs/serving.md.
 
     python benchmarks/serving_costs.py long --exports served
 
-The server is the double of `serving_load.py`, on the same machine as its clients. `--exports`
-names a folder where exports are made, or found again.
+The server is the test double of `serving_load.py`, on the same machine as its clients. `--exports`
+names a folder in which exports are made, or found again.
 
-- `long`: resident memory of a server of one model, and what one line of 100 kB costs, at the
-  default limit of tokens and at a lower one.
-- `first`: the first request and the second, without and with warm-up.
-- `order`: lines in batches in the order as they come and sorted by length, as the client does.
-- `merge`: clients that send a row each, without batching by the server and with it, by the time
-  that a batch waits for mates.
-- `bfloat16`: batches of models whose weights are float32 and bfloat16, in turn.
-- `compiled`: the same of classifier and tagger without and with XLA programs for their batches.
+- `long`: resident memory of a server with one model, and the cost of a line of 100 kB, with the
+  default token limit and a lower one.
+- `first`: the first and the second request, without and with warm-up.
+- `order`: batches of lines in their original order and sorted by length, as the client sorts them.
+- `merge`: clients that send one row each, without and with batching by the server, by the time that
+  a batch waits for other rows.
+- `bfloat16`: batches to models with float32 and bfloat16 weights, in turn.
+- `compiled`: the same for classifier and tagger, without and with XLA programs for their batches.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from tests.serving.model_server.process import ServerProcess
 
 LIMIT = 128  # tokens, the lower limit
 TOKENS = 32  # of compiled shapes, which hold the lines
-TIMES = 3  # that a long line is asked
+TIMES = 3  # that a long line is sent
 TIMEOUTS = (0, 1, 5)  # ms
 TRANSLATION = "gru_attention_multi30k_en_de"
 LANGUAGE_MODEL = "lstm_bpe_imdb"
@@ -43,7 +43,7 @@ MiB = 2**20
 
 
 def asker(client, signature, texts):
-    """Makes a function that asks for texts once."""
+    """Return a function that requests texts once."""
     inputs = {"text": np.array(texts, object)}
     return lambda: client.predict(inputs, signature)
 
@@ -118,7 +118,7 @@ def order(options):
 
 
 def batches(client, texts, size):
-    """Makes a function that asks for all texts once, a batch after the other."""
+    """Return a function that requests all texts once, batch by batch."""
     asks = [
         asker(client, "serving_default", texts[begin : begin + size])
         for begin in range(0, len(texts), size)
@@ -146,9 +146,9 @@ def merge(options):
 
 # === Kinds of exports beside each other ===
 def compare(options, names, kinds):
-    """Measures exports of the same preset in turn: a table of rows, ms and how many times.
+    """Measure exports of the same preset in turn: a table of rows, ms and speed ratios.
 
-    `kinds` maps two names to options of an export.
+    `kinds` maps two names to export options.
     """
     plain, other = kinds
     table = Table(
@@ -201,12 +201,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("--exports", type=Path, required=True)
-    parser.add_argument("--preset", nargs="+", help="names, by default one a family or all")
+    parser.add_argument("--preset", nargs="+", help="names; default: one per family, or all")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--count", type=int, default=256, help="lines of `order`")
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 8, 32, 64])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=10, help="of a row of a table")
+    parser.add_argument("--seconds", type=float, default=10, help="per table row")
     options = parser.parse_args()
     options.exports.mkdir(parents=True, exist_ok=True)
     print(machine() + "\n")

@@ -1,4 +1,4 @@
-"""The exports that `serving_load.py` serves: made once, and found again in their folder."""
+"""The exports that `serving_load.py` serves: made once, then found again in their folder."""
 
 import re
 from pathlib import Path
@@ -13,9 +13,9 @@ WARMUP = (1, 64)  # rows
 
 
 def export_presets(folder, names=None, dtype=None, warmup=WARMUP, **options):
-    """Exports presets whose folders are not there yet, and gives the folders by name.
+    """Export presets whose folders do not exist yet; return the folders by name.
 
-    With a dtype or further options of `export` they have names of their own.
+    Exports with a dtype or further options of `export` have names of their own.
     """
     found = {}
     values = {"dtype": dtype, "warmup": None if warmup == WARMUP else warmup, **options}
@@ -25,7 +25,7 @@ def export_presets(folder, names=None, dtype=None, warmup=WARMUP, **options):
         found[name] = Path(folder, name)
         if not exported(found[name]):
             model = load(preset, dtype)
-            # What a language model samples could not be compared.
+            # Samples of a language model could not be compared.
             strategy = Greedy() if isinstance(model, LanguageModel) else None
             keras_seqzoo.serving.export(
                 model, found[name], strategy=strategy, warmup=warmup, **options
@@ -34,7 +34,7 @@ def export_presets(folder, names=None, dtype=None, warmup=WARMUP, **options):
 
 
 def export_beams(folder, preset, widths):
-    """Exports a translation model with beams of some widths, and gives the folders by width."""
+    """Export a translation model with several beam widths; return the folders by width."""
     found = {width: Path(folder, f"{preset}_beam_{width}") for width in widths}
     missing = [width for width in widths if not exported(found[width])]
     model = RecurrentSeq2SeqLM.from_preset(preset) if missing else None
@@ -51,7 +51,7 @@ def exported(folder):
 
 
 def load(name, dtype=None):
-    """Loads the model of a preset, word vectors as they are."""
+    """Load the model of a preset, or its word vectors."""
     task = task_class(name)
     if task is None:
         return WordVectors.from_preset(name)

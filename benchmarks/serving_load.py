@@ -1,21 +1,22 @@
-"""What a server of exported models bears: load proofs over the test double of TensorFlow Serving.
+"""Load tests of a server of exported models, with a test double of TensorFlow Serving.
 
     python benchmarks/serving_load.py mixed --exports served
 
-The server is `tests/serving/model_server`, a double that speaks the protocols over TensorFlow's
-runtime, with batching: what it shows of speed are ratios. It and the clients share the machine.
-`--exports` names a folder where the exports of the presets are made, or found again. A command
-ends with status 1 where it shows what must not be.
+The server is `tests/serving/model_server`, a double that implements the protocols on TensorFlow's
+runtime, with batching. Its speeds are meaningful only as ratios. It and the clients share the
+machine. `--exports` names a folder in which the exports of the presets are made, or found again. A
+command exits with status 1 if it shows a failure.
 
-- `mixed`: requests of 0, 1, 7 and 64 rows from several clients over all signatures of all presets,
-  both protocols, with hostile lines among them; each row is compared with the answer to its line
-  alone. The server's memory over the run. Errors must be clear ones, and nothing lost or swapped.
+- `mixed`: requests of 0, 1, 7 and 64 rows from several clients over all signatures of all presets
+  and both protocols, with hostile lines among them. Each row is compared with the answer to its
+  line alone. Also the server's memory over the run. Errors must be clear ones; nothing may be lost
+  or swapped.
 - `switches`: new versions appear under load; no request may fail.
-- `kill`: the server is killed and started again under load; clients recover.
-- `latency`: p50, p99 and rows a second by rows of a request, threads and beam width; draws
+- `kill`: the server is killed and restarted under load; clients must recover.
+- `latency`: p50, p99 and rows per second by rows per request, threads and beam width; draws
   `serving.png`.
-- `hostile`: p99 of normal requests beside nothing, beside more normal requests and beside hostile
-  lines, as many a second, in turn. The last must be at most twice the first.
+- `hostile`: p99 of normal requests alone, with additional normal requests, and with hostile lines
+  at the same rate, in turn. The last must be at most twice the first.
 """
 
 import argparse
@@ -40,7 +41,7 @@ from tests.serving.model_server.process import ServerProcess  # noqa: E402
 
 
 def batching(microseconds):
-    """Gives the parameters of batching, with the time that a batch waits for mates."""
+    """Return the batching parameters, with the time that a batch waits for other rows."""
     return f"""
 max_batch_size {{ value: 64 }}
 batch_timeout_micros {{ value: {microseconds} }}
@@ -51,12 +52,12 @@ pad_variable_length_inputs: true
 
 
 BATCHING = batching(1000)
-# Threads of gRPC as in the recipes.
+# gRPC threads as in the recipes.
 OPTIONS = ("--poll-seconds", 0.2, "--grpc-max-threads", 128)
-PARTS = 10  # of a run, at whose ends the memory is read
+PARTS = 10  # of a run; the memory is read at the end of each
 SWITCHES = 3
 KILLS = 2
-MOST_GROWTH = 1.1  # of the memory, from the third part of a run to its end
+MOST_GROWTH = 1.1  # in memory, from the end of a run's third part to its end
 MOST_RATIO = 2.0  # of the p99 beside hostile lines
 
 
@@ -65,12 +66,12 @@ def addresses(server):
 
 
 def memory(server):
-    """Gives the resident MiB of a server."""
+    """Return the resident MiB of a server."""
     return resident(server.process.pid) / 2**20
 
 
 def parts(requests, count):
-    """Numbers of requests at which a run is divided into equal parts."""
+    """Return the request counts that divide a run into equal parts."""
     return [requests * part // count for part in range(1, count)]
 
 
@@ -193,7 +194,7 @@ def latency(options):
 
 
 def pressed(traffic, clients, rows, seconds):
-    """Asks from several clients for some seconds: gives a `Report` and the rows a second."""
+    """Send requests from several clients for some seconds; return a `Report` and rows/s."""
     [lines] = traffic.lines
     report = Report()
 
@@ -221,7 +222,7 @@ def run_all(functions):
 def draw(found, options, path):
     from matplotlib.figure import Figure
 
-    # Not by pyplot, which needs to know of a screen or that there is none.
+    # Not with pyplot, which needs a screen or to be told that there is none.
     figure = Figure(figsize=(9, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2)
     most = max(options.threads)
@@ -274,7 +275,7 @@ def hostile(options):
 
 
 def beset(traffic, lines, mates, options, report):
-    """Asks normal lines for some seconds, beside a client that sends its own."""
+    """Send normal lines for some seconds, while another client sends its own lines."""
 
     def normal(number):
         return [lines.normal[number % len(lines.normal)]]
@@ -309,15 +310,15 @@ def main():
     parser.add_argument(
         "--preset",
         nargs="+",
-        help=f"names, by default all; of `switches` and `latency` one, by default {TRANSLATION}",
+        help=f"names, by default all; one for `switches` and `latency`, by default {TRANSLATION}",
     )
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--clients", type=int, default=16)
-    parser.add_argument("--lines", type=int, default=24, help="normal lines of a signature")
+    parser.add_argument("--lines", type=int, default=24, help="normal lines per signature")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=10, help="of a cell of a table")
+    parser.add_argument("--seconds", type=float, default=10, help="per table cell")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--pause", type=float, default=1.0, help="seconds between lines beside")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between the other lines")
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 4, 16, 64])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 2, 5, 10])

@@ -1,7 +1,7 @@
-"""Traffic for a server of exported models: lines, requests, and whether answers are right.
+"""Traffic for a server of exported models: lines, requests and checks of the answers.
 
-A line's right answer is what its model answered when it was asked alone. The lines are made of a
-few words with a seed; hostile ones are empty, long, broken or odd.
+The right answer to a line is what its model answered when asked that line alone. The lines are made
+of a few words with a seed; hostile lines are empty, long, broken or odd.
 """
 
 import collections
@@ -20,24 +20,24 @@ VOCABULARY = (
 )
 WORDS = VOCABULARY.split()
 LONG = 100_000  # bytes
-SIZES = {0: 0.1, 1: 0.55, 7: 0.25, 64: 0.1}  # rows of a request, and how often
-HOSTILE_SHARE = 0.15  # of the lines of mixed traffic
-MOST_SHOWN = 5  # wrong answers that a report quotes
-LENGTH = 20  # tokens of a row of ids, at most
-FIRST_IDS = 300  # ids below are in every vocabulary
+SIZES = {0: 0.1, 1: 0.55, 7: 0.25, 64: 0.1}  # rows of a request, and their probability
+HOSTILE_SHARE = 0.15  # among the lines of mixed traffic
+MOST_SHOWN = 5  # wrong answers quoted in a report
+LENGTH = 20  # maximum tokens of a row of ids
+FIRST_IDS = 300  # ids below this are in every vocabulary
 
 # `kind` is "text", "word" for texts of one word, or "ids".
 Target = collections.namedtuple("Target", ["model", "signature", "kind"])
 
 
 def normal_lines(count, seed=0):
-    """Makes lines of three to twenty words, in bytes."""
+    """Return lines of 3 to 19 words, as bytes."""
     random = np.random.default_rng(seed)
     return [" ".join(random.choice(WORDS, random.integers(3, 20))).encode() for _ in range(count)]
 
 
 def hostile_lines():
-    """The lines that a server must bear, by what they are."""
+    """Return the lines that a server must survive, by description."""
     words = " ".join(np.random.default_rng(1).choice(WORDS, LONG // 4))
     return {
         "empty": b"",
@@ -52,7 +52,7 @@ def hostile_lines():
 
 
 def rows_of_ids(count, seed=0):
-    """Makes rows of ids: most right, some with ids or lengths out of range."""
+    """Return rows of ids: valid ones, and some with ids or lengths out of range."""
     random = np.random.default_rng(seed)
     rows = [random.integers(4, FIRST_IDS, random.integers(1, LENGTH)) for _ in range(count)]
     right = [(row.tolist(), len(row)) for row in rows]
@@ -60,11 +60,11 @@ def rows_of_ids(count, seed=0):
 
 
 class Lines:
-    """What may be asked of a target.
+    """The lines that may be sent to a target.
 
     Args:
         target: a `Target`.
-        count: of the normal lines.
+        count: int, number of normal lines.
     """
 
     def __init__(self, target, count):
@@ -78,7 +78,7 @@ class Lines:
         self.all = self.normal + self.hostile
 
     def inputs(self, rows):
-        """The inputs of a request."""
+        """Return the inputs of a request."""
         if self.target.kind != "ids":
             return {"text": np.array(rows, object)}
         width = max([len(ids) for ids, _ in rows], default=1) or 1
@@ -89,7 +89,7 @@ class Lines:
         }
 
     def draw(self, random):
-        """Chooses the indices of a request's lines, of which one at most is hostile and long."""
+        """Choose the indices of a request's lines; at most one is hostile and long."""
         size = random.choice(list(SIZES), p=list(SIZES.values()))
         chosen = random.integers(0, len(self.normal), size)
         hostile = random.random(size) < HOSTILE_SHARE
@@ -101,7 +101,7 @@ class Lines:
 
 
 def targets_of(client, model):
-    """Lists the signatures of a model on a server whose inputs this traffic can make."""
+    """List a served model's signatures whose inputs this traffic can make."""
     found = []
     for name, info in sorted(client.metadata().items()):
         if set(info.inputs) == {"text"}:
@@ -113,9 +113,9 @@ def targets_of(client, model):
 
 
 def difference(outputs, row, expected):
-    """Tells how a row of an answer differs from the answer alone, None if it does not.
+    """Describe how a row of an answer differs from the answer alone; None if it does not.
 
-    What is as wide as the widest row of a batch is compared up to the row's own width.
+    Outputs padded to the batch's widest row are compared up to the row's own width.
     """
     if set(outputs) != set(expected):
         return f"outputs {sorted(outputs)}, alone {sorted(expected)}"
@@ -137,7 +137,7 @@ def difference(outputs, row, expected):
 
 
 class Report:
-    """What became of requests."""
+    """The outcomes of requests."""
 
     def __init__(self):
         self._changed = threading.Condition()
@@ -166,16 +166,16 @@ class Report:
         return self.answered + sum(self.errors.values()) + len(self.wrong) + len(self.lost)
 
     def wait(self, count):
-        """Waits until so many requests are done."""
+        """Wait until `count` requests are done."""
         with self._changed:
             self._changed.wait_for(lambda: self.done >= count)
 
     def percentile(self, percent):
-        """Gives milliseconds."""
+        """Return a percentile of the latencies, in milliseconds."""
         return 1e3 * float(np.percentile(self.seconds, percent))
 
     def failed(self, errors_allowed=True):
-        """Tells whether anything was lost or wrong, or failed where nothing may."""
+        """Return whether anything was lost or wrong, or failed although no errors are allowed."""
         return bool(self.wrong or self.lost or (self.errors and not errors_allowed))
 
     def print(self, requests):
@@ -189,14 +189,14 @@ class Report:
 
 
 class Traffic:
-    """Mixed requests to a server, each of which is decided by its number and a seed.
+    """Mixed requests to a server; a request's number and a seed determine it.
 
     Args:
-        addresses: of the server, by protocol.
-        models: their names.
+        addresses: the server's addresses, by protocol.
+        models: names of the models.
         lines: number of normal lines for each signature.
-        seed: of the requests.
-        options: of the clients.
+        seed: seed of the requests.
+        options: options of the clients.
     """
 
     def __init__(self, addresses, models, lines=24, seed=0, **options):
@@ -214,7 +214,7 @@ class Traffic:
         return Client(self._addresses[protocol], model, protocol=protocol, **self._options)
 
     def ask_each_alone(self):
-        """Finds the right answers."""
+        """Ask for the right answers, line by line."""
         for lines in self.lines:
             with self.client(lines.target.model) as client:
                 self._alone.append(
@@ -225,7 +225,7 @@ class Traffic:
                 )
 
     def start(self, requests, clients):
-        """Begins to send so many requests from so many clients.
+        """Start sending `requests` requests from `clients` clients.
 
         Returns: (the `Report`, a function that waits for the end).
         """
@@ -285,7 +285,7 @@ class Traffic:
 
 
 def repeat(client, lines, choose, seconds, report, pause=0.0):
-    """Asks again and again for some seconds.
+    """Send requests repeatedly for some seconds.
 
     Args:
         client: a `Client`.
@@ -293,7 +293,7 @@ def repeat(client, lines, choose, seconds, report, pause=0.0):
         choose: `choose(number)` gives the rows of a request.
         seconds: how long.
         report: a `Report`.
-        pause: seconds from the beginning of a request to that of the next, at least.
+        pause: minimum seconds from the start of a request to the start of the next.
     """
     until = time.perf_counter() + seconds
     number = 0

@@ -1,12 +1,12 @@
-"""Divide Tatoeba's pairs of English with French and Spanish into training and held-out files.
+"""Split Tatoeba's English-French and English-Spanish pairs into training and held-out files.
 
     SEQZOO_DATA=data python benchmarks/split_tatoeba.py tatoeba
 
-It writes `tatoeba/en-fr/train.en`, `train.fr`, `valid.en` and so on, and the same in `en-es`. Held
-out are English sentences, not pairs: of each language 3,000 for a test and 1,000 for validation,
-drawn by a hash. No pair of either language whose English is held out, up to case, punctuation and
-spaces, is in a training file. Of several translations of a held-out sentence, the first is the
-reference.
+It writes `tatoeba/en-fr/train.en`, `train.fr`, `valid.en` and so on, and the same in `en-es`. It
+holds out English sentences, not pairs: for each language, 3,000 for testing and 1,000 for
+validation, chosen by a hash. No training file contains a pair, of either language, whose English is
+held out (ignoring case, punctuation and spaces). If a held-out sentence has several translations,
+the first is the reference.
 """
 
 import argparse
@@ -21,17 +21,17 @@ LANGUAGES = ("fr", "es")
 
 
 def key(sentence):
-    """Returns what is equal for sentences that differ in case, punctuation and spaces alone."""
+    """Return a key that ignores a sentence's case, punctuation and spaces."""
     return " ".join(re.findall(r"\w+", sentence.casefold()))
 
 
 def rank(sentence_key):
-    """Returns a number that orders sentences at random, the same for every language."""
+    """Return a hash that orders sentences randomly, the same for every language."""
     return hashlib.sha256(sentence_key.encode()).digest()
 
 
 def hold_out(pairs, tests, validations):
-    """Returns the pairs of the test set and of the validation set, one for each English key."""
+    """Return the test pairs and the validation pairs, one for each English key."""
     first = {}
     for english, other in pairs:
         first.setdefault(key(english), (english, other))
@@ -50,7 +50,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--tests", type=int, default=3000)
     parser.add_argument("--validations", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="of the order of the training pairs")
+    parser.add_argument("--seed", type=int, default=0, help="for the order of the training pairs")
     arguments = parser.parse_args()
 
     corpora = {

@@ -1,14 +1,14 @@
-"""Memory and speed of training from files as the corpus grows, and beside ids in memory.
+"""Memory and speed of training from files as the corpus grows, against ids in memory.
 
     python benchmarks/imdb_files.py FOLDER
     python benchmarks/stream_memory.py memory FOLDER
     python benchmarks/stream_memory.py speed FOLDER
 
 `memory` trains a language model and a classifier for some steps on the same file 1, 10 and 100
-times, each in a fresh process: the files are read for the vocabulary, tokenized into the
-cache, and batches are read from it. The figure is the highest resident memory of the process above
-what it is after the imports and the tokenizer. `speed` times `fit` over a cache and over the same
-ids in memory, in turn. Linux only.
+times, each in a fresh process: it reads the files for the vocabulary, tokenizes them into the
+cache, and reads batches from it. The figure is the peak resident memory of the process above its
+memory after the imports and the tokenizer. `speed` times `fit` over a cache and over the same ids
+in memory, in turn. Linux only.
 """
 
 import argparse
@@ -39,7 +39,7 @@ MODEL = {"vocabulary_size": 20_000, "embedding_dim": 100, "units": 128}
 
 
 def make_training(family, folder, copies, directory):
-    """Makes a training and its data."""
+    """Return a training and its data."""
     silent = {"report": lambda line: None, "epochs": 1}
     if family == FAMILIES[0]:
         path = Path(folder, "lm.train.txt")
@@ -54,7 +54,7 @@ def make_training(family, folder, copies, directory):
 
 
 def memory_of(family, folder, copies, steps):
-    """Trains for some steps; gives MiB, and tokens per second of tokenizing and of training."""
+    """Train for some steps; return MiB, and tokens per second of tokenizing and training."""
     with tempfile.TemporaryDirectory() as directory:
         training, train, valid = make_training(family, folder, copies, directory)
         memory = peak_resident()
@@ -80,7 +80,7 @@ def memory_of(family, folder, copies, steps):
 
 
 def speed_of(folder, rounds):
-    """Times `fit` over a cache and over ids in memory; gives seconds of each, in turn."""
+    """Time `fit` over a cache and over ids in memory, in turn; return the seconds of each."""
     with tempfile.TemporaryDirectory() as directory:
         training, train, valid = make_training(FAMILIES[1], folder, 1, directory)
         training.prepare(train, valid)

@@ -1,11 +1,11 @@
-"""What `--tensorboard` costs a training run: the time inside the callback as a share of the run's.
+"""Cost of `--tensorboard` in a training run: the callback's share of the run's time.
 
     SEQZOO_DATA=data python benchmarks/tensorboard_cost.py --pairs 8000 --epochs 2
 
-Trains the default translation model on pairs of Multi30k, once with TensorBoard. Other load on the
-machine moves a comparison of two runs, so the time within the callback is measured, by the clock
-and by the CPU time of the process, part by part and epoch by epoch. With `--without` the run is
-without it, for its whole time.
+It trains the default translation model on pairs of Multi30k, once with TensorBoard. Other load on
+the machine would disturb a comparison of two runs, so it measures the time inside the callback, by
+the clock and by the process's CPU time, part by part and epoch by epoch. With `--without`, it
+trains without TensorBoard, to measure the whole run.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from keras_seqzoo.training import (
 )
 from keras_seqzoo.training.board import RunBoard
 
-# The parts of a board, and the methods that do them.
+# The parts of a board, and the methods that implement them.
 PARTS = {
     "gradient norms": (GradientNorms, ("__init__", "__call__")),
     "translations": (TranslationReport, ("__call__",)),
@@ -44,7 +44,7 @@ PARTS = {
 
 
 class Costs:
-    """Adds up the time within methods: clock and CPU."""
+    """The time spent inside methods: clock and CPU."""
 
     def __init__(self):
         self.epoch = 0

@@ -1,12 +1,13 @@
-"""Tokenizers: lines a second beside SentencePiece, Hugging Face's tokenizers and KerasHub.
+"""Tokenizer speed compared with SentencePiece, Hugging Face's tokenizers and KerasHub.
 
     python benchmarks/tokenizer_speed.py
 
 The lines are the English and French sentences of Tatoeba. Ours and KerasHub's run in a `tf.data`
-pipeline, a parallel map over batches; SentencePiece and tokenizers are called from Python with the
-same batches, with as many threads as there are cores. Their models are ours: the same merges,
-pieces and scores, so that all cut the same tokens (tests/tokenizers/test_against_other_libraries.py
-checks it). SentencePiece's word and character models are trained by itself.
+pipeline, a parallel map over batches. SentencePiece and tokenizers are called from Python with the
+same batches, with as many threads as cores. Their models are ours, with the same merges, pieces and
+scores, so that all produce the same tokens (checked by
+tests/tokenizers/test_against_other_libraries.py). SentencePiece trains its own word and character
+models.
 """
 
 import argparse
@@ -38,7 +39,7 @@ PUNCTUATION = pre_tokenizers.Split(Regex(r"[\p{P}\p{S}]"), "isolated")
 
 
 def load(number):
-    """Gives lines in both languages."""
+    """Return lines in both languages."""
     path = Path(os.environ["SEQZOO_DATA"], "tatoeba", "fra-eng.tsv.gz")
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         lines = [line for pair in file for line in pair.rstrip("\n").split("\t")]
@@ -47,7 +48,7 @@ def load(number):
 
 
 def pipeline(lines, batch_size, tokenizer):
-    """Makes a function that reads all lines through a `tf.data` pipeline."""
+    """Return a function that runs all lines through a `tf.data` pipeline."""
     batches = tf.data.Dataset.from_tensor_slices(lines).batch(batch_size).cache()
     mapped = batches.map(tokenizer, num_parallel_calls=tf.data.AUTOTUNE)
     mapped = mapped.prefetch(tf.data.AUTOTUNE)
@@ -62,7 +63,7 @@ def pipeline(lines, batch_size, tokenizer):
 
 
 def called(batches, encode):
-    """Makes a function that calls another on all batches."""
+    """Return a function that calls `encode` on all batches."""
 
     def run():
         for batch in batches:
@@ -72,7 +73,7 @@ def called(batches, encode):
 
 
 def hugging_face(model, pre_tokenizer):
-    """Makes the batch function of a model of tokenizers."""
+    """Return the batch function of a Hugging Face tokenizers model."""
     tokenizer = tokenizers.Tokenizer(model)
     if pre_tokenizer is not None:
         tokenizer.pre_tokenizer = pre_tokenizer
@@ -80,13 +81,13 @@ def hugging_face(model, pre_tokenizer):
 
 
 def sentence_piece(proto):
-    """Makes the batch function of a SentencePiece model."""
+    """Return the batch function of a SentencePiece model."""
     model = sentencepiece.SentencePieceProcessor(model_proto=proto)
     return lambda batch: model.encode(batch, num_threads=cores())
 
 
 def trained_by_sentence_piece(lines, model_type, size):
-    """Gives the proto of a model for which there is none of ours."""
+    """Return the proto of a model that we have none of."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
@@ -100,7 +101,7 @@ def trained_by_sentence_piece(lines, model_type, size):
 
 
 def kerashub_byte_pair(lines, size):
-    """Makes KerasHub's byte-pair tokenizer, of merges that Hugging Face's trainer finds."""
+    """Return KerasHub's byte-pair tokenizer, with merges from Hugging Face's trainer."""
     trained = tokenizers.Tokenizer(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trained.train_from_iterator(
@@ -117,7 +118,7 @@ def kerashub_byte_pair(lines, size):
 
 
 def competitors(lines, size):
-    """Gives by kind our tokenizer, SentencePiece's function, tokenizers', and KerasHub's layer."""
+    """Yield kind, our tokenizer, SentencePiece's and tokenizers' functions, KerasHub's layer."""
     ids = lambda tokenizer: {t: id for id, t in enumerate(tokenizer.get_vocabulary())}  # noqa: E731
     word = WordTokenizer.train(lines, size)
     yield (

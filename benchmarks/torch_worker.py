@@ -1,6 +1,6 @@
 """PyTorch's recurrent layers in a process of their own, for `layer_speed.py`.
 
-It needs PyTorch and nothing else, reads a command a line and answers each with a line:
+It needs only PyTorch. It reads one command per line and answers each with a line:
 
     prepare CELL DTYPE BATCH TIME INPUT UNITS    ready
     forward RUNS                                 milliseconds of each run

@@ -1,14 +1,14 @@
-"""Training speed of the peers' model beside OpenNMT-tf and JoeyNMT, run in turn.
+"""Training speed of the peers' model compared with OpenNMT-tf and JoeyNMT, run in turn.
 
     python benchmarks/training_speed.py --peers DIR --peer-scripts SCRIPTS
 
-DIR is what the peers' setup.sh made, SCRIPTS the folder of their scripts; without the latter ours
-are measured alone. Every run is a process of its own. Ours are `fit` on length buckets, measured
-after a `fit` over one batch of every bucket, which compiles; its seconds stand in the last column.
+DIR was made by the peers' setup.sh, SCRIPTS is the folder of their scripts; without the latter only
+ours are measured. Every run is a process of its own. Ours are `fit` on length buckets, measured
+after a `fit` over one batch of every bucket, which compiles; the last column has its seconds.
 
-Target tokens are labels, the end of the sentence included, as the peers count them. Shares are of
-the fastest big matmul in the compute dtype, measured after each run of ours: "valid" counts no
-flops at padding, "all" counts those of encoder, decoder and attention there.
+Target tokens are labels, including the end of the sentence, as the peers count them. Shares are
+relative to the fastest big matmul in the compute dtype, measured after each of our runs: "valid"
+counts no flops at padding, "all" includes the flops of encoder, decoder and attention there.
 """
 
 import argparse
@@ -37,7 +37,7 @@ PEERS = {
 
 
 class Clock(keras.callbacks.Callback):
-    """The time from the beginning of the first batch to the end of the last."""
+    """Callback that times from the start of the first batch to the end of the last."""
 
     def on_train_begin(self, logs=None):
         self.started = None
@@ -50,7 +50,7 @@ class Clock(keras.callbacks.Callback):
 
 
 def one_of_each_width(batches):
-    """Makes a dataset of the first batch of every width."""
+    """Return a dataset with the first batch of every width."""
     first = {}
     for batch in batches:
         first.setdefault(batch[1].shape[1], batch)
@@ -61,7 +61,7 @@ def one_of_each_width(batches):
 
 
 def measure_ours(configuration, steps, folder, jit_compile, batch_size=64):
-    """Trains and gives the figures of one run."""
+    """Train and return the figures of one run."""
     keras.utils.set_random_seed(1)
     dtype, _, feeding = configuration.partition("-")
     feeding = bool(feeding)
@@ -73,7 +73,7 @@ def measure_ours(configuration, steps, folder, jit_compile, batch_size=64):
     model.fit(warm_up, shuffle=False, verbose=0)
     warm_seconds = time.perf_counter() - started
     model.fit(warm_up, shuffle=False, verbose=0)
-    measured = batches.take(steps)  # the same batches each time it is iterated
+    measured = batches.take(steps)  # the same batches in each iteration
     clock = Clock()
     model.fit(measured, shuffle=False, verbose=0, callbacks=[clock])
     counted = list(measured)
@@ -92,7 +92,7 @@ def measure_ours(configuration, steps, folder, jit_compile, batch_size=64):
 
 
 def measure_peer(name, scripts, folder, steps):
-    """Runs a peer's script and gives its median target tokens per second."""
+    """Run a peer's script and return its median target tokens per second."""
     script, pattern = PEERS[name]
     command = [Path(scripts, script).resolve(), Path(folder).resolve(), str(steps)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -111,7 +111,7 @@ def main():
     parser.add_argument(
         "--configurations", nargs="*", choices=CONFIGURATIONS, default=CONFIGURATIONS
     )
-    parser.add_argument("--steps", type=int, default=100, help="measured steps of ours")
+    parser.add_argument("--steps", type=int, default=100, help="our measured steps")
     parser.add_argument("--peers-steps", type=int, default=100, help="at least 100 for OpenNMT-tf")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jit", choices=JIT, default="auto", help="jit_compile of our `compile`")

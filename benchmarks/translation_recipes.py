@@ -1,13 +1,13 @@
-"""What each recipe of training gives a translation model, with equal budgets.
+"""Scores of translation models trained by different recipes with equal budgets.
 
     SEQZOO_DATA=data python benchmarks/translation_recipes.py runs --recipes base r-drop
 
-Each recipe is trained on Multi30k's raw text by `seqzoo train translate` with the same options but
-its own. The scores are of the validation set, with a beam of 5, of the weights of the epoch with
-the best validation chrF; "Moses" is lower-cased BLEU of Moses' tokens. A folder of runs is used
-again: the same command goes on where it was stopped, and with `--table` it shows what is there.
+Each recipe is trained on Multi30k's raw text by `seqzoo train translate` with the same options
+except its own. The scores are on the validation set, with a beam of 5 and the weights of the epoch
+with the best validation chrF; "Moses" is lower-cased BLEU of Moses tokens. Runs can be resumed: the
+same command continues where it was stopped, and with `--table` it shows the results so far.
 
-Models of more data begin elsewhere: `--start PRESET` trains each recipe on from a preset.
+To start from a model of more data, use `--start PRESET`: it trains each recipe from a preset.
 """
 
 import argparse
@@ -43,7 +43,7 @@ RECIPES = {
 
 
 def scores(preset, sources, references, language):
-    """Gives BLEU of Moses' tokens, lower-cased BLEU, chrF and sentences a second of a beam of 5."""
+    """Return BLEU of Moses tokens, lower-cased BLEU, chrF and sentences/s for a beam of 5."""
     model = RecurrentSeq2SeqLM.from_preset(str(preset))
     strategy, _ = make_strategy(5, 1.0, MAX_SOURCE_RATIO, "exact")
     moses, lower, cased, speed = measure(model, strategy, sources, references, language)
@@ -52,14 +52,14 @@ def scores(preset, sources, references, language):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="of the runs")
+    parser.add_argument("folder", type=Path, help="folder of the runs")
     parser.add_argument("--recipes", nargs="+", default=list(RECIPES), choices=RECIPES)
     parser.add_argument("--languages", nargs=2, default=["en", "fr"])
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--start", help="preset to begin with, in place of a new model")
-    parser.add_argument("--options", default="", help="of all recipes, as one argument")
-    parser.add_argument("--table", action="store_true", help="train nothing, show what is done")
+    parser.add_argument("--start", help="preset to start from, in place of a new model")
+    parser.add_argument("--options", default="", help="for all recipes, as one argument")
+    parser.add_argument("--table", action="store_true", help="train nothing, show finished results")
     arguments = parser.parse_args()
 
     source, target = arguments.languages

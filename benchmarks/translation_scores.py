@@ -1,9 +1,9 @@
-"""BLEU and chrF of translation presets on Multi30k, by width and length penalty of the search.
+"""BLEU and chrF of translation presets on Multi30k, by beam width and length penalty.
 
     python benchmarks/translation_scores.py gru_attention_multi30k_en_fr --split test_2016_flickr
 
 The validation split (`val`) is for choices, the test split for the final figure. "Moses" is BLEU as
-papers on Multi30k give it: lower case, punctuation normalized, tokens of Moses (needs sacremoses).
+in papers on Multi30k: lower case, normalized punctuation, Moses tokens (needs sacremoses).
 """
 
 import argparse
@@ -26,7 +26,7 @@ COLUMNS = (
 
 
 def make_strategy(beam, alpha, ratio, stop):
-    """Makes a search and its name."""
+    """Return a search and its name."""
     if beam == 1:
         return Greedy(max_source_ratio=ratio), "greedy"
     name = f"beam {beam}, alpha {alpha:g}" + ("" if stop == "exact" else f", stop {stop!r}")
@@ -34,14 +34,14 @@ def make_strategy(beam, alpha, ratio, stop):
 
 
 def moses_tokens(texts, language):
-    """Gives the lower-cased tokens of texts, with spaces between them."""
+    """Return the lower-cased tokens of texts, separated by spaces."""
     normalize = sacremoses.MosesPunctNormalizer(language).normalize
     tokenize = sacremoses.MosesTokenizer(language).tokenize
     return [tokenize(normalize(text.lower()), return_str=True, escape=False) for text in texts]
 
 
 def measure(model, strategy, sources, references, language):
-    """Gives the BLEU of Moses' tokens, lower-cased and cased scores, and sentences a second."""
+    """Return BLEU of Moses tokens, lower-cased and cased scores, and sentences per second."""
     model.translate(sources[:64], strategy)  # traces the search
     started = time.perf_counter()
     texts = [best.text for best, *_ in model.translate(sources, strategy)]
@@ -52,7 +52,7 @@ def measure(model, strategy, sources, references, language):
 
 
 def draw(figure, measured, beam, alpha):
-    """Draws lower-cased BLEU by width and by alpha, where the other is that of `beam, alpha`."""
+    """Draw lower-cased BLEU by width at the given `alpha`, and by alpha at the given `beam`."""
     from matplotlib.figure import Figure
 
     drawing = Figure(figsize=(8, 3.2), layout="constrained")
@@ -74,7 +74,7 @@ def draw(figure, measured, beam, alpha):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("presets", nargs="+", help="names or folders")
-    parser.add_argument("--ensemble", action="store_true", help="also all of them as an ensemble")
+    parser.add_argument("--ensemble", action="store_true", help="also measure them as an ensemble")
     parser.add_argument("--target", help="language; by default the end of the preset's name")
     parser.add_argument("--split", default="val", choices=["val", "test_2016_flickr"])
     parser.add_argument(

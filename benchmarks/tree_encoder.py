@@ -1,14 +1,14 @@
-"""Speed of recursive networks: `TreeEncoder` beside a recursion over the nodes in Python.
+"""Speed of recursive networks: `TreeEncoder` against a recursion over the nodes in Python.
 
     python benchmarks/tree_encoder.py --units 128
 
-Trees a second of the encoding and its gradient by the weights and the words, measured in turn. The
-layer takes batches of 256 trees, in one graph for all of them; the recursion, with the same weights
-and the words' part of all nodes computed at once before it, takes the first few of the same trees,
-eagerly and in a graph traced for just these trees, whose tracing is not counted; its trees a second
-are its nodes a second, for trees of the batch's mean size. `tree_batch` alone is measured beside.
-Trees have random shapes, and where SEQZOO_DATA is set there are the dependency trees of UD
-English-EWT too.
+Trees per second of the encoding and its gradients with respect to the weights and the words,
+measured in turn. The layer takes batches of 256 trees in one graph. The recursion uses the same
+weights, and computes the words' part of all nodes at once beforehand. It takes the first few of the
+same trees, eagerly and in a graph traced for just these trees (tracing is not counted). Its trees
+per second are its nodes per second divided by the batch's mean tree size. `tree_batch` is also
+measured alone. Trees have random shapes; if SEQZOO_DATA is set, the dependency trees of UD
+English-EWT are measured too.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from keras_seqzoo.layers.trees.encoder import TreeEncoder
 
 # === Trees ===
 def random_dependencies(rng, count):
-    """Makes a dependency tree of any shape."""
+    """Return a dependency tree of random shape."""
     order = rng.permutation(count)
     heads = np.zeros(count, int)
     for index in range(1, count):
@@ -36,7 +36,7 @@ def random_dependencies(rng, count):
 
 
 def random_brackets(rng, count):
-    """Makes the brackets of a binary tree of any shape."""
+    """Return the brackets of a binary tree of random shape."""
     if count == 1:
         return "(x word)"
     left = rng.integers(1, count)
@@ -44,7 +44,7 @@ def random_brackets(rng, count):
 
 
 def read_dependencies(path):
-    """Gives the dependency trees of a CoNLL-U file."""
+    """Return the dependency trees of a CoNLL-U file."""
     trees = []
     for sentence in read_paragraphs(path):
         rows = [line.split("\t") for line in sentence.split("\n") if line[0] != "#"]
@@ -54,7 +54,7 @@ def read_dependencies(path):
 
 # === The recursion ===
 def child_sum(cell, projected, children):
-    """One node of a Child-Sum Tree-LSTM."""
+    """Compute one node of a Child-Sum Tree-LSTM."""
     w_i, w_f, w_u, w_o = tf.split(projected, 4, axis=1)
     u_i, u_f, u_u, u_o = tf.split(cell.recurrent_kernel, 4, axis=1)
     if not children:
@@ -69,7 +69,7 @@ def child_sum(cell, projected, children):
 
 
 def binary(cell, projected, children):
-    """One node of a binary Tree-LSTM over binary brackets."""
+    """Compute one node of a binary Tree-LSTM over binary brackets."""
     w_i, w_f, w_u, w_o = tf.split(projected, 4, axis=1)
     if not children:
         memory = tf.sigmoid(w_i) * tf.tanh(w_u)
@@ -83,7 +83,7 @@ def binary(cell, projected, children):
 
 
 def recursive(cell, projected, children):
-    """One node of a recursive network over binary brackets."""
+    """Compute one node of a recursive network over binary brackets."""
     if not children:
         return tf.tanh(projected), None
     pair = tf.concat([h for h, _ in children], 1)
@@ -94,7 +94,7 @@ STEPS = {"child-sum": child_sum, "binary": binary, "recursive": recursive}
 
 
 def recursion(name, cell, trees, embedded):
-    """Encodes trees by a recursion over their nodes."""
+    """Encode trees by a recursion over their nodes."""
     flat = tf.reshape(embedded, (-1, embedded.shape[-1]))
     words = tf.matmul(flat, cell.kernel) + cell.bias
     words = tf.split(words, words.shape[0])
@@ -115,7 +115,7 @@ def recursion(name, cell, trees, embedded):
 
 # === Measuring ===
 def gradients(encode, layer, embedded):
-    """Gives the encoding's gradients by weights and words."""
+    """Return the encoding and its gradients with respect to words and weights."""
     with tf.GradientTape() as tape:
         tape.watch(embedded)
         encoded = encode(embedded)
@@ -124,7 +124,7 @@ def gradients(encode, layer, embedded):
 
 
 def measure(name, trees, options):
-    """Gives the trees a second of the layer, the recursions and the making of batches."""
+    """Return the trees per second of the layer, the recursions and `tree_batch`."""
     layer = TreeEncoder(options.units, name)
     time_steps = max(len(tree.positions) for tree in trees)
     embedded = tf.random.normal((len(trees), time_steps, options.units))
@@ -155,9 +155,9 @@ def measure(name, trees, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--units", type=int, default=128, help="of the states, and features")
-    parser.add_argument("--trees", type=int, default=256, help="of a batch")
-    parser.add_argument("--few", type=int, default=8, help="trees that the recursion takes")
+    parser.add_argument("--units", type=int, default=128, help="number of units and features")
+    parser.add_argument("--trees", type=int, default=256, help="per batch")
+    parser.add_argument("--few", type=int, default=8, help="trees for the recursion")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -1,12 +1,12 @@
-"""Word vectors: words a second and how good they are, beside gensim.
+"""Word vectors: words per second and quality, compared with gensim.
 
     python benchmarks/word_vectors.py --epochs 5
 
-The text is that of the IMDb reviews (train and unsup), lower-cased, without punctuation. Both learn
-with the same settings: 100 dimensions, window 5, 5 negatives, words that come 5 times, thinning at
-1e-3; gensim with two workers and its own learning rate. Each runs in a process of its own, and the
-time is that of training alone. Words are those of the text, before thinning. Analogies are answered
-among the 30,000 most frequent words.
+The text is the IMDb reviews (train and unsup), lower-cased, without punctuation. Both are trained
+with the same settings: 100 dimensions, window 5, 5 negatives, words that occur 5 times, subsampling
+at 1e-3; gensim uses two workers and its own learning rate. Each runs in a process of its own, and
+only training is timed. Words are counted before subsampling. Analogies are answered among the
+30,000 most frequent words.
 """
 
 import argparse
@@ -35,12 +35,12 @@ MOST = 30_000
 
 
 def data(*parts):
-    """Gives the path of a data file."""
+    """Return the path of a data file."""
     return Path(os.environ["SEQZOO_DATA"], *parts)
 
 
 def load(number):
-    """Gives the words of reviews, a list for each."""
+    """Return the words of reviews, a list for each."""
     texts = []
     for split in ("train", "unsup"):
         with gzip.open(data("imdb", f"{split}.jsonl.gz"), "rt", encoding="utf-8") as file:
@@ -49,7 +49,7 @@ def load(number):
 
 
 def ours(texts, architecture, epochs, rate, seed):
-    """Trains a `Word2Vec` and gives its vectors and the seconds."""
+    """Train a `Word2Vec`; return its vectors and the seconds."""
     keras.utils.set_random_seed(seed)
     lines = [" ".join(words) for words in texts]
     model = Word2Vec.for_text(lines, architecture=architecture, dimensions=100, **SETTINGS)
@@ -62,7 +62,7 @@ def ours(texts, architecture, epochs, rate, seed):
 
 
 def gensims(texts, architecture, epochs, seed):
-    """Trains gensim's model and gives its vectors and the seconds."""
+    """Train gensim's model; return its vectors and the seconds."""
     import gensim
 
     model = gensim.models.Word2Vec(
@@ -83,7 +83,7 @@ def gensims(texts, architecture, epochs, seed):
 
 
 def measure(options):
-    """Trains one of them and gives what is in its row of the table."""
+    """Train one of them and return the figures of its table row."""
     texts = load(options.reviews)
     words = sum(map(len, texts))
     settings = texts, options.architecture, options.epochs
@@ -95,7 +95,7 @@ def measure(options):
 
 
 def figures(vectors):
-    """Gives how good word vectors are."""
+    """Return quality figures of word vectors."""
     analogies = evaluate_analogies(vectors, data("wordvec", "questions-words.txt.gz"), most=MOST)
     similar = {
         name: evaluate_similarities(vectors, data("wordvec", file))

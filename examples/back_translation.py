@@ -1,15 +1,16 @@
-"""A translator that also learns from sentences without translation: back-translation.
+"""Back-translation: a translator that also learns from untranslated sentences.
 
-Few sentences have a translation, many are in the target language alone. A model of the reverse
-direction, trained on the few pairs, translates the many by sampling. The translator learns from the
-pairs and from these, whose targets are right even where their sources are not (Sennrich et al.
-2016, "Improving neural machine translation models with monolingual data"; sampling as in Edunov et
-al. 2018, "Understanding back-translation at scale"):
+Few sentences have a translation, but many more are available in the target language alone. A model
+of the reverse direction is trained on the few pairs and translates the many sentences by sampling.
+The translator then learns from the real pairs and these synthetic ones. Their targets are right
+even where their sources are not (Sennrich et al. 2016, "Improving neural machine translation models
+with monolingual data"; sampling as in Edunov et al. 2018, "Understanding back-translation at
+scale"):
 
     python examples/back_translation.py --save /tmp/translator
 
-It is compared with a model that learns from the pairs alone in as many steps. The sentences are
-made up: words of one language and, verbs last, of another.
+The baseline is a model trained on the pairs alone for the same number of steps. The sentences are
+made up: words of one language and, with verbs last, of another.
 """
 
 import argparse
@@ -32,7 +33,7 @@ WORDS = {**ARTICLES, **ADJECTIVES, **NOUNS, **VERBS}
 
 
 def made_up_pairs(count, generator):
-    """Make sentences and their translations, whose verb is last: two lists of strings."""
+    """Return made-up sentences and their translations (verb last): two lists of strings."""
     sources, targets = [], []
     for _ in range(count):
         things = []
@@ -69,7 +70,7 @@ def train(sources, targets, epochs, seed=1):
 
 
 def right(model, sources, targets):
-    """Compute the share of sentences that are translated without a mistake."""
+    """Return the share of sentences that are translated without a mistake."""
     found = model.translate(sources, Greedy())
     pairs = zip(found, targets, strict=True)
     return sum(best.text == target for [best], target in pairs) / len(targets)

@@ -1,12 +1,12 @@
-"""Two translators of opposite directions that learn together to agree on alignments.
+"""Train two translators of opposite directions together, so that their alignments agree.
 
-The pairs are made up: sentences and the same words in another language, in reverse order. The pair
-is trained without and with the bonus for agreement of Cohn et al. (2016), and each model of the
-second pair is saved as a preset of its own:
+The sentence pairs are made up: sentences and the same words in another language, in reverse order.
+The two models are trained without and with the agreement bonus of Cohn et al. (2016). With the
+bonus, each model is saved as a preset of its own:
 
     python examples/both_directions.py --save /tmp/translators
 
-`seqzoo align --reverse-preset` combines the alignments of both.
+`seqzoo align --reverse-preset` combines the alignments of both presets.
 """
 
 import argparse
@@ -28,7 +28,7 @@ WORDS = {"red": "rot", "dog": "hund", "cat": "katze", "runs": "rennt", "sees": "
 
 
 def made_up_pairs(count, seed=0):
-    """Make sentences and their translations, in reverse order: two lists of strings."""
+    """Return made-up sentences and translations in reverse order: two lists of strings."""
     generator = random.Random(seed)
     sources = [generator.choices(list(WORDS), k=generator.randint(2, 6)) for _ in range(count)]
     targets = [[WORDS[word] for word in reversed(sentence)] for sentence in sources]
@@ -36,7 +36,7 @@ def made_up_pairs(count, seed=0):
 
 
 def make_pair(sources, targets, symmetry):
-    """Make two models with one tokenizer for both languages, and no weights in common."""
+    """Return two models that share one tokenizer for both languages, but no weights."""
     forward = make_translation_model(
         sources,
         targets,

@@ -1,8 +1,8 @@
-"""One to many: a vector goes in, a text comes out, as for the caption of a picture.
+"""One to many: generate a text from a vector, as in image captioning.
 
-The vector stands for the features of a picture: which thing, its colour, what it does, and how many
-others are there, with noise. An encoder of a few lines makes the first state of a recurrent
-decoder of it, and the decoder reads it again at each step (`context="every_step"`). It trains with
+The vector stands for the features of a picture: which thing it shows, its colour, what it does, and
+how many others there are, with noise. A small encoder turns it into the initial state of a
+recurrent decoder, which also reads it at each step (`context="every_step"`). The model trains with
 `model.fit`, and beam search writes the captions. The pictures are made up:
 
     python examples/captions.py --save /tmp/captions.keras
@@ -31,7 +31,7 @@ PARTS = (
 
 
 def made_up_pictures(count, seed=0):
-    """Make vectors `(count, 13)` and the caption of each."""
+    """Return made-up vectors `(count, 13)` and the caption of each."""
     generator = np.random.default_rng(seed)
     chosen = np.stack([generator.integers(0, len(part), count) for part in PARTS], axis=1)
     known = [np.eye(len(part))[chosen[:, place]] for place, part in enumerate(PARTS)]
@@ -45,7 +45,7 @@ def made_up_pictures(count, seed=0):
 
 
 class VectorEncoder(Encoder):
-    """Makes the state of a decoder's layer of a vector; there is no sequence to attend to."""
+    """Encoder of a vector to the decoder's initial state; there is no sequence to attend to."""
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
@@ -58,7 +58,7 @@ class VectorEncoder(Encoder):
 
 @keras.saving.register_keras_serializable(package="examples")
 class Captioner(EncoderDecoder, keras.Model):
-    """From vectors to texts. The vectors are what `EncoderDecoder` calls `encoder_token_ids`."""
+    """Model from vectors to texts. `EncoderDecoder` calls the vectors `encoder_token_ids`."""
 
     def __init__(self, tokenizer, vocabulary_size, units=64, **kwargs):
         super().__init__(**kwargs)
@@ -69,7 +69,7 @@ class Captioner(EncoderDecoder, keras.Model):
         self.output_layer = TiedSoftmax(embedding)
 
     def caption(self, vectors, width=4):
-        """Write the captions of vectors by beam search."""
+        """Return captions for vectors, by beam search."""
         found = BeamSearch(width)(
             self.step,
             self.start(tf.constant(vectors)),
@@ -80,7 +80,7 @@ class Captioner(EncoderDecoder, keras.Model):
         return self.tokenizer.detokenize(found.tokens[:, 0])
 
     def build_from_config(self, config):
-        """Create the weights of a saved model: vectors and ids have other types."""
+        """Create the weights of a saved model; vectors and ids differ in dtype."""
         shapes = config["input_shape"]
         vectors = keras.KerasTensor(shapes["encoder_token_ids"])
         ids = keras.KerasTensor(shapes["decoder_token_ids"], "int32")
@@ -98,7 +98,7 @@ class Captioner(EncoderDecoder, keras.Model):
 
 
 def make_batches(vectors, captions, tokenizer):
-    """Make batches for `fit`: the caption up to each word, and the word after it."""
+    """Return batches for `fit`: the caption up to each word, and the next word."""
     ids = tokenizer(captions)
     begin, end = ([[token]] * len(captions) for token in (2, 3))  # [BOS] and [EOS]
     inputs = {"encoder_token_ids": vectors}

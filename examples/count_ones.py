@@ -1,10 +1,11 @@
-"""Count the ones among bits: what explodes in a recurrent network, and two cures.
+"""Count the ones among bits: exploding gradients in a recurrent network, and two cures.
 
-Elman's network with one linear unit, h_t = w x_t + u h_{t-1}, counts once w = u = 1. Its gradient
-has a factor of u^T. With ten bits that does no harm; with thirty, one step throws the weights out
-of reach. Clipping the gradient's norm cures that, and so do the gates of a GRU, whose state is
-bounded. All else is alike: bits, rate, momentum, steps. For each a picture of the loss and of the
-gradient's norm before clipping is drawn (needs matplotlib: pip install 'keras-seqzoo[plot]'):
+An Elman network with one linear unit, h_t = w x_t + u h_{t-1}, counts once w = u = 1. Its gradient
+contains the factor u^T. With ten bits that does no harm; with thirty, a single step throws the
+weights out of range. Clipping the gradient norm cures that, and so do the gates of a GRU, whose
+state is bounded. Everything else is the same: bits, learning rate, momentum, steps. Each run draws
+a picture of the loss and of the gradient norm before clipping (needs matplotlib: pip install
+'keras-seqzoo[plot]'):
 
     python examples/count_ones.py --folder /tmp/counts
 """
@@ -22,7 +23,7 @@ from matplotlib.figure import Figure
 from keras_seqzoo.layers import GRU, Elman
 
 BATCH = 64
-# Name, what it is, number of bits, whether it has gates, largest norm of the gradient.
+# Name, description, number of bits, whether it has gates, largest gradient norm.
 RUNS = (
     ("short", "Elman, 10 bits", 10, False, None),
     ("long", "Elman, 30 bits", 30, False, None),
@@ -32,7 +33,7 @@ RUNS = (
 
 
 class Counter(keras.Model):
-    """A recurrent layer and a weighted sum of its last state; `fit` reports the gradient's norm."""
+    """Recurrent layer and a weighted sum of its last state; `fit` reports the gradient norm."""
 
     def __init__(self, layer, **kwargs):
         super().__init__(**kwargs)
@@ -40,11 +41,11 @@ class Counter(keras.Model):
         self.total = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
 
     def call(self, bits):
-        """Count the ones of bits `(batch, length, 1)`: `(batch, 1)`."""
+        """Return the number of ones `(batch, 1)` among bits `(batch, length, 1)`."""
         return self.total(self.layer(bits))
 
     def train_step(self, data):
-        """Take a step, and measure the gradient before the optimizer clips it."""
+        """Take a training step, and measure the gradient before the optimizer clips it."""
         bits, counts = data
         with tf.GradientTape() as tape:
             loss = self.compute_loss(y=counts, y_pred=self(bits, training=True))
@@ -54,14 +55,14 @@ class Counter(keras.Model):
 
 
 class Curves(keras.callbacks.Callback):
-    """Keeps what each step reports; stops the run where the loss is no longer a number."""
+    """Callback that records each step's values and stops the run when the loss is not a number."""
 
     def __init__(self):
         super().__init__()
         self.losses, self.norms = [], []
 
     def on_train_batch_end(self, batch, logs):
-        """Keep loss and norm, as long as they are numbers."""
+        """Record loss and norm, as long as they are numbers."""
         if not math.isfinite(logs["loss"]) or not math.isfinite(logs["norm"]):
             self.model.stop_training = True
             return
@@ -70,13 +71,13 @@ class Curves(keras.callbacks.Callback):
 
 
 def made_up_bits(count, length, seed):
-    """Make rows of bits `(count, length, 1)` and how many of each are one, `(count, 1)`."""
+    """Return random bits `(count, length, 1)` and the number of ones in each row `(count, 1)`."""
     bits = np.random.default_rng(seed).integers(0, 2, (count, length, 1)).astype(np.float32)
     return bits, bits.sum(axis=1)
 
 
 def make_layer(gates):
-    """Make a GRU, or Elman's network with one linear unit and a recurrent weight above 1."""
+    """Return a GRU, or an Elman layer with one linear unit and a recurrent weight above 1."""
     if gates:
         return GRU(16)
     start = keras.initializers.Constant
@@ -90,7 +91,7 @@ def make_layer(gates):
 
 
 def learn(length, gates, clipnorm, steps):
-    """Train a counter: give it and its `Curves`."""
+    """Train a counter. Return it and its `Curves`."""
     keras.utils.set_random_seed(0)
     model = Counter(make_layer(gates))
     model.compile(keras.optimizers.SGD(1e-3, momentum=0.9, global_clipnorm=clipnorm), "mse")
@@ -101,7 +102,7 @@ def learn(length, gates, clipnorm, steps):
 
 
 def draw(title, curves, path):
-    """Draw the loss and the gradient's norm of each step, on logarithmic axes."""
+    """Draw the loss and the gradient norm of each step, on a logarithmic axis."""
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     axes.plot(curves.losses, label="loss")

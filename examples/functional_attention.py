@@ -1,8 +1,9 @@
 """Rewrite dates with attention: a functional model from two texts to the next characters.
 
-The encoder is Keras' own bidirectional GRU and ours on top of it, whose final state starts the
-decoder; `LuongAttention` reads the encoder's outputs, and `TiedSoftmax` shares the one embedding.
-Nobody passes a mask: Keras hands it on, from `Embedding` to the loss. The dates are made up:
+The encoder stacks our GRU on Keras' own bidirectional GRU, and its final state initialises the
+decoder. `LuongAttention` reads the encoder's outputs, and `TiedSoftmax` shares the single
+embedding. No mask is passed by hand: Keras propagates it, from `Embedding` to the loss. The dates
+are made up:
 
     python examples/functional_attention.py --save /tmp/dates.keras
 """
@@ -25,7 +26,7 @@ FORMATS = ["{0:%A}, {0.day} {0:%B} {0.year}", "{0:%B} {0.day}, {0.year}", "{0.da
 
 
 def made_up_dates(count, seed=0):
-    """Make pairs such as "March 9, 1987" and "<9.3.1987>"."""
+    """Return pairs such as "March 9, 1987" and "<9.3.1987>"."""
     generator = random.Random(seed)
     pairs = []
     for _ in range(count):
@@ -36,7 +37,7 @@ def made_up_dates(count, seed=0):
 
 
 def make_model(characters, units=64):
-    """Make a model from a text and the begin of its translation to logits of what follows."""
+    """Return a model from a text and the start of its translation to next-character logits."""
     embedding = keras.layers.Embedding(
         characters.vocabulary_size(), units, "glorot_uniform", mask_zero=True
     )
@@ -55,7 +56,7 @@ def make_model(characters, units=64):
 
 
 def rewrite(model, texts, max_length=12):
-    """Let the model write, each time the likeliest character."""
+    """Decode greedily, one character at a time."""
     vocabulary = np.array(model.get_layer("characters").get_vocabulary())
     written = [BEGIN] * len(texts)
     for _ in range(max_length):
@@ -78,7 +79,7 @@ def main(arguments=None):
         standardize=None, split="character", name="characters"
     )
     characters.adapt(tf.concat([source, target], axis=0))
-    # The target without its last character goes in; without its first, it is what to predict.
+    # The input is the target without its last character; the label, without its first.
     inputs = [source, tf.strings.regex_replace(target, f"{END}$", "")]
     labels = characters(target)[:, 1:]
     model = make_model(characters)

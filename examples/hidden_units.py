@@ -1,12 +1,12 @@
-"""What single units of a character model follow: names, the length of a line, words.
+"""What single units of a character model track: names, the length of a line, words.
 
-`lstm_char_shakespeare` writes some speeches and reads them again. The memory c of each of its
-LSTM units after each character is correlated with properties of the text: is this the speaker's
-name, how long is the line so far, how long is the word so far. The unit that follows a property
-best is drawn over the text, a coloured character each (Karpathy, Johnson and Fei-Fei 2016,
-Visualizing and understanding recurrent networks). A unit is chosen on half of the speeches, and the
-correlation is that on the other half: among a thousand units one always fits by chance. Needs
-matplotlib: pip install 'keras-seqzoo[plot]'.
+`lstm_char_shakespeare` writes some speeches and reads them again. The memory c of each of its LSTM
+units after each character is correlated with properties of the text: whether this is the speaker's
+name, how long the line is so far, how long the word is so far. For each property, the unit that
+correlates best is drawn over the text as the background colour of each character (Karpathy, Johnson
+and Fei-Fei 2016, Visualizing and understanding recurrent networks). The unit is chosen on one half
+of the speeches, and its correlation is measured on the other half, because among a thousand units
+one always fits by chance. Needs matplotlib: pip install 'keras-seqzoo[plot]'.
 
     python examples/hidden_units.py --folder /tmp/units
 """
@@ -34,7 +34,7 @@ def line_lengths(text):
 
 
 def word_lengths(text):
-    """Return the number of letters of the word up to each character, 0 outside of words."""
+    """Return the number of letters of the word up to each character, 0 outside words."""
     lengths, length = [], 0
     for character in text:
         length = length + 1 if character.isalpha() else 0
@@ -82,7 +82,7 @@ def read_memories(model, texts):
 
 
 def correlations(memories, values):
-    """Return the correlation of each unit `(characters, units)` with values `(characters,)`."""
+    """Return the correlations of units `(characters, units)` with values `(characters,)`."""
     units = memories - memories.mean(axis=0)
     values = np.asarray(values, float) - np.mean(values)
     scale = np.linalg.norm(units, axis=0) * np.linalg.norm(values)
@@ -90,7 +90,7 @@ def correlations(memories, values):
 
 
 def draw(text, values, title, path):
-    """Draw the characters of a text on a ground coloured by values, blue to red."""
+    """Draw the characters of a text on a background coloured by values, blue to red."""
     figure = Figure(figsize=(11, 6), layout="constrained")
     axes = figure.subplots()
     ground = np.zeros((LINES, COLUMNS))

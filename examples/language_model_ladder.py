@@ -1,9 +1,9 @@
-"""The ladder of language models, rung by rung, and all of them together.
+"""A ladder of language models, rung by rung, and all of them together.
 
 An n-gram model counts, a log-linear model weighs features of the context, a feed-forward model
-learns embeddings, and a recurrent model remembers the whole sentence. They predict the same words,
-but are good at different ones, so that their mean, with the weights that suit the validation text,
-is better than any. By default the text is made up:
+learns embeddings, and a recurrent model remembers the whole sentence. They predict the same words
+but are good at different ones. Their weighted mean, tuned on the validation text, is therefore
+better than any of them. By default the text is made up:
 
     python examples/language_model_ladder.py --folder /tmp/ladder
     python examples/language_model_ladder.py --train train.txt --valid valid.txt --test test.txt \\
@@ -45,7 +45,7 @@ RUNGS = ("log-linear", "feed-forward", "recurrent")
 
 
 def made_up_text(sentences, seed):
-    """Make sentences in which who acts says what is done, and an adjective may stand between."""
+    """Return sentences whose actor decides the verb, with an optional adjective first."""
     generator = random.Random(seed)
     deeds = {"farmers": "grow", "cows": "eat", "cooks": "fry", "birds": "pick"}
     adjectives = ["old", "young", "happy", "hungry", "tired", "tall"]
@@ -57,7 +57,7 @@ def made_up_text(sentences, seed):
 
 
 def halved(rate, after):
-    """Make a schedule that halves the learning rate after each epoch but the first ones."""
+    """Return a schedule that halves the learning rate after each epoch except the first ones."""
     return keras.callbacks.LearningRateScheduler(
         lambda epoch, _: rate * 0.5 ** max(epoch + 1 - after, 0)
     )
@@ -85,7 +85,7 @@ def feed_forward(train, valid, tokenizer, options):
 
 
 def class_features(ids, vocabulary_size, classes, order):
-    """Make features of the last words, of their Brown classes, and of one beside the other."""
+    """Return features of the last words, of their Brown classes, and of pairs of both."""
     clusters = BrownClusters.learn(ids, vocabulary_size, classes).classes
     last = [PreviousClass(clusters, position) for position in range(1, order)]
     return [
@@ -101,7 +101,7 @@ def log_linear(train, valid, tokenizer, options):
     ids = np.concatenate([*sentences, [tokenizer.end_token_id]])
     features = class_features(ids, tokenizer.vocabulary_size(), options.classes, order=5)
     model = LogLinearLanguageModel.for_text(train, features, order=5, tokenizer=tokenizer)
-    # The accumulator's beginning keeps the first steps of rare features short: against overfitting.
+    # The accumulator's initial value keeps first steps of rare features short: less overfitting.
     model.compile(
         keras.optimizers.Adagrad(1.0, initial_accumulator_value=1e-4), SequenceCrossentropy()
     )
@@ -136,7 +136,7 @@ TRAINING = {"log-linear": log_linear, "feed-forward": feed_forward, "recurrent":
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--train", help="sentences, one a line, words between spaces")
+    parser.add_argument("--train", help="sentences, one per line, words separated by spaces")
     parser.add_argument("--valid")
     parser.add_argument("--test")
     parser.add_argument("--rungs", nargs="*", choices=RUNGS, default=list(RUNGS))
@@ -150,7 +150,7 @@ def main(arguments=None):
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--batch-size", type=int, default=512)
     parser.add_argument("--sequence-length", type=int, default=64, help="of the recurrent model")
-    parser.add_argument("--folder", help="where the trained models go")
+    parser.add_argument("--folder", help="folder for the trained models")
     options = parser.parse_args(arguments)
 
     paths = options.train, options.valid, options.test

@@ -1,8 +1,8 @@
-"""One translation model for several target languages, asked for by a token of the source.
+"""One translation model for several target languages, selected by a token in the source.
 
-The sentences are made up: names of numbers that are said in three languages with their own order of
-words. The model has one vocabulary, and each source begins with the token of its target language
-(Johnson et al. 2017, Google's multilingual neural machine translation system):
+The sentences are made up: names of numbers in three languages, each with its own word order. The
+model has one vocabulary, and each source begins with the token of its target language (Johnson et
+al. 2017, Google's multilingual neural machine translation system):
 
     python examples/many_languages.py
 
@@ -28,7 +28,7 @@ WORDS = {
 
 
 def made_up_translations(count, seed=0):
-    """Make sources, translations and their languages: three lists of strings.
+    """Return made-up sources, translations and their languages: three lists of strings.
 
     In German the last number comes first.
     """

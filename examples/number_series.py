@@ -1,13 +1,13 @@
-"""A series of numbers, predicted from a window of it and by a recurrent network.
+"""Predict a series of numbers from a window of it and with a recurrent network.
 
 The series is a noisy sine (Zhang et al., Dive into Deep Learning, section 9.1). Two models predict
 the next value:
 
 - a Markov model: a linear function of the last four values;
-- a latent autoregressive model: a GRU, whose state sums up all values so far.
+- a latent autoregressive model: a GRU, whose state summarises all values so far.
 
-Both are trained on windows of the first part in random order and measured on the rest: one value
-ahead from true values, and several ahead from their own predictions, where errors add up.
+Both are trained on windows of the first part in random order and measured on the rest: one step
+ahead from true values, and several steps ahead from their own predictions, where errors add up.
 
     python examples/number_series.py
 """
@@ -25,14 +25,14 @@ AHEAD = (1, 4, 16, 64)
 
 
 def make_series(steps, noise=0.2, seed=1):
-    """Return sin(t / 100) and noise for t = 1, 2, ..., as a column."""
+    """Return sin(t / 100) plus noise for t = 1, 2, ..., as a column."""
     times = np.arange(1, steps + 1)
     values = np.sin(times / 100) + noise * np.random.default_rng(seed).normal(size=steps)
     return values.astype("float32")[:, np.newaxis]
 
 
 def windows(series, length):
-    """Return batches of windows of a series and the values that follow each step of them."""
+    """Return batches of windows of a series, and the value after each step."""
     batches = keras.utils.timeseries_dataset_from_array(
         series, None, length + 1, batch_size=16, shuffle=True, seed=1
     )
@@ -54,7 +54,7 @@ def make_recurrent_model(units):
 
 
 def predict_ahead(model, series, first, ahead):
-    """Predict each value from `first` on from true values up to `ahead` steps before it.
+    """Predict each value from `first` on, given true values up to `ahead` steps before it.
 
     Returns:
         Float array of the predictions and one of the true values.
@@ -71,7 +71,7 @@ def predict_ahead(model, series, first, ahead):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1000)
-    parser.add_argument("--train", type=int, default=600, help="steps of the first part")
+    parser.add_argument("--train", type=int, default=600, help="length of the first part, in steps")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--units", type=int, default=16)
     options = parser.parse_args(arguments)

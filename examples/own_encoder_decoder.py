@@ -1,9 +1,9 @@
-"""Translate with an encoder and a decoder of one's own, and beam search over them.
+"""Translate with a custom encoder and decoder, and beam search over them.
 
-Whatever derives from `Encoder` and `Decoder` becomes a translator with `EncoderDecoder`: it trains
-with `model.fit`, and every search of `keras_seqzoo.decoding` runs on it. Here a convolution reads
-the source, and a gate chooses between what an LSTM says and what attention finds. By default the
-sentences are made up:
+Any `Encoder` and `Decoder` become a translator with `EncoderDecoder`: it trains with `model.fit`,
+and every search in `keras_seqzoo.decoding` runs on it. Here a convolution reads the source, and a
+gate chooses between the LSTM's output and what attention finds. By default the sentences are made
+up:
 
     python examples/own_encoder_decoder.py --save /tmp/translator.keras
     python examples/own_encoder_decoder.py --data $SEQZOO_DATA --epochs 8
@@ -27,7 +27,7 @@ from keras_seqzoo.tokenizers import BytePairTokenizer
 
 
 def made_up_pairs(count, seed=0):
-    """Make sentences of a small English and French, where adjectives follow and genders agree."""
+    """Return pairs of a tiny English and French; French adjectives come last and agree."""
     generator = random.Random(seed)
     nouns = [("cat", "chat", 0), ("dog", "chien", 0), ("house", "maison", 1), ("car", "voiture", 1)]
     adjectives = [("green", "vert", "verte"), ("black", "noir", "noire"), ("grey", "gris", "grise")]
@@ -45,7 +45,7 @@ def made_up_pairs(count, seed=0):
 
 
 class ConvolutionalEncoder(Encoder):
-    """Looks at each token with its neighbours, then reads in both directions."""
+    """Encoder that reads each token with its neighbours, then runs in both directions."""
 
     def __init__(self, embedding, units, **kwargs):
         super().__init__(**kwargs)
@@ -56,7 +56,7 @@ class ConvolutionalEncoder(Encoder):
 
     def call(self, token_ids, mask=None, training=False):
         embedded = self.embedding(token_ids)  # (B, S, E)
-        if mask is not None:  # so that the neighbours at the end do not hang on the padding
+        if mask is not None:  # so that outputs near the end do not depend on the padding
             embedded *= keras.ops.cast(mask, embedded.dtype)[..., None]
         convolved = self.convolution(embedded)
         memory, *states = self.reader(convolved, mask=mask, training=training)
@@ -64,7 +64,7 @@ class ConvolutionalEncoder(Encoder):
 
 
 class GatedDecoder(Decoder):
-    """Mixes, unit by unit, what the LSTM says with what attention finds in the memory."""
+    """Decoder that mixes, unit by unit, the LSTM's output and what attention finds."""
 
     def __init__(self, embedding, units, **kwargs):
         super().__init__(**kwargs)
@@ -106,7 +106,7 @@ class GatedDecoder(Decoder):
 
 @keras.saving.register_keras_serializable(package="examples")
 class Translator(EncoderDecoder, keras.Model):
-    """From text to text: a tokenizer for both languages, and the network."""
+    """Text-to-text model: one tokenizer for both languages, and the network."""
 
     def __init__(self, tokenizer, vocabulary_size, units=64, **kwargs):
         super().__init__(**kwargs)
@@ -118,7 +118,7 @@ class Translator(EncoderDecoder, keras.Model):
         self.output_layer = TiedSoftmax(embedding)
 
     def translate(self, texts, width=4):
-        """Translate a list of strings by beam search."""
+        """Return translations of a list of strings, by beam search."""
         start, end = self.tokenizer.start_token_id, self.tokenizer.end_token_id
         ids = [[start, *sequence, end] for sequence in self.tokenizer(texts).to_list()]
         ids = tf.ragged.constant(ids, tf.int32).to_tensor()  # [PAD] is 0
@@ -144,7 +144,7 @@ class Translator(EncoderDecoder, keras.Model):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="folder that holds the folder multi30k")
+    parser.add_argument("--data", help="folder that contains the folder multi30k")
     parser.add_argument("--rows", type=int, default=2000, help="made-up pairs of sentences")
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--save", help="where to save the model, a .keras file")

@@ -1,7 +1,7 @@
-"""Tell good reviews from bad ones with a `keras.Sequential` model that reads text.
+"""Tell good reviews from bad ones with a `keras.Sequential` model on raw text.
 
-Layers of keras_seqzoo stand beside Keras' own ones, and the mask of `Embedding` runs through all
-of them. By default the reviews are made up, and what decides is what comes last, and its "not":
+Layers of keras_seqzoo are mixed with Keras' own, and the mask of `Embedding` passes through all of
+them. By default the reviews are made up. The last adjective and its "not" decide the label:
 
     python examples/sequential_classifier.py --save /tmp/classifier.keras
     python examples/sequential_classifier.py --data $SEQZOO_DATA/rt_polarity --epochs 4
@@ -27,7 +27,7 @@ PARTS = ["plot", "music", "cast", "ending", "light"]
 
 
 def made_up_reviews(count, seed=0):
-    """Make sentences such as "the plot was great but the cast was not clever" (bad)."""
+    """Return sentences such as "the plot was great but the cast was not clever" (bad)."""
     generator = random.Random(seed)
     reviews, labels = [], []
     for _ in range(count):
@@ -43,7 +43,7 @@ def made_up_reviews(count, seed=0):
 
 
 def read_reviews(folder):
-    """Read the sentence polarity data, and mix good and bad."""
+    """Read the sentence polarity data, and shuffle good and bad reviews."""
     bad, good = (
         read_lines(os.path.join(folder, f"rt-polarity.{kind}.gz")) for kind in ("neg", "pos")
     )
@@ -53,7 +53,7 @@ def read_reviews(folder):
 
 
 def make_model(texts, units=32):
-    """Make a model from strings to the probability that a review is good."""
+    """Return a model from strings to the probability that a review is good."""
     words = keras.layers.TextVectorization(max_tokens=10_000)
     words.adapt(tf.constant(texts))
     encoder = [Bidirectional(GRU(units // 2)), GRU(units)]

@@ -1,10 +1,10 @@
-"""Translate with one network alone: a language model over source, separator and target.
+"""Translate with a single network: a language model over source, separator and target.
 
-One recurrent network reads `[BOS] source [SEP] target [EOS]`; only the words of the target count in
-the loss. To translate, it reads the source and the separator and goes on writing (Jurafsky and
-Martin, Speech and Language Processing, on the encoder-decoder model, where encoder and decoder are
-one network). Nothing is shared with `RecurrentSeq2SeqLM`: it is the language model of this package.
-The sentences are made up; their words are translated in reverse order:
+One recurrent network reads `[BOS] source [SEP] target [EOS]`; only the target's words count in the
+loss. To translate, it reads the source and the separator and continues (Jurafsky and Martin, Speech
+and Language Processing, on the encoder-decoder model, where encoder and decoder are one network).
+It does not use `RecurrentSeq2SeqLM`: it is the language model of this package. The sentences are
+made up; their words are translated in reverse order:
 
     python examples/single_network.py
 """
@@ -28,7 +28,7 @@ LENGTH = 12
 
 
 def made_up_pairs(count, seed=0):
-    """Make pairs of one to four words and their translations, the last word first."""
+    """Return pairs of one to four words and their translations, the last word first."""
     generator = random.Random(seed)
     rows = [generator.choices(list(WORDS), k=generator.randint(1, 4)) for _ in range(count)]
     sources = [" ".join(row) for row in rows]
@@ -36,7 +36,7 @@ def made_up_pairs(count, seed=0):
 
 
 def make_batches(sources, targets, tokenizer):
-    """Make batches for `fit`: the whole sequence, with weights of 1 after the separator."""
+    """Return batches for `fit`: the whole sequence, with weights of 1 after the separator."""
     pairs = WordTokenizer(tokenizer.words, add_bos=True, add_eos=True)
     ids = pairs.tokenize_pairs(sources, targets).to_tensor()  # [BOS] source [SEP] target [EOS]
     is_target = tf.cumsum(tf.cast(ids == tokenizer.sep_token_id, tf.int32), axis=1) > 0

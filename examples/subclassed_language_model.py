@@ -1,8 +1,8 @@
-"""Learn a language model from one long stream of characters, with a subclassed `keras.Model`.
+"""Train a character language model on one long stream, with a subclassed `keras.Model`.
 
-The text is cut into parallel streams, and these into short segments, one batch after the other.
-Our LSTM takes its state as an argument and gives it back, so a batch can begin where the last one
-ended: truncated back-propagation through time. By default the text is made up:
+The text is cut into parallel streams, and each stream into short segments, which form consecutive
+batches. Our LSTM takes its state as an argument and returns it, so a batch can start where the last
+one ended: truncated backpropagation through time. By default the text is made up:
 
     python examples/subclassed_language_model.py --save /tmp/language_model.keras
     python examples/subclassed_language_model.py --data $SEQZOO_DATA/shakespeare/input.txt.gz
@@ -25,7 +25,7 @@ STREAMS, SEGMENT = 16, 32
 
 
 def made_up_text(sentences, seed=0):
-    """Make sentences that end with the name they began with, often in the segment before."""
+    """Return sentences that end with their first name, which is often in the segment before."""
     generator = random.Random(seed)
     names, verbs, things = (
         ["anna", "bill", "cora", "dave"],
@@ -40,7 +40,7 @@ def made_up_text(sentences, seed=0):
 
 @keras.saving.register_keras_serializable(package="examples")
 class LanguageModel(keras.Model):
-    """Predicts the next character, after all that its streams have held before."""
+    """Model that predicts the next character from everything its streams held before."""
 
     def __init__(self, characters, units=96, **kwargs):
         super().__init__(**kwargs)
@@ -78,7 +78,7 @@ class LanguageModel(keras.Model):
 
 
 class NewStreams(keras.callbacks.Callback):
-    """Forgets what came before wherever the data begin anew."""
+    """Callback that resets the carried state when the data start again."""
 
     def on_epoch_begin(self, epoch, logs=None):
         for variable in self.model.carried:
@@ -89,7 +89,7 @@ class NewStreams(keras.callbacks.Callback):
 
 
 def segments(text, characters):
-    """Cut a text into batches (STREAMS, SEGMENT) of ids, and of those that follow them."""
+    """Cut a text into batches (STREAMS, SEGMENT) of ids and of the ids that follow them."""
     ids = np.array([characters.index(character) for character in text])
     length = (len(ids) - 1) // (STREAMS * SEGMENT) * SEGMENT  # of each stream
     cut = [ids[i : i + STREAMS * length].reshape(STREAMS, -1, SEGMENT) for i in (0, 1)]

@@ -1,14 +1,14 @@
-"""Answers and summaries with a translation model: from any text to any text.
+"""Answers and summaries with a translation model: any text to any text.
 
-What `RecurrentSeq2SeqLM` learns is from its pairs of texts alone. Here the pairs are made up: what
-someone says and what is answered, or a report of the weather and its headline. Tokenizers, model,
-`fit` on strings and `generate` are those of a translator:
+`RecurrentSeq2SeqLM` learns from its pairs of texts alone. Here the pairs are made up: a remark and
+its answer, or a weather report and its headline. Tokenizers, model, `fit` on strings and `generate`
+are the same as for translation:
 
     python examples/text_to_text.py --task dialog
     python examples/text_to_text.py --task summary --save /tmp/headlines
 
 `seqzoo train translate` does the same with files. A network of this size has no knowledge of its
-own: it can only answer what is like its pairs.
+own: it can only answer texts that resemble its pairs.
 """
 
 import argparse
@@ -28,7 +28,7 @@ DAYS = ("Monday", "Tuesday", "Friday", "Sunday")
 
 
 def made_up_dialog(generator):
-    """Make something that is said, and an answer that repeats what it is about."""
+    """Return a remark, and an answer that repeats its subject."""
     name, thing, place = (generator.choice(words) for words in (NAMES, THINGS, PLACES))
     return generator.choice(
         [
@@ -41,7 +41,7 @@ def made_up_dialog(generator):
 
 
 def made_up_summary(generator):
-    """Make a report of the weather of a day, and its headline: what is extreme."""
+    """Return a report of a day's weather, and its headline: the extremes."""
     day = generator.choice(DAYS)
     degrees, wind = generator.randint(-9, 39), generator.randint(0, 99)
     rain = generator.choice(["no rain", "some rain", "rain all day"])
@@ -61,7 +61,7 @@ TASKS = {"dialog": made_up_dialog, "summary": made_up_summary}
 
 
 def made_up_pairs(task, count, seed=0):
-    """Make pairs of texts: two lists of strings."""
+    """Return pairs of texts: two lists of strings."""
     generator = random.Random(seed)
     return tuple(map(list, zip(*(TASKS[task](generator) for _ in range(count)), strict=True)))
 

@@ -1,14 +1,15 @@
 """Classify parsed sentences with a Tree-LSTM.
 
 By default the sentences are made up: "not" negates one of two adjectives, and only its head in the
-dependency tree tells which. The order of the words is random and tells nothing.
+dependency tree tells which. The word order is random and tells nothing.
 
     python examples/tree_classifier.py --save /tmp/trees.keras
     python examples/tree_classifier.py --data $SEQZOO_DATA/ud_ewt --epochs 4
 
 `--data` names a folder with the files of UD English-EWT (`en_ewt-ud-train.conllu` and so on, plain
-or `.gz`). A sentence's label is then its genre, with which its `sent_id` begins: answers, email,
-newsgroup, reviews or weblog. `--write` writes the labelled sentences for the command line:
+or `.gz`). The label of a sentence is then its genre, with which its `sent_id` begins: answers,
+email, newsgroup, reviews or weblog. `--write` writes the labelled sentences for use on the command
+line:
 
     python examples/tree_classifier.py --data $SEQZOO_DATA/ud_ewt --write genres
     seqzoo train classify --encoder tree --train genres/train.conllu --valid genres/dev.conllu \\
@@ -34,14 +35,14 @@ PARTS = ("train", "dev", "test")
 
 
 def made_up_sentences(count, seed=0):
-    """Make sentences such as "dull not is great" with trees; good if the root is, or "not" bad."""
+    """Return sentences like "dull not is great" with trees; good if the root is good or not bad."""
     generator = random.Random(seed)
     sentences = []
     for _ in range(count):
         good, negated = generator.random() < 0.5, generator.random() < 0.5
         root = generator.choice(GOOD if good != negated else BAD)
         other = generator.choice(GOOD + BAD)
-        # Words with their heads; "not" hangs on the root or on the other adjective.
+        # Words with their heads; the head of "not" is the root or the other adjective.
         tree = [(root, None), (other, root), ("is", root), ("not", root if negated else other)]
         generator.shuffle(tree)
         words = [word for word, _ in tree]
@@ -52,7 +53,7 @@ def made_up_sentences(count, seed=0):
 
 
 def make_sentence(words, heads):
-    """Make a sentence in CoNLL-U of words and the numbers of their heads."""
+    """Return a CoNLL-U sentence for words and the numbers of their heads."""
     rows = enumerate(zip(words, heads, strict=True), 1)
     return ConlluSentence(
         [], [(f"{n}", word, *"____", f"{head}", *"___") for n, (word, head) in rows]
@@ -60,19 +61,19 @@ def make_sentence(words, heads):
 
 
 def labelled(sentence, label):
-    """Return a sentence with the comment that says its label."""
+    """Return a sentence with a comment that states its label."""
     return ConlluSentence([*sentence.comments, f"# label = {label}"], sentence.rows)
 
 
 def read_genres(folder, part):
-    """Read a part of UD English-EWT, each sentence with its genre as label."""
+    """Read a part of UD English-EWT, with the genre of each sentence as its label."""
     [path] = pathlib.Path(folder).glob(f"en_ewt-ud-{part}.conllu*")
     sentences = read_conllu(path)
     return [labelled(one, one.comment("sent_id").partition("-")[0]) for one in sentences]
 
 
 def load(args):
-    """Return the sentences to train on, to choose an epoch by and to test on."""
+    """Return the training, validation and test sentences."""
     if args.data:
         return [read_genres(args.data, part)[: args.rows] for part in PARTS]
     rows = args.rows or 4000
@@ -88,8 +89,8 @@ def main(arguments=None):
     """Train, save and load the model; return the accuracy on the test sentences."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder with UD English-EWT; default: made-up sentences")
-    parser.add_argument("--write", help="folder to write the labelled sentences to, and stop")
-    parser.add_argument("--rows", type=int, help="train on so many sentences")
+    parser.add_argument("--write", help="write the labelled sentences to this folder, and stop")
+    parser.add_argument("--rows", type=int, help="number of training sentences")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--units", type=int, default=64)
     parser.add_argument("--save", help="where to save the model (.keras)")

@@ -1,13 +1,13 @@
-"""One encoder for two tasks that are trained together: tags of words, and a label of the sentence.
+"""One encoder for two tasks trained together: word tags and a sentence label.
 
-The label says whether a verb comes before the first noun. Few sentences have one, and these have
-few of the words; many have tags, which tell verbs from nouns. Embedding and recurrent layer are
-shared, so that the classifier knows words that it was never shown (Neubig 2017, section 9; Luong et
-al. 2016, "Multi-task sequence to sequence learning"):
+The label says whether a verb comes before the first noun. Few sentences have a label, and they
+contain few of the words; many have tags, which tell verbs from nouns. The tasks share the embedding
+and the recurrent layer, so the classifier also knows words that its labels never covered (Neubig
+2017, section 9; Luong et al. 2016, "Multi-task sequence to sequence learning"):
 
     python examples/two_tasks.py --save /tmp/two_tasks.keras
 
-It is compared with the same model trained on the labels alone. The sentences are made up.
+The baseline is the same model trained on the labels alone. The sentences are made up.
 """
 
 import argparse
@@ -25,7 +25,7 @@ WORDS = 100  # of each tag
 
 
 def made_up_sentences(count, generator):
-    """Make sentences: ids and tags `(count, LENGTH)`, and labels `(count,)`."""
+    """Return made-up sentences: ids and tags `(count, LENGTH)`, and labels `(count,)`."""
     tags = generator.integers(0, TAGS, (count, LENGTH))
     ids = 1 + tags * WORDS + generator.integers(0, WORDS, (count, LENGTH))
     lengths = generator.integers(3, LENGTH + 1, count)
@@ -37,7 +37,7 @@ def made_up_sentences(count, generator):
 
 
 def make_model():
-    """Make a model of ids that returns logits of tags and of labels."""
+    """Return a model from ids to logits of tags and of labels."""
     ids = keras.Input((LENGTH,), dtype="int32")
     embedded = keras.layers.Embedding(1 + TAGS * WORDS, 32, mask_zero=True)(ids)
     encoded = Bidirectional(GRU(32, return_sequences=True))(embedded)
@@ -52,7 +52,7 @@ def train(sentences, weights, epochs):
 
     Args:
         sentences: tuple of ids, tags and labels.
-        weights: dict from the names of the tasks to weights of the sentences.
+        weights: dict from task names to sentence weights.
         epochs: int.
     """
     ids, tags, labels = sentences
@@ -72,9 +72,9 @@ def train(sentences, weights, epochs):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=2000, help="made-up sentences with tags")
-    parser.add_argument("--labelled", type=int, default=200, help="those of them with a label")
+    parser.add_argument("--labelled", type=int, default=200, help="how many of them have a label")
     parser.add_argument("--epochs", type=int, default=15)
-    parser.add_argument("--save", help="new file for the model, .keras")
+    parser.add_argument("--save", help="new .keras file for the model")
     options = parser.parse_args(arguments)
 
     generator = np.random.default_rng(0)

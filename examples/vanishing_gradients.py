@@ -1,18 +1,19 @@
-"""How far back a gradient reaches in recurrent networks: Elman's network, LSTMs, and a GRU.
+"""How far back a gradient reaches in recurrent networks: Elman, LSTM and GRU.
 
-The last state of a layer depends on all inputs before it. How much it depends on the input x_t is
-the norm of the gradient of a random projection of the last state by x_t, and how it falls with the
-distance T - t shows what the layer could learn from so long ago. Three things are compared:
+The last state of a layer depends on all inputs before it. The script measures how much it depends
+on the input x_t: by the norm of the gradient of a random projection of the last state with respect
+to x_t. How this norm falls with the distance T - t shows how far back the layer could learn. Three
+cases are compared:
 
-- Elman's network: the gradient has one factor of U^T diag(1 - h^2) a step. With small recurrent
-  weights it vanishes, with large ones it grows, or falls because tanh saturates;
-- the LSTM of 1997 without a forget gate: the cell adds up, and the gradient of the cell by the cell
-  before has a part that is exactly 1 (Hochreiter and Schmidhuber 1997), so it reaches back, at the
-  price of a cell that cannot be emptied;
+- Elman: the gradient has a factor of U^T diag(1 - h^2) per step. With small recurrent weights it
+  vanishes; with large ones it grows, or falls because tanh saturates;
+- the LSTM of 1997, without a forget gate: the cell accumulates, and the derivative of the cell with
+  respect to the previous cell contains a term that is exactly 1 (Hochreiter and Schmidhuber 1997).
+  The gradient therefore reaches far back, but the cell cannot be emptied;
 - the LSTM with a forget gate (Gers et al. 2000): the factor is the gate. Its initial bias decides
-  how far the gradient reaches: 1, the default, gives about sigmoid(1) = 0.73 a step.
+  how far the gradient reaches: 1, the default, gives about sigmoid(1) = 0.73 per step.
 
-A picture of the curves is drawn (needs matplotlib: pip install 'keras-seqzoo[plot]'):
+The script draws a picture of the curves (needs matplotlib: pip install 'keras-seqzoo[plot]'):
 
     python examples/vanishing_gradients.py --save /tmp/gradients.png
 """
@@ -34,12 +35,12 @@ UNITS = 32
 
 
 def orthogonal(gain):
-    """Return an initializer of orthogonal matrices times `gain`."""
+    """Return an initializer of orthogonal matrices scaled by `gain`."""
     return keras.initializers.Orthogonal(gain=gain, seed=1)
 
 
 def forget_bias(value):
-    """Return an initializer of an LSTM's bias: `value` for the forget gate, 0 for the others."""
+    """Return an LSTM bias initializer: `value` for the forget gate, 0 for the others."""
 
     def initialize(shape, dtype=None):
         parts = [np.full(shape[0] // 4, x) for x in (0.0, value, 0.0, 0.0)]  # i, f, g, o
@@ -49,7 +50,7 @@ def forget_bias(value):
 
 
 def make_layers(units=UNITS):
-    """Return the layers to compare, untrained, by their names."""
+    """Return a dict from names to the untrained layers to compare."""
     return {
         "Elman, recurrent weights x 0.5": Elman(units, recurrent_initializer=orthogonal(0.5)),
         "Elman, recurrent weights x 1": Elman(units, recurrent_initializer=orthogonal(1.0)),
@@ -68,12 +69,12 @@ def make_layers(units=UNITS):
 
 
 def gradient_norms(layer, inputs, seed=0):
-    """Compute the mean norms of the gradient of the last state by the input of each step.
+    """Compute the mean gradient norms of the last state with respect to each step's input.
 
     Args:
         layer: a recurrent layer that returns its last output.
-        inputs: floats `(batch, steps, features)`.
-        seed: int, of the projection of the last state.
+        inputs: float array `(batch, steps, features)`.
+        seed: int, seed of the projection of the last state.
 
     Returns:
         float array `(steps,)`.
@@ -88,20 +89,20 @@ def gradient_norms(layer, inputs, seed=0):
 
 
 def measure(steps):
-    """Return the norms of each layer by the distance from the last step, 0 first."""
+    """Return each layer's norms by distance from the last step, 0 first."""
     keras.utils.set_random_seed(0)
     inputs = np.random.default_rng(0).normal(size=(BATCH, steps, FEATURES)).astype("float32")
     return {name: gradient_norms(layer, inputs)[::-1] for name, layer in make_layers().items()}
 
 
 def reach(norms, fraction=1e-3):
-    """Return the distance from which on the norm is below a fraction of that at 0, or `None`."""
+    """Return the distance after which the norm stays below a fraction of that at 0, or `None`."""
     far = np.flatnonzero(norms >= fraction * norms[0])[-1] + 1
     return int(far) if far < len(norms) else None
 
 
 def draw(curves, path):
-    """Draw the norms by the distance on a logarithmic axis."""
+    """Draw the norms by distance on a logarithmic axis."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.subplots()
     for name, norms in curves.items():

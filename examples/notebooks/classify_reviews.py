@@ -13,10 +13,11 @@
 # %% [markdown]
 # # Classify film reviews
 #
-# We build a classifier from single layers: an embedding, a GRU in both directions, and a pooling
-# that learns which words count. Then we look at those words. The reviews are 6,000 of the [Large
-# Movie Review Dataset](https://ai.stanford.edu/~amaas/data/sentiment/); `load_imdb` reads them
-# from the folder in the environment variable `SEQZOO_DATA`, or downloads them (84 MB).
+# We build a classifier from individual layers: an embedding, a GRU in both directions, and a
+# pooling layer that learns which words count. Then we look at those words. The data are 6,000
+# reviews from the [Large Movie Review Dataset](https://ai.stanford.edu/~amaas/data/sentiment/);
+# `load_imdb` reads them from the folder in the environment variable `SEQZOO_DATA`, or downloads
+# them (84 MB).
 
 # %%
 import random
@@ -34,8 +35,8 @@ keras.utils.set_random_seed(1)
 # %% [markdown]
 # ## The data
 #
-# The file has all reviews of one label together, and reviews of one film side by side. So we hold
-# out blocks to validate on, and shuffle only what we train on.
+# The file groups all reviews with the same label together, and reviews of the same film next to
+# each other. So we hold out whole blocks for validation, and shuffle only the training reviews.
 
 # %%
 texts, labels = load_imdb("train")
@@ -50,8 +51,8 @@ print(training[0][0][:80], "...", training[0][1])
 # %% [markdown]
 # ## Words to numbers
 #
-# The tokenizer learns the 10,000 most frequent words. It cuts a review after 150 words and pads
-# shorter ones with id 0.
+# The tokenizer learns the 10,000 most frequent words. It truncates reviews after 150 words and
+# pads shorter ones with id 0.
 
 # %%
 LENGTH = 150
@@ -107,9 +108,9 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# The training accuracy keeps rising after the validation accuracy has stopped: with 5,000
-# reviews the model learns them by heart. The preset `bilstm_imdb_sentiment`, which begins with a
-# language model and trains on all 25,000, has 91.1% on the test reviews.
+# The training accuracy keeps rising after the validation accuracy has stopped: with 5,000 reviews,
+# the model learns them by heart. The preset `bilstm_imdb_sentiment`, which starts from word
+# vectors and trains on 22,500 reviews, reaches 91.1% on the test reviews.
 #
 # ## Which words count
 #
@@ -135,7 +136,7 @@ plt.show()
 # %% [markdown]
 # ## Save and load
 #
-# The model is a `.keras` file. Whoever loads it needs `import keras_seqzoo` before.
+# The model is saved as a `.keras` file. Run `import keras_seqzoo` before you load it.
 
 # %%
 model.save("reviews.keras")
@@ -145,5 +146,5 @@ accuracy = max(history["val_accuracy"])
 print(f"accuracy {accuracy:.3f}, difference after loading {difference}")
 
 # %% [markdown]
-# From here: `RecurrentTextClassifier` is this model with a tokenizer inside, `fit` on strings,
-# and export; `seqzoo train classify` trains one from a file of labels and texts.
+# From here: `RecurrentTextClassifier` is this model with a built-in tokenizer, `fit` on strings
+# and export. `seqzoo train classify` trains one from a file of labels and texts.

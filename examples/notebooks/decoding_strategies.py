@@ -13,9 +13,9 @@
 # %% [markdown]
 # # Decoding strategies compared
 #
-# A translation model gives the probability of the next word. Which words to take is another
-# question. Here are the answers of greedy search, beams, diverse beams and samples, by the preset
-# `gru_attention_multi30k_en_fr`, on 200 validation captions of
+# A translation model gives the probability of the next word. Which words to choose is a separate
+# question. Here we compare greedy search, beam search, diverse beam search and sampling, with the
+# preset `gru_attention_multi30k_en_fr`, on 200 validation captions of
 # [Multi30k](https://github.com/multi30k/dataset).
 
 # %%
@@ -43,8 +43,8 @@ sources, references = (texts[:200] for texts in load_multi30k("val"))
 # %% [markdown]
 # ## Wider beams
 #
-# A beam keeps the most probable partial translations. Greedy search keeps only one. The second
-# call of each strategy is timed, since the first one compiles.
+# Beam search keeps the most probable partial translations; greedy search keeps only one. We time
+# the second call of each strategy, because the first one compiles.
 
 # %%
 bleu, seconds = {}, {}
@@ -70,10 +70,10 @@ plt.show()
 # %% [markdown]
 # ## Long or short
 #
-# Each further word makes a translation less probable, so a beam by log P alone ends too early.
-# `BeamSearch` divides log P by the length to the power of α: 0 is no correction, 1 is the mean of
-# a word. A beam of 8, and the length of all translations in words, where 1 is that of the
-# references:
+# Each additional word makes a translation less probable, so beam search ranked by log P alone
+# stops too early. `BeamSearch` divides log P by the length to the power of α: 0 applies no
+# correction, 1 gives the mean per word. Here are a beam of width 8 and the total length of its
+# translations in words, relative to the references (1):
 
 # %%
 words = sum(len(reference.split()) for reference in references)
@@ -87,8 +87,9 @@ for alpha in (0.0, 0.5, 1.0, 1.5):
 # %% [markdown]
 # ## Lists that differ
 #
-# The best four of a beam often differ in one word. In a diverse beam (Vijayakumar et al. 2018)
-# groups of hypotheses avoid each other's words, and samples are drawn by their probability.
+# The best four hypotheses of a beam often differ in a single word. In diverse beam search
+# (Vijayakumar et al. 2018), groups of hypotheses avoid each other's words. Samples are drawn by
+# their probability.
 
 # %%
 text = ["A boy in a red shirt is jumping over a small wall."]
@@ -106,7 +107,7 @@ for name, strategy in strategies.items():
 # %% [markdown]
 # ## Temperature
 #
-# A temperature below 1 sharpens the distribution, one above 1 flattens it. Here the mean log
+# A temperature below 1 sharpens the distribution; one above 1 flattens it. Here are the mean log
 # probability of 16 samples, and how many of them are different:
 
 # %%
@@ -127,7 +128,8 @@ plt.show()
 # %% [markdown]
 # ## The sample that is most like the others
 #
-# Minimum Bayes risk takes the candidate with the highest mean chrF against all candidates.
+# Minimum Bayes risk decoding takes the candidate with the highest mean chrF against all
+# candidates.
 
 # %%
 [drawn] = model.translate(text, Sampling(samples=24, temperature=0.8, seed=1))
@@ -137,7 +139,7 @@ print(f"{drawn[index].text} (agreement {agreement:.1f})")
 # %% [markdown]
 # ## Constraints
 #
-# Constraints say what may come next; required phrases must be in the translation.
+# Constraints restrict what may come next; required phrases must appear in the translation.
 
 # %%
 [[best]] = model.translate(text, BeamSearch(8, constraints=[NoRepeatedNGrams(2)]))
@@ -148,8 +150,8 @@ print(best.text, required.text, sep="\n")
 # ## Any model with a step
 #
 # The strategies need a function from a token and a state to log probabilities and the next state.
-# Here is a chain of three words and an end, 3. Greedy search takes the most probable first word;
-# the beam finds the more probable sentence.
+# Here is a chain of three words and an end token, 3. Greedy search takes the most probable first
+# word; beam search finds the more probable sentence.
 
 # %%
 chain = np.log([[0.1, 0.5, 0.4, 1e-9], [1e-9, 0.4, 0.3, 0.3], [1e-9, 0.05, 0.05, 0.9]])

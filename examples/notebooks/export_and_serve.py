@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Export and serve
 #
-# A SavedModel with the tokenizer, the network and the beam search inside takes text and gives
-# text. A server needs no Keras and nothing of this package for it.
+# A SavedModel that contains the tokenizer, the network and the beam search takes text and returns
+# text. A server needs neither Keras nor this package to run it.
 
 # %%
 import json
@@ -34,8 +34,8 @@ model = RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
 # %% [markdown]
 # ## Export
 #
-# The search is chosen now, not by the callers. Each export into the same folder is a new version,
-# which TensorFlow Serving loads while it goes on answering with the old one.
+# The search is fixed now; callers cannot choose it. Each export into the same folder is a new
+# version, which TensorFlow Serving loads while it keeps answering with the old one.
 
 # %%
 path = Path(export(model, "models/en_fr", strategy=BeamSearch(5), max_input_length=48))
@@ -44,7 +44,7 @@ for file in sorted(path.rglob("*")):
         print(f"{file.stat().st_size / 1e6:6.2f} MB  {file.relative_to(path)}")
 
 # %% [markdown]
-# `signature.json` says what goes in and what comes out.
+# `signature.json` describes the inputs and outputs.
 
 # %%
 description = json.loads((path / "assets.extra" / "signature.json").read_text())
@@ -54,8 +54,8 @@ for name, signature in description["signatures"].items():
 # %% [markdown]
 # ## Call it
 #
-# As a server does. A program without our package imports `tensorflow_text` first, for the ops of
-# the tokenizer.
+# We call it as a server does. A program without our package imports `tensorflow_text` first, for
+# the tokenizer's ops.
 
 # %%
 served = tf.saved_model.load(str(path))
@@ -65,7 +65,7 @@ for text, score in zip(answer["translation"].numpy(), answer["score"].numpy(), s
     print(f"{score:.3f}", text.decode())
 
 # %% [markdown]
-# It gives what the model gives:
+# The results equal the model's:
 
 # %%
 texts = ["A man is playing a guitar.", "Children play in the park."]
@@ -76,8 +76,8 @@ print(own == theirs, own)
 # %% [markdown]
 # ## Batches
 #
-# A server that gathers requests into batches answers more of them in a second, and each waits
-# longer.
+# A server that gathers requests into batches answers more requests per second, but each request
+# waits longer.
 
 # %%
 sentence = "A woman in a green coat is waiting at a bus stop and reading a book."
@@ -103,8 +103,8 @@ plt.show()
 # %% [markdown]
 # ## Long lines
 #
-# What callers may send is bounded: a longer line is cut at `max_input_length` tokens, and the
-# answer says so.
+# The length of a caller's input is limited: a longer line is cut at `max_input_length` tokens, and
+# the answer reports it.
 
 # %%
 answer = translate(text=tf.constant(["A dog runs. " * 500, "A dog runs."]))
@@ -132,4 +132,4 @@ print(truncated)
 #         print(best.text, best.score)
 # ```
 #
-# The page Serving of the manual goes on with threads, warm-up, access and monitoring.
+# The Serving page of the manual covers threads, warm-up, access and monitoring.

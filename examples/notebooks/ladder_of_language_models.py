@@ -14,8 +14,8 @@
 # # The ladder of language models
 #
 # A language model gives the probability of a text, word by word. Here are four, from counts to an
-# LSTM, trained on the same English captions of [Multi30k](https://github.com/multi30k/dataset)
-# and compared by perplexity: the number of words among which the model wavers, on average. Lower
+# LSTM, trained on the same English captions of [Multi30k](https://github.com/multi30k/dataset) and
+# compared by perplexity: the number of words that the model hesitates between, on average. Lower
 # is better.
 
 # %%
@@ -52,8 +52,8 @@ def report(name, model):
 # %% [markdown]
 # ## Rung 1: counts
 #
-# An n-gram model looks up how often a word came after the n - 1 words before it. What it has not
-# seen, it estimates from shorter contexts (interpolated modified Kneser-Ney).
+# An n-gram model counts how often a word followed the n - 1 words before it. For unseen n-grams,
+# it falls back on shorter contexts (interpolated modified Kneser-Ney).
 
 # %%
 for order in (1, 2, 3, 4):
@@ -64,7 +64,7 @@ for order in (1, 2, 3, 4):
 # ## Rung 2: a feed-forward network
 #
 # It reads the last three words as vectors (Bengio et al. 2003). Words that occur in similar
-# places get similar vectors, so what it learns of "dog" holds for "puppy" too.
+# contexts get similar vectors, so what it learns about "dog" also applies to "puppy".
 
 # %%
 feed_forward = FeedForwardLanguageModel(
@@ -95,8 +95,8 @@ for cell in ("elman", "lstm"):
 # %% [markdown]
 # ## All together
 #
-# Models of different kinds are good at different words. The weights of their mean are tuned on
-# half of the validation text, and measured on the other half.
+# Different kinds of models are good at different words. We tune the weights of their mean on half
+# of the validation text, and measure on the other half.
 
 # %%
 members = [ngram, feed_forward, recurrent["lstm"]]
@@ -120,8 +120,8 @@ plt.show()
 # %% [markdown]
 # ## What they write
 #
-# The unigram model knows only how frequent words are. Longer contexts make better phrases, and
-# the LSTM better sentences.
+# The unigram model knows only how frequent words are. Longer contexts make better phrases, and the
+# LSTM better sentences.
 
 # %%
 unigram = NGramLanguageModel.train(training, 1, tokenizer=tokenizer)

@@ -13,11 +13,10 @@
 # %% [markdown]
 # # A tagger with a conditional random field
 #
-# A tagger gives each word a tag. Here it finds what a request to a music player names: the
-# artist, the song, the time. An entity of several words is a `B-` tag (begin) and `I-` tags
-# (inside), the rest is `O`. We train the same network with and without a conditional random
-# field, which scores whole sequences of tags, and look at what it learned. The requests are made
-# up.
+# A tagger assigns a tag to each word. Here it finds what a request to a music player names: the
+# artist, the song, the time. The words of an entity are tagged `B-` (begin), then `I-` (inside);
+# the rest is `O`. We train the same network with and without a conditional random field, which
+# scores whole tag sequences, and look at what it learned. The requests are made up.
 
 # %%
 import random
@@ -37,9 +36,9 @@ from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 # %% [markdown]
 # ## The data
 #
-# Some names are made of syllables, so that most of them never come in training: the tagger must go
-# by context and spelling. Others are "the" and a word that songs have too. Songs have one to four
-# words, and some of these are words such as "by" or "tomorrow". 150 requests are few.
+# Some names are made of syllables, so most of them never occur in training: the tagger must rely
+# on context and spelling. Others are "the" and a word that also occurs in songs. Songs have one to
+# four words, and some of these are words such as "by" or "tomorrow". 150 requests are few.
 
 # %%
 SYLLABLES = ["ka", "lo", "mi", "ren", "ta", "vos", "su", "nel", "bri", "do", "fa", "gu"]
@@ -88,7 +87,7 @@ for word, tag in zip(sentences[0].split(), tags[0].split(), strict=True):
 # %% [markdown]
 # ## Two taggers
 #
-# Words that came once in training are unknown, and read by their characters alone.
+# Words that occurred once in training are unknown, and are read only by their characters.
 
 # %%
 words = WordTokenizer.train(sentences, 40)
@@ -132,8 +131,8 @@ plt.show()
 # %% [markdown]
 # ## What the field learned
 #
-# Each cell is the score of a tag (column) after another (row). White are pairs that IOB2 does not
-# allow, such as `I-song` after `O`: the tagger can never give them.
+# Each cell is the score of a tag (column) after another tag (row). White cells are pairs that IOB2
+# does not allow, such as `I-song` after `O`: the tagger can never output them.
 
 # %%
 field = models["CRF"].field
@@ -150,8 +149,8 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Without the field each tag is chosen alone, so an entity may begin with an `I-` tag. How many
-# sentences have that:
+# Without the field, each tag is chosen independently, so an entity may begin with an `I-` tag. How
+# many sentences have that problem?
 
 
 # %%
@@ -172,8 +171,8 @@ print(violations)
 # %% [markdown]
 # ## How sure it is
 #
-# The marginals of the field are the probability of each tag at each word, over all sequences of
-# tags.
+# The marginals of the field are the probability of each tag at each word, summed over all tag
+# sequences.
 
 # %%
 request = "play by the river tomorrow by kalomi"
@@ -184,4 +183,4 @@ for word, tag, probability in rows:
 
 # %% [markdown]
 # From here: `seqzoo train tag` trains on CoNLL or CoNLL-U files, with word vectors and early
-# stopping; `bilstm_crf_ewt_upos` and `bilstm_crf_wnut17_ner` are presets of the same class.
+# stopping. `bilstm_crf_ewt_upos` and `bilstm_crf_wnut17_ner` are presets of the same class.

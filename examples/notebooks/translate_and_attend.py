@@ -15,7 +15,7 @@
 #
 # An encoder reads an English caption, a decoder writes a French one, and attention tells the
 # decoder where to look (Luong et al. 2015). We train on short captions of
-# [Multi30k](https://github.com/multi30k/dataset), for a few minutes; `load_multi30k` reads them
+# [Multi30k](https://github.com/multi30k/dataset) for a few minutes; `load_multi30k` reads them
 # from the folder in the environment variable `SEQZOO_DATA`, or downloads them.
 
 # %%
@@ -38,7 +38,7 @@ keras.utils.set_random_seed(1)
 # %% [markdown]
 # ## The data
 #
-# Only pairs of at most 11 English words, so that an epoch takes less than a minute.
+# We use only pairs of at most 11 English words, so that an epoch takes less than a minute.
 
 
 # %%
@@ -55,7 +55,7 @@ print(len(sources), "pairs;", sources[0], "=", targets[0])
 # %% [markdown]
 # ## The model
 #
-# One vocabulary of byte pairs serves both languages, so that one matrix is the embedding of the
+# A single byte-pair vocabulary serves both languages, so one matrix is the embedding of the
 # source, the embedding of the target, and the output layer.
 
 # %%
@@ -78,7 +78,7 @@ model = RecurrentSeq2SeqLM(backbone, preprocessor)
 model.compile(keras.optimizers.Adam(2e-3, global_clipnorm=1.0))
 
 # %% [markdown]
-# `fit` takes strings. Batches of ids are faster: pairs of similar length go together, and XLA
+# `fit` takes strings. Batches of ids are faster: they group pairs of similar length, and XLA
 # compiles a step once for each length.
 
 # %%
@@ -111,8 +111,8 @@ plt.show()
 # %% [markdown]
 # ## Attention
 #
-# Each row is a word piece of the translation, each column one of the source. Dark is where the
-# decoder looked when it wrote the row.
+# Each row is a word piece of the translation, each column one of the source. Dark cells show where
+# the decoder looked when it wrote the row.
 
 # %%
 [[best]] = model.translate(["Two men play guitar on a stage."], BeamSearch(5), alignments=True)
@@ -125,8 +125,8 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# With attention, words can be aligned. A link is a target word and the source word that it looked
-# at most, which is often right and sometimes one word off.
+# Attention lets us align words. A link joins a target word to the source word that it attended to
+# most, which is often right and sometimes off by one.
 
 # %%
 aligned = word_alignment(best)
