@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 import griffe
-import jupytext
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
 import equations  # noqa: E402
 import figures  # noqa: E402
+import notebooks  # noqa: E402
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "keras_seqzoo"
@@ -147,16 +147,11 @@ def rewrite_links(markdown, source, page):
 
 
 def notebook_pages():
-    """Return a dict from the paths of the notebooks' pages to their Markdown."""
-    pages = {}
+    """Return a dict from the paths of the notebooks' pages and figures to their text."""
+    pages, run = {}, os.environ.get("SEQZOO_NOTEBOOKS") == "run"
     for path, page in NOTEBOOKS.items():
-        cells = [cell for cell in jupytext.read(path).cells if cell.source]
-        parts = [
-            cell.source if cell.cell_type == "markdown" else f"```python\n{cell.source}\n```"
-            for cell in cells
-        ]
-        parts.insert(1, f"This page is the notebook `{path.relative_to(ROOT).as_posix()}`.")
-        pages[page] = "\n\n".join(parts) + "\n"
+        pages[page], drawn = notebooks.make_page(path, run)
+        pages |= {f"notebooks/{name}": picture for name, picture in drawn.items()}
     return pages
 
 

@@ -90,6 +90,37 @@ def browser():
         yield browser
 
 
+NOTEBOOK = """# %% [markdown]
+# # A notebook
+
+# %%
+import matplotlib.pyplot as plt
+number = 6
+
+# %%
+print(7 * number)
+plt.plot([1, 2])
+plt.show()
+
+# %%
+print("\\n".join(map(str, range(100))))
+"""
+
+
+def test_a_notebook_that_is_run_shows_what_it_prints_and_draws(tmp_path, monkeypatch):
+    pytest.importorskip("jupytext")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    notebooks = importlib.import_module("notebooks")
+    path = tmp_path / "small.py"
+    path.write_text(NOTEBOOK, encoding="utf-8")
+    page, drawn = notebooks.make_page(path, run=True)
+    assert "plt.show()\n```\n\n```text\n42\n```\n\n![" in page and "](small_1.svg)" in page
+    assert list(drawn) == ["small_1.svg"] and "</svg>" in drawn["small_1.svg"]
+    assert "\n19\n…\n80\n" in page and "\n50\n" not in page
+    unrun, drawn = notebooks.make_page(path)
+    assert "42" not in unrun and "print(7 * number)" in unrun and drawn == {}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_pages(site, browser, view):
