@@ -2,9 +2,10 @@
 
     SEQZOO_DATA=data python benchmarks/distillation.py runs --options "--readout concat"
 
-Teachers that differ by their seeds are trained on Multi30k's raw text by `seqzoo train translate`.
-Their ensemble translates the training sources with a beam of 5. A student of the same size learns
-from the references and these translations. With `--interpolate`, the translation is the one of the
+Teachers that differ by their seeds, and by `--options` if it is given several times, are trained on
+Multi30k's raw text by `seqzoo train translate`. `--train 1 3` trains only those with seeds 1 and 3,
+so that several machines or processes may share the work. Their ensemble translates the training sources with a beam of 5. A student with the first options
+learns from the references and these translations. With `--interpolate`, the translation is the one of the
 `--beam` hypotheses with the best BLEU against the reference. The scores are on the validation set,
 as in `translation_recipes.py`. Runs can be resumed: the same command continues where it was
 stopped.
@@ -61,8 +62,9 @@ def main():
     parser.add_argument("folder", type=Path, help="folder of the runs")
     parser.add_argument("--languages", nargs=2, default=["en", "fr"])
     parser.add_argument("--teachers", type=int, default=5)
-    parser.add_argument("--options", default="", help="for all models, as one argument")
-    parser.add_argument("--student-options", default="", help="for the student, as one argument")
+    parser.add_argument("--options", action="append", help="of teachers in turn, as one argument")
+    parser.add_argument("--student-options", default="", help="more for the student, as one")
+    parser.add_argument("--train", type=int, nargs="+", help="seeds of the teachers to train alone")
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--student-epochs", type=int, default=15)
     parser.add_argument("--beam", type=int, default=5)
@@ -79,12 +81,17 @@ def main():
     def show(title, found):
         table.row(title, *(f"{score:.2f}" for score in found[:3]), f"{found[3]:.0f}")
 
-    teachers = []
-    for seed in range(arguments.seed, arguments.seed + arguments.teachers):
+    recipes, teachers = arguments.options or [""], []
+    for number in range(arguments.teachers):
+        seed, recipe = arguments.seed + number, recipes[number % len(recipes)]
+        if arguments.train and seed not in arguments.train:
+            continue
         run = arguments.folder / f"teacher-{pair}-{seed}"
-        train(run, f"{SIZE} {arguments.options}", source, target, seed, arguments.epochs)
-        show(f"teacher {seed}", measured(run, lambda run=run: scores(run, *texts)))
+        train(run, f"{SIZE} {recipe}", source, target, seed, arguments.epochs)
+        show(f"teacher {seed} {recipe}", measured(run, lambda run=run: scores(run, *texts)))
         teachers.append(run)
+    if arguments.train:
+        return
     folder = arguments.folder / f"ensemble-{pair}-{arguments.teachers}"
     folder.mkdir(exist_ok=True)
     together = measured(folder, lambda: ensemble_scores(teachers, *texts))
@@ -96,7 +103,7 @@ def main():
         corpus.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     more = f"--source {find(os.environ['SEQZOO_DATA'], 'train', source)} --target {corpus}"
     student = arguments.folder / f"student-{name}-{pair}-{arguments.seed}"
-    options = f"{SIZE} {arguments.options} {arguments.student_options} {more}"
+    options = f"{SIZE} {recipes[0]} {arguments.student_options} {more}"
     train(student, options, source, target, arguments.seed, arguments.student_epochs)
     show(f"student, {name}", measured(student, lambda: scores(student, *texts)))
 
