@@ -4,11 +4,11 @@
 
 Teachers that differ by their seeds, and by `--options` if it is given several times, are trained on
 Multi30k's raw text by `seqzoo train translate`. `--train 1 3` trains only those with seeds 1 and 3,
-so that several machines or processes may share the work. Their ensemble translates the training sources with a beam of 5. A student with the first options
-learns from the references and these translations. With `--interpolate`, the translation is the one of the
-`--beam` hypotheses with the best BLEU against the reference. The scores are on the validation set,
-as in `translation_recipes.py`. Runs can be resumed: the same command continues where it was
-stopped.
+so that several machines or processes may share the work. Their ensemble translates the training
+sources with a beam of 5. A student with the first options learns from the references and these
+translations. With `--interpolate`, the translation is the one of the `--beam` hypotheses with the
+best BLEU against the reference. The scores are on the validation set, as in
+`translation_recipes.py`. Runs can be resumed: the same command continues where it was stopped.
 """
 
 import argparse
