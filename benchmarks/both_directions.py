@@ -4,7 +4,7 @@
 
 Models, texts, options and measures are those of "luong" in `attention_study.py`. A pair of models
 is trained by `BidirectionalTranslation` with the bonus for alignments that agree, and saved after
-the last epoch, with averaged weights (EMA).
+the last epoch, not the best one, with averaged weights (EMA).
 """
 
 import argparse
@@ -16,6 +16,7 @@ import keras
 from attention_study import agreement, bleu, links, measured
 from measure import Table, machine
 
+from keras_seqzoo.callbacks import WeightAverage
 from keras_seqzoo.data import load_multi30k, translation_batches
 from keras_seqzoo.models import (
     BidirectionalTranslation,
@@ -55,20 +56,20 @@ def train(folders, sources, targets, symmetry, seed, epochs):
         batch_size=BATCH_SIZE,
         boundaries=BOUNDARIES,
         seed=seed,
+        reshuffle_each_epoch=True,
     )
     steps = epochs * int(batches.cardinality())
     optimizer = keras.optimizers.AdamW(
         warmup_cosine(2e-3, 400, steps),
         weight_decay=0.0,
         global_clipnorm=math.sqrt(2),  # for two models, each of which would have 1
-        use_ema=True,
-        ema_momentum=0.999,
     )
     pair.compile(optimizer, label_smoothing=0.1)
-    pair.fit(batches, epochs=epochs, verbose=0)
-    optimizer.finalize_variable_values(pair.trainable_variables)
-    for model, folder in zip((pair.forward, pair.backward), folders, strict=True):
-        save_preset(model, folder)
+    average = WeightAverage(0.999)
+    pair.fit(batches, epochs=epochs, verbose=0, callbacks=[average])
+    with average.applied():
+        for model, folder in zip((pair.forward, pair.backward), folders, strict=True):
+            save_preset(model, folder)
 
 
 def scored(forward, backward, sources, targets):
@@ -96,11 +97,10 @@ def main():
         scores = []
         for seed in arguments.seeds:
             pair = [
-                arguments.folder / f"pair-{symmetry:g}-{name}-{seed}"
+                arguments.folder / f"pair-{symmetry:g}-{arguments.epochs}-{name}-{seed}"
                 for name in (f"{one}-{other}", f"{other}-{one}")
             ]
             train(pair, *texts, symmetry, seed, arguments.epochs)
-
             scores.append(measured(pair[0], lambda pair=pair: scored(*pair, sources, targets)))
         means = [statistics.mean(column) for column in zip(*scores, strict=True)]
         by_seed = ", ".join(f"{forward:.1f}" for forward, *_ in scores)
