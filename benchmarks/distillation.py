@@ -3,15 +3,16 @@
     SEQZOO_DATA=data python benchmarks/distillation.py runs --options "--readout concat"
 
 Teachers that differ by their seeds, and by `--options` if it is given several times, are trained on
-Multi30k's raw text by `seqzoo train translate`. `--train 1 3` trains only those with seeds 1 and 3,
-so that several machines or processes may share the work. Their ensemble translates the training
-sources with a beam of 5. A student with the first options learns from the references and these
-translations. With `--interpolate`, the translation is the one of the `--beam` hypotheses with the
-best BLEU against the reference. The scores are on the validation set, as in
-`translation_recipes.py`. Runs can be resumed: the same command continues where it was stopped.
+Multi30k's raw text by `seqzoo train translate`. `--train 3` trains only the third, so that
+processes can share the work. Their ensemble translates the training sources with a beam of 5. A
+student with the first options learns from the references and these translations. With
+`--interpolate`, the translation is the one of the `--beam` hypotheses with the best BLEU against
+the reference. The scores are on the validation set, as in `translation_recipes.py`. Runs can be
+resumed: the same command continues where it was stopped.
 """
 
 import argparse
+import json
 import os
 from pathlib import Path
 
@@ -57,55 +58,65 @@ def ensemble_scores(presets, sources, references, language):
     return moses.bleu, lower.bleu, cased.chrf, speed
 
 
+def check_settings(path, **settings):
+    """Write the settings of what a folder has, or exit if they are others than before."""
+    if not path.exists():
+        path.write_text(json.dumps(settings), encoding="utf-8")
+    elif json.loads(path.read_text(encoding="utf-8")) != settings:
+        raise SystemExit(f"{path} has other settings: use another folder or --name.")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="folder of the runs")
+    parser.add_argument("folder", type=Path, help="folder of the runs of one language pair")
     parser.add_argument("--languages", nargs=2, default=["en", "fr"])
-    parser.add_argument("--teachers", type=int, default=5)
+    parser.add_argument("--teachers", type=int, default=5, help="with seeds 1, 2, …")
     parser.add_argument("--options", action="append", help="of teachers in turn, as one argument")
-    parser.add_argument("--student-options", default="", help="more for the student, as one")
-    parser.add_argument("--train", type=int, nargs="+", help="seeds of the teachers to train alone")
     parser.add_argument("--epochs", type=int, default=15)
+    parser.add_argument("--train", type=int, help="number of the only teacher to train")
+    parser.add_argument("--name", default="student", help="folder of the student")
+    parser.add_argument("--student-options", default="", help="more for the student, as one")
     parser.add_argument("--student-epochs", type=int, default=15)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--interpolate", action="store_true")
-    parser.add_argument("--seed", type=int, default=1, help="of the student, and the first teacher")
     arguments = parser.parse_args()
 
-    source, target = arguments.languages
-    pair, name = f"{source}-{target}", "interpolated" if arguments.interpolate else "distilled"
-    texts = *load_multi30k("val", source=source, target=target), target
+    languages, recipes = arguments.languages, arguments.options or [""]
+    teachers = [arguments.folder / f"teacher-{n + 1}" for n in range(arguments.teachers)]
+    chosen = range(len(teachers)) if arguments.train is None else [arguments.train - 1]
+    if not set(chosen) <= set(range(len(teachers))):
+        parser.error(f"--train must be from 1 to {len(teachers)}, got {arguments.train}")
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    settings = {name: vars(arguments)[name] for name in ("languages", "teachers", "epochs")}
+    check_settings(arguments.folder / "teachers.json", options=recipes, **settings)
+    texts = *load_multi30k("val", source=languages[0], target=languages[1]), languages[1]
     print(machine())
     table = Table("model", "Moses", "lower-cased BLEU", "chrF", "sentences/s")
 
     def show(title, found):
         table.row(title, *(f"{score:.2f}" for score in found[:3]), f"{found[3]:.0f}")
 
-    recipes, teachers = arguments.options or [""], []
-    for number in range(arguments.teachers):
-        seed, recipe = arguments.seed + number, recipes[number % len(recipes)]
-        if arguments.train and seed not in arguments.train:
-            continue
-        run = arguments.folder / f"teacher-{pair}-{seed}"
-        train(run, f"{SIZE} {recipe}", source, target, seed, arguments.epochs)
-        show(f"teacher {seed} {recipe}", measured(run, lambda run=run: scores(run, *texts)))
-        teachers.append(run)
-    if arguments.train:
+    for number in chosen:
+        run, recipe = teachers[number], recipes[number % len(recipes)]
+        train(run, f"{SIZE} {recipe}", *languages, number + 1, arguments.epochs)
+        show(f"{run.name} {recipe}", measured(run, lambda run=run: scores(run, *texts)))
+    if arguments.train is not None:
         return
-    folder = arguments.folder / f"ensemble-{pair}-{arguments.teachers}"
-    folder.mkdir(exist_ok=True)
-    together = measured(folder, lambda: ensemble_scores(teachers, *texts))
-    show(f"{arguments.teachers} teachers", together)
+    together = measured(arguments.folder, lambda: ensemble_scores(teachers, *texts))
+    show(f"{len(teachers)} teachers", together)
 
-    corpus = folder / f"{name}.{target}"
+    student = arguments.folder / arguments.name
+    search = {"beam": arguments.beam, "interpolate": arguments.interpolate}
+    learns = {"options": arguments.student_options, "epochs": arguments.student_epochs}
+    check_settings(student.with_suffix(".json"), **search, **learns)
+    corpus = student.with_suffix(f".{languages[1]}")
     if not corpus.exists():
-        lines = translations(teachers, source, target, arguments.beam, arguments.interpolate)
+        lines = translations(teachers, *languages, **search)
         corpus.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    more = f"--source {find(os.environ['SEQZOO_DATA'], 'train', source)} --target {corpus}"
-    student = arguments.folder / f"student-{name}-{pair}-{arguments.seed}"
+    more = f"--source {find(os.environ['SEQZOO_DATA'], 'train', languages[0])} --target {corpus}"
     options = f"{SIZE} {recipes[0]} {arguments.student_options} {more}"
-    train(student, options, source, target, arguments.seed, arguments.student_epochs)
-    show(f"student, {name}", measured(student, lambda: scores(student, *texts)))
+    train(student, options, *languages, 1, arguments.student_epochs)
+    show(arguments.name, measured(student, lambda: scores(student, *texts)))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import griffe
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -148,9 +149,12 @@ def rewrite_links(markdown, source, page):
 
 def notebook_pages():
     """Return a dict from the paths of the notebooks' pages and figures to their text."""
-    pages, run = {}, os.environ.get("SEQZOO_NOTEBOOKS") == "run"
+    asked = os.environ.get("SEQZOO_NOTEBOOKS", "")
+    if asked not in ("", "run"):
+        raise PluginError(f"SEQZOO_NOTEBOOKS must be run or not set, got {asked!r}.")
+    pages = {}
     for path, page in NOTEBOOKS.items():
-        pages[page], drawn = notebooks.make_page(path, run)
+        pages[page], drawn = notebooks.make_page(path, asked == "run")
         pages |= {f"notebooks/{name}": picture for name, picture in drawn.items()}
     return pages
 

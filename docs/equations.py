@@ -3,25 +3,32 @@
 import re
 
 from latex2mathml import converter
+from pymdownx.superfences import SuperFencesException
 
-UNKNOWN = re.compile(r"<m\w+>(?:&|\\\w+)</m")  # a command or sign that the converter passed on
+# What the converter passes on: a command, or a sign outside of its environment.
+UNKNOWN = re.compile(r"<m\w+[^>]*>(?:&|\\[^<]*)</m")
+ENVIRONMENTS = {"split"}
 
 
 def convert(source, display="inline"):
     """Return the MathML of LaTeX.
 
     Raises:
-        ValueError: if the LaTeX has a command that the converter does not know.
+        ValueError: if the LaTeX has a command or environment that the converter does not know.
     """
-    written = converter.convert(source, display=display)
-    if found := UNKNOWN.search(written):
-        raise ValueError(f"The equation {source!r} must have commands that are known: {found[0]}.")
+    unknown = set(re.findall(r"\\begin\{(.*?)\}", source)) - ENVIRONMENTS
+    written = "" if unknown else converter.convert(source, display=display)
+    if unknown or (unknown := UNKNOWN.findall(written)):
+        raise ValueError(f"the equation {source!r} must have known commands, got {unknown}.")
     return written
 
 
 def write_block(source, *arguments, **options):
     """Return the HTML of a block, as pymdownx.superfences asks for it."""
-    return f'<div class="math">{convert(source, "block")}</div>'
+    try:
+        return f'<div class="math">{convert(source, "block")}</div>'
+    except Exception as error:  # any other one would leave the block as it is
+        raise SuperFencesException(f"the equation {source!r}: {error}") from error
 
 
 FENCES = [{"name": "math", "class": "math", "format": write_block}]

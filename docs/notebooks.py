@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import figures
@@ -29,23 +30,28 @@ def make_page(path, run=False):
     Returns:
         A tuple of the Markdown and a dict from the names of figures to SVG files, as strings.
     """
-    cells = [cell for cell in jupytext.read(path).cells if cell.source]
-    outputs = iter(run_apart(path) if run else [])
     parts, drawn = [], {}
-    for cell in cells:
+    outputs = iter(run_apart(path)) if run else None
+    for cell in read_cells(path):
         if cell.cell_type == "markdown":
             parts.append(cell.source)
             continue
         parts.append(f"```python\n{cell.source}\n```")
-        text, pictures = next(outputs, ("", []))
+        text, pictures = next(outputs) if run else ("", [])
         if text.strip():
-            parts.append(f"```text\n{shorten(text)}\n```")
+            parts.append(f"````text\n{shorten(text)}\n````")
         for picture in pictures:
             name = f"{path.stem}_{len(drawn) + 1}.svg"
             drawn[name] = picture
             parts.append(f"![What the code above draws]({name})")
     parts.insert(1, f"This page is the notebook `examples/notebooks/{path.name}`.")
     return "\n\n".join(parts) + "\n", drawn
+
+
+def read_cells(path):
+    """Return the cells of text and of code that are not empty."""
+    cells = jupytext.read(path).cells
+    return [cell for cell in cells if cell.source and cell.cell_type in ("markdown", "code")]
 
 
 def shorten(text):
@@ -59,8 +65,13 @@ def shorten(text):
 def run_apart(path):
     """Return the outputs of a notebook that runs in a process of its own; see `run_cells`."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, __file__, str(path)]
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    if "SEQZOO_DATA" in environment:
+        environment["SEQZOO_DATA"] = str(Path(environment["SEQZOO_DATA"]).resolve())
+    command = [sys.executable, str(Path(__file__).resolve()), str(path.resolve())]
+    with tempfile.TemporaryDirectory() as folder:  # notebooks write files
+        done = subprocess.run(
+            command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -69,12 +80,12 @@ def run_cells(path):
     from matplotlib import pyplot
 
     names, outputs = {"__name__": "__main__"}, []
-    for cell in jupytext.read(path).cells:
-        if cell.cell_type != "code" or not cell.source:
+    for cell in read_cells(path):
+        if cell.cell_type == "markdown":
             continue
         printed, drawn = io.StringIO(), []
         with contextlib.redirect_stdout(printed):
-            exec(compile(cell.source, str(path), "exec"), names)
+            exec(compile(cell.source, f"<cell {len(outputs) + 1}>", "exec"), names)
         for number in pyplot.get_fignums():
             file = io.StringIO()
             pyplot.figure(number).savefig(file, format="svg", transparent=True)

@@ -9,7 +9,7 @@ scale"):
 
     python examples/back_translation.py --save /tmp/translator
 
-The baseline is a model trained on the pairs alone for the same number of steps. The sentences are
+The baseline is a model trained on the pairs alone for at least as many steps. The sentences are
 made up: words of one language and, with verbs last, of another.
 """
 
@@ -88,7 +88,7 @@ def main(arguments=None):
     sources, targets = made_up_pairs(options.pairs, generator)
     _, more = made_up_pairs(options.more, generator)
     test = made_up_pairs(200, generator)
-    longer = 1 + options.more // options.pairs  # as many steps for fewer pairs
+    longer = 1 + options.more // options.pairs  # as many pairs, again and again
 
     alone = train(sources, targets, options.epochs * longer)
     reverse = train(targets, sources, options.epochs * longer)

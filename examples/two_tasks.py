@@ -1,9 +1,9 @@
 """One encoder for two tasks trained together: word tags and a sentence label.
 
-The label says whether a verb comes before the first noun. Few sentences have a label, and they
-contain few of the words; many have tags, which tell verbs from nouns. The tasks share the embedding
-and the recurrent layer, so the classifier also knows words that its labels never covered (Neubig
-2017, section 9; Luong et al. 2016, "Multi-task sequence to sequence learning"):
+The label says whether a verb comes before the first noun. Few sentences have a label, and each word
+occurs only a few times in them; many have tags, which tell verbs from nouns. The tasks share the
+embedding and the recurrent layer, so the classifier learns from the tags which words are verbs
+(Neubig 2017, section 9; Luong et al. 2016, "Multi-task sequence to sequence learning"):
 
     python examples/two_tasks.py --save /tmp/two_tasks.keras
 

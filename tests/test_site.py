@@ -18,6 +18,7 @@ PAGE = """
 ({
   pictures: document.querySelectorAll('article img').length,
   equations: document.querySelectorAll('.math math').length,
+  undrawn: document.querySelectorAll('.arithmatex').length,
   broken: [...document.images].filter((x) => !x.complete || !x.naturalWidth).map((x) => x.src),
   wide: document.documentElement.scrollWidth - window.innerWidth,
   dark: document.body.dataset.mdColorScheme === 'slate',
@@ -90,6 +91,27 @@ def browser():
         yield browser
 
 
+@pytest.fixture
+def equations(monkeypatch):
+    pytest.importorskip("latex2mathml")
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return importlib.import_module("equations")
+
+
+def test_equations_become_mathml(equations):
+    assert "<mi>h</mi>" in equations.convert(r"\tanh(W h)")
+    aligned = equations.write_block(r"\begin{split} a &= b \\ c &= d \end{split}")
+    assert aligned.startswith('<div class="math"><math') and aligned.count("<mtr>") == 2
+
+
+@pytest.mark.parametrize("source", [r"\foo", r"\mathrm{\foo}", "a & b", r"\begin{foo} a \end{foo}"])
+def test_unknown_commands_end_the_build(equations, source):
+    with pytest.raises(ValueError, match="must have known commands, got"):
+        equations.convert(source)
+    with pytest.raises(equations.SuperFencesException, match="the equation"):
+        equations.write_block(source)
+
+
 NOTEBOOK = """# %% [markdown]
 # # A notebook
 
@@ -114,7 +136,7 @@ def test_a_notebook_that_is_run_shows_what_it_prints_and_draws(tmp_path, monkeyp
     path = tmp_path / "small.py"
     path.write_text(NOTEBOOK, encoding="utf-8")
     page, drawn = notebooks.make_page(path, run=True)
-    assert "plt.show()\n```\n\n```text\n42\n```\n\n![" in page and "](small_1.svg)" in page
+    assert "plt.show()\n```\n\n````text\n42\n````\n\n![" in page and "](small_1.svg)" in page
     assert list(drawn) == ["small_1.svg"] and "</svg>" in drawn["small_1.svg"]
     assert "\n19\n…\n80\n" in page and "\n50\n" not in page
     unrun, drawn = notebooks.make_page(path)
@@ -132,9 +154,10 @@ def test_pages(site, browser, view):
         assert (page, errors, found["broken"]) == (page, [], [])
         assert found["wide"] <= 0, page
         assert found["dark"] == ("dark" in view), page
-        source = SOURCES.get(page, "")
+        source = SOURCES.get("index" if page == "." else page, "")
         assert found["pictures"] >= source.count("<!-- figure "), page
         assert found["equations"] == source.count("```math"), page
+        assert not found["undrawn"], page
 
 
 @pytest.mark.slow

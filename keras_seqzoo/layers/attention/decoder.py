@@ -52,7 +52,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
     Feeding extends the input: `input_feeding` appends the last output, [x_t; o_{t-1}] (Luong et
     al., section 3.3; o_0 = 0), and `context_feeding` the last context, [x_t; c_{t-1}] (c_0 = 0).
     `readout` selects the output: "tanh" is o_t = tanh(W_o [c_t; h_t]), "deep" reads the token too,
-    o_t = tanh(W_o [c_t; h_t; x_t]) (Sennrich et al. 2017; Bahdanau et al. 2015 with maxout),
+    o_t = tanh(W_o [c_t; h_t; x_t]) (Sennrich et al. 2017; Bahdanau et al. 2015 read h_{t-1}),
     "concat" is o_t = [h_t; c_t], and "state" is o_t = h_t. With `context_feeding` and
     `readout="concat"` this is the decoder of Neubig (2017, Neural machine translation and
     sequence-to-sequence models, equations 73 to 76).

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer, check_labelled, list_names, list_of_texts
 from keras_seqzoo.models.common.labels import LabelNames, TextLabels
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
+from keras_seqzoo.models.common.rows import check_lengths
 from keras_seqzoo.tokenizers.vocabulary import create_string_table
 from keras_seqzoo.tokenizers.words import split_words
 
@@ -163,6 +164,7 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
 
     def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
         """Train on texts and labels; see the class and `keras.Model.fit`."""
+        check_lengths(x=x, y=y)
         if isinstance(validation_data, (tuple, list)):
             validation_data = tuple(_as_tensor(part) for part in validation_data)
         return super().fit(

@@ -70,6 +70,9 @@ class SequenceTask(ReloadableModel):
             if rows is not None:
                 size, split = batch_size or 32, kwargs.pop("validation_split", None)
                 validation = kwargs.get("validation_data")
+                if isinstance(validation, tuple):
+                    parts = enumerate(validation)
+                    check_lengths(**{f"validation_data[{n}]": part for n, part in parts})
                 if validation is None and split:
                     rows, held_out = split_rows(rows, split)
                     kwargs["validation_data"] = held_out.batch(size)

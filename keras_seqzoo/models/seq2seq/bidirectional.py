@@ -121,27 +121,29 @@ class BidirectionalTranslation(keras.Model):
         Raises:
             ValueError: if `y` is given, or the lists of strings differ in length.
         """
-        if y is not None:
-            raise ValueError(f"`y` must be None, got {type(y).__name__}: labels come from `x`.")
+        _check_no_labels(y)
         shuffle = kwargs.pop("shuffle", True)
-        x = self._batches(x, batch_size, shuffle)
-        if kwargs.get("validation_data") is not None:
-            kwargs["validation_data"] = self._batches(kwargs["validation_data"], batch_size, False)
+        x = self._batches("x", x, batch_size, shuffle)
+        name = "validation_data"
+        if kwargs.get(name) is not None:
+            kwargs[name] = self._batches(name, kwargs[name], batch_size, False)
         shuffle = shuffle and not isinstance(x, tf.data.Dataset)  # a dataset has its own order
         return super().fit(x, y, shuffle=shuffle, **kwargs)
 
     def evaluate(self, x=None, y=None, batch_size=None, **kwargs):
         """Compute the losses and the agreement, without dropout; `x` is as for `fit`."""
-        return super().evaluate(self._batches(x, batch_size, False), y, **kwargs)
+        _check_no_labels(y)
+        return super().evaluate(self._batches("x", x, batch_size, False), **kwargs)
 
-    def _batches(self, x, batch_size, shuffle):
+    def _batches(self, name, x, batch_size, shuffle):
         """Return batches of ids for strings; return other data unchanged."""
         if not isinstance(x, dict) or "encoder_text" not in x:
             return x
-        check_lengths(x=x)
+        check_lengths(**{name: x})
         rows = rows_of((x, None, None))
         if rows is None:
-            return x
+            kinds = ", ".join(type(side).__name__ for side in x.values())
+            raise ValueError(f"`{name}` must be a dict of lists of strings, got one of {kinds}.")
         texts = rows.shuffle(len(rows)) if shuffle else rows
         return texts.batch(batch_size or 32).map(self.forward.preprocessor)
 
@@ -226,6 +228,11 @@ class BidirectionalTranslation(keras.Model):
         if config.pop("shared"):  # a file stores the assets of an object once
             models["backward"].preprocessor = models["forward"].preprocessor
         return cls(**models, **config)
+
+
+def _check_no_labels(y):
+    if y is not None:
+        raise ValueError(f"`y` must be None, got {type(y).__name__}: labels come from `x`.")
 
 
 def reversed_batch(inputs, labels, valid, start_token, pad_token):

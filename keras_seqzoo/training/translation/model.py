@@ -6,7 +6,7 @@ from typing import Literal
 
 from keras_seqzoo.data import tokenize_pairs
 from keras_seqzoo.layers import LexiconDistribution
-from keras_seqzoo.layers.attention.order import READOUTS
+from keras_seqzoo.layers.attention.order import ORDERS, READOUTS
 from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
@@ -71,7 +71,7 @@ class TranslationModelOptions(TranslationVocabularyOptions):
     input_feeding: bool = option(
         False, "Feed the attention vector into the next step.", panel="Model"
     )
-    attend: Literal["after", "before", "between"] = option(
+    attend: Literal[ORDERS] = option(
         "after",
         "Place of the attention: after the recurrence, before it, or between two transitions.",
         panel="Model",

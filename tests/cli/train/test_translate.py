@@ -167,7 +167,7 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     flags = ("--no-scaled-attention", "--input-feeding", "--attend", "before")
     flags += ("--attention-terms", "coverage", "--attention-terms", "position")
     flags += ("--attention-losses", "fertility", "--attention-weighting", "monotonic")
-    flags += ("--encoder", "lstm")
+    flags += ("--encoder", "lstm", "--readout", "deep")
     seqzoo(*arguments(files, tmp_path / "new"), *flags)
     flags = ("--encoder", "convolution", "--encoder-layers", 2, "--convolution-width", 5)
     seqzoo(*arguments(files, tmp_path / "new"), *flags, "--convolution-activation", "glu")
@@ -184,7 +184,7 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
     assert config["input_feeding"] and not config["scaled_attention"]
     parts = [config[f"attention_{name}"] for name in ("terms", "losses", "weighting")]
     assert parts == [["coverage", "position"], ["fertility"], "monotonic"]
-    assert config["attend"] == "before"
+    assert (config["attend"], config["readout"]) == ("before", "deep")
     assert (config["encoder"], config["cell"]) == ("lstm", "gru") and config["encoder_units"] == 3
     encoder = convolutional.encoder
     assert (encoder.num_layers, encoder.width, encoder.activation) == (2, 5, "glu")

@@ -67,6 +67,8 @@ ORDERS = {
     ),
     "both feedings": functools.partial(decoder, context_feeding=True, input_feeding=True),
     "deep": functools.partial(decoder, readout="deep"),
+    "deep before": functools.partial(decoder, attend="before", readout="deep"),
+    "deep input feeding": functools.partial(decoder, input_feeding=True, readout="deep"),
     "deep between": functools.partial(decoder, [GRU, GRU], attend="between", readout="deep"),
     "deep feeding": functools.partial(
         decoder, context_feeding=True, input_feeding=True, readout="deep"
@@ -162,6 +164,20 @@ def test_conditional_gru(readout):
             assert_close(outputs[row, t], join(layer, c, s, *token))
         assert_close(state["layers"], [[state["layers"][0][0]]])  # one state for both
         assert_close(state["layers"][0][0][row], s)
+
+
+def test_a_readout_of_the_token_with_input_feeding():
+    """The token is what the output reads, not the output that is fed beside it."""
+    layer = decoder([Elman], input_feeding=True, readout="deep")
+    outputs, _, _ = call(layer)
+    for row in range(3):
+        h, o = np.zeros(5), np.zeros(3)
+        for t in range(4):
+            x = np.concatenate([SEQUENCE[row, t], o])
+            h, _ = elman_step(x, [h], *layer.layers[0].get_weights())
+            c, _ = attend(layer, h, MEMORY[row][MASK[row]])
+            o = join(layer, c, h, SEQUENCE[row, t])
+            assert_close(outputs[row, t], o)
 
 
 def test_the_decoder_of_neubig():

@@ -204,8 +204,13 @@ def test_arguments_are_checked():
     with pytest.raises(ValueError, match="`label_smoothing` must be in"):
         SHARED().compile(label_smoothing=1.0)
     texts = {"encoder_text": PAIRS[0], "decoder_text": PAIRS[1]}
-    with pytest.raises(ValueError, match="`y` must be None, got list"):
-        SHARED().fit(texts, PAIRS[1])
+    for function in (SHARED().fit, SHARED().evaluate):
+        with pytest.raises(ValueError, match="`y` must be None, got list"):
+            function(texts, PAIRS[1])
+    with pytest.raises(ValueError, match="`x` must be a dict of lists of strings, got one of str"):
+        SHARED().fit({"encoder_text": "a", "decoder_text": "b"})
+    with pytest.raises(ValueError, match=r"`validation_data`.'decoder_text'."):
+        SHARED().fit(texts, validation_data=texts | {"decoder_text": PAIRS[1][:2]})
     with pytest.raises(ValueError, match="the same number of rows, got 3 of"):
         SHARED().fit(texts | {"decoder_text": PAIRS[1][:2]})
     words = tiny_model(tokenizer="word", vocabulary_size=None)
