@@ -32,6 +32,8 @@ RECIPES = {
     "wide tanh": "--attention-units 512",
     "wide deep": "--readout deep --attention-units 512",
     "wide deep and conditional GRU": "--readout deep --attention-units 512 --attend between",
+    "lexicon bias": "--source-output lexicon-bias",
+    "lexicon bias and concat": "--source-output lexicon-bias --readout concat --context-feeding",
     "layer normalization": "--layer-normalization",
     "input feeding": "--input-feeding",
     "dropout 0.4": "--dropout 0.4",
