@@ -23,13 +23,12 @@ from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
 )
-from keras_seqzoo.training import make_translation_model
+from keras_seqzoo.training import TranslationTrainingOptions, make_translation_model
 from keras_seqzoo.training.optimization import warmup_cosine
 from keras_seqzoo.zoo import save_preset
 
 SIZE = {"embedding_dim": 128, "encoder_units": 128, "decoder_units": 256, "attention_units": 128}
-BATCH_SIZE = 64
-BOUNDARIES = 8, 12, 16, 20, 24, 32, 48, 64
+RUN = TranslationTrainingOptions()  # what `seqzoo train translate` does by default
 
 
 def make_pair(sources, targets, symmetry):
@@ -53,19 +52,19 @@ def train(folders, sources, targets, symmetry, seed, epochs):
         targets,
         encode.encode_source,
         encode.encode_target,
-        batch_size=BATCH_SIZE,
-        boundaries=BOUNDARIES,
+        batch_size=RUN.batch_size,
+        boundaries=RUN.boundaries,
         seed=seed,
         reshuffle_each_epoch=True,
     )
     steps = epochs * int(batches.cardinality())
     optimizer = keras.optimizers.AdamW(
-        warmup_cosine(2e-3, 400, steps),
-        weight_decay=0.0,
-        global_clipnorm=math.sqrt(2),  # for two models, each of which would have 1
+        warmup_cosine(RUN.learning_rate, RUN.warmup_steps, steps),
+        weight_decay=RUN.weight_decay,
+        global_clipnorm=math.sqrt(2) * RUN.clipnorm,  # for two models
     )
-    pair.compile(optimizer, label_smoothing=0.1)
-    average = WeightAverage(0.999)
+    pair.compile(optimizer, label_smoothing=RUN.label_smoothing)
+    average = WeightAverage(RUN.ema_momentum)
     pair.fit(batches, epochs=epochs, verbose=0, callbacks=[average])
     with average.applied():
         for model, folder in zip((pair.forward, pair.backward), folders, strict=True):

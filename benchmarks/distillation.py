@@ -19,8 +19,7 @@ from pathlib import Path
 import sacrebleu
 from attention_study import find, measured, train
 from measure import Table, machine
-from translation_recipes import SIZE, scores
-from translation_scores import make_strategy, measure
+from translation_recipes import SIZE, model_scores, scores
 
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.decoding import BeamSearch
@@ -48,14 +47,6 @@ def translations(presets, source, target, beam, interpolate):
         )
         for several, reference in zip(found, references, strict=True)
     ]
-
-
-def ensemble_scores(presets, sources, references, language):
-    """Return the scores of `translation_recipes.scores` for the ensemble."""
-    strategy, _ = make_strategy(5, 1.0, MAX_SOURCE_RATIO, "exact")
-    found = measure(load_ensemble(presets), strategy, sources, references, language)
-    moses, lower, cased, speed = found
-    return moses.bleu, lower.bleu, cased.chrf, speed
 
 
 def check_settings(path, **settings):
@@ -102,7 +93,7 @@ def main():
         show(f"{run.name} {recipe}", measured(run, lambda run=run: scores(run, *texts)))
     if arguments.train is not None:
         return
-    together = measured(arguments.folder, lambda: ensemble_scores(teachers, *texts))
+    together = measured(arguments.folder, lambda: model_scores(load_ensemble(teachers), *texts))
     show(f"{len(teachers)} teachers", together)
 
     student = arguments.folder / arguments.name

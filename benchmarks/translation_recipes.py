@@ -45,8 +45,13 @@ RECIPES = {
 
 
 def scores(preset, sources, references, language):
-    """Return BLEU of Moses tokens, lower-cased BLEU, chrF and sentences/s for a beam of 5."""
+    """Return the `model_scores` of a preset."""
     model = RecurrentSeq2SeqLM.from_preset(str(preset))
+    return model_scores(model, sources, references, language)
+
+
+def model_scores(model, sources, references, language):
+    """Return BLEU on Moses tokens, lower-cased BLEU, chrF and sentences per second, beam 5."""
     strategy, _ = make_strategy(5, 1.0, MAX_SOURCE_RATIO, "exact")
     moses, lower, cased, speed = measure(model, strategy, sources, references, language)
     return moses.bleu, lower.bleu, cased.chrf, speed
