@@ -137,7 +137,7 @@ class TranslationSignatures(FamilySignatures):
         if not self.languages:
             return TOKEN_IDS
         spec, meaning, blank = TOKEN_IDS["token_ids"]
-        meaning = meaning.replace("tokens,", "tokens, the first that of the target language,")
+        meaning += "; the first token is that of the target language"
         return {**TOKEN_IDS, "token_ids": Input(spec, meaning, blank)}
 
     def examples(self, rows):

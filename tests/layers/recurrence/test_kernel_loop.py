@@ -209,6 +209,15 @@ def as_tensors(case, dtype="float64"):
     return [(name, reverse, tf.nest.map_structure(cast, data)) for name, reverse, data in case]
 
 
+def assert_equals_equations(case, sequences, training, dtype, tolerance):
+    """Compare the loop in `dtype` with the equations in float64."""
+    expected = differentiate(unrolled, as_tensors(case), sequences)
+    run = functools.partial(looped, return_sequences=sequences, training=training)
+    actual = differentiate(run, as_tensors(case, dtype), sequences)
+    assert {tensor.dtype for tensor in leaves(actual)} == {tf.as_dtype(dtype)}
+    assert_equal(actual, expected, tolerance)
+
+
 @pytest.mark.hypothesis
 @every_kernel
 def test_equals_differentiation_of_the_equations(name):
@@ -217,14 +226,16 @@ def test_equals_differentiation_of_the_equations(name):
     @example(case=two_recurrences(name), sequences=True, training=True)
     @given(case=cases(name), sequences=st.booleans(), training=st.booleans())
     def check(case, sequences, training):
-        expected = differentiate(unrolled, as_tensors(case), sequences)
-        run = functools.partial(looped, return_sequences=sequences, training=training)
-        for dtype, tolerance in (("float64", 1e-10), ("float32", 1e-5)):
-            actual = differentiate(run, as_tensors(case, dtype), sequences)
-            assert {tensor.dtype for tensor in leaves(actual)} == {tf.as_dtype(dtype)}
-            assert_equal(actual, expected, tolerance)
+        assert_equals_equations(case, sequences, training, "float64", 1e-10)
 
     check()
+
+
+# fixed cases: over few units, normalisation can magnify the rounding of float32 without bound
+@pytest.mark.parametrize("every_state", [False, True])
+@every_kernel
+def test_float32_is_near_the_equations(name, every_state):
+    assert_equals_equations(two_recurrences(name), every_state, every_state, "float32", 1e-5)
 
 
 def open_signature(data):
