@@ -50,6 +50,7 @@ def main():
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--alpha", type=float, default=0.005)
     parser.add_argument("--temperature", type=float, default=0.5)
+    parser.add_argument("--reference", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--ema-momentum", type=float, default=0.98)
     parser.add_argument("--measure", default="bleu", choices=["bleu", "chrf"])
     parser.add_argument("--seed", type=int, default=1)
@@ -67,7 +68,8 @@ def main():
             table.row(name, "", 0, "", "greedy", *scores(model, greedy, valid))
             table.row(name, "", 0, "", "beam 5", *scores(model, default_search(), valid))
         options = vars(arguments)
-        risk = MinimumRisk(**{name: options[name] for name in RISK})
+        risk = {name: options[name] for name in RISK}
+        risk = MinimumRisk(**risk, include_reference=arguments.reference)
         average = WeightAverage(arguments.ema_momentum)
         model.compile(
             keras.optimizers.Adam(arguments.learning_rate, global_clipnorm=1.0),

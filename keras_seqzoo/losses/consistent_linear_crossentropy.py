@@ -20,6 +20,9 @@ def consistent_linear_crossentropy(
     label_smoothing=0.0,
     transpose_kernel=False,
     chunk_size=160,
+    prior=None,
+    other_prior=None,
+    prior_floor=1e-3,
 ):
     """Compute the cross-entropy of two passes and their divergence, in chunks of tokens.
 
@@ -49,6 +52,9 @@ def consistent_linear_crossentropy(
         label_smoothing: ε of ℓ and ℓ', at least 0 and less than 1.
         transpose_kernel: bool, whether `kernel` is `(V, D)`.
         chunk_size: int, the number of tokens to project at a time, in both passes.
+        prior: the prior of z, a float tensor `(..., V)`, or `None`; see `linear_crossentropy`.
+        other_prior: the prior of z', `None` like `prior` or of its shape and dtype.
+        prior_floor: a number above 0.
 
     Returns:
         L, a float32 scalar (float64 for float64 features); 0 if all weights are zero.
@@ -68,25 +74,33 @@ def consistent_linear_crossentropy(
     (True, True)
     """
     consistency = check_number("consistency", consistency, minimum=0.0)
-    features, kernel, bias, options = check_tokens(
+    tensors, options = check_tokens(
         features,
         kernel,
         labels,
         bias,
+        prior,
         sample_weight=sample_weight,
         label_smoothing=label_smoothing,
         transpose_kernel=transpose_kernel,
         chunk_size=chunk_size,
+        prior_floor=prior_floor,
     )
-    other_features = tf.convert_to_tensor(other_features)
-    fits = other_features.shape.is_compatible_with(features.shape)
-    if not fits or other_features.dtype != features.dtype:
-        raise ValueError(
-            "`other_features` must have the shape and dtype of `features`, "
-            f"{tuple(features.shape)} and {features.dtype.name}, got "
-            f"{tuple(other_features.shape)} and {other_features.dtype.name}."
-        )
+    if (prior is None) != (other_prior is None):
+        raise ValueError("`prior` and `other_prior` must be given together, got one of them.")
+    for name, other in (("features", other_features), ("prior", other_prior)):
+        if name in tensors:
+            passes = tensors[name], tf.convert_to_tensor(other)
+            tensors[name] = _side_by_side(*passes, name)
     chunks = functools.partial(TokenChunks, consistency=consistency, **options)
-    passes = tf.concat([features, other_features], -1)
-    passes = tf.reshape(passes, [-1, 2 * features.shape[-1]])  # (N, 2·D)
-    return differentiable(chunks, passes, kernel, bias)
+    return differentiable(chunks, tensors)
+
+
+def _side_by_side(one, other, name):
+    """Return the tensors `(..., D)` of two passes as one, `(N, 2·D)`."""
+    if not other.shape.is_compatible_with(one.shape) or other.dtype != one.dtype:
+        raise ValueError(
+            f"`other_{name}` must have the shape and dtype of `{name}`, {tuple(one.shape)} and "
+            f"{one.dtype.name}, got {tuple(other.shape)} and {other.dtype.name}."
+        )
+    return tf.reshape(tf.concat([one, other], -1), [-1, 2 * one.shape[-1]])

@@ -4,7 +4,7 @@ import functools
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, check_rate
+from keras_seqzoo.checks import check_integer, check_positive, check_rate
 from keras_seqzoo.losses.token_chunks import TokenChunks
 from keras_seqzoo.tensors import loop_dtype
 
@@ -19,6 +19,8 @@ def linear_crossentropy(
     transpose_kernel=False,
     gradient=True,
     chunk_size=320,
+    prior=None,
+    prior_floor=1e-3,
 ):
     """Compute `SequenceCrossentropy` of `features·kernel + bias`, in chunks of tokens.
 
@@ -39,7 +41,13 @@ def linear_crossentropy(
 
     The matmuls run in the dtype of `features`; losses, softmax and the sums over chunks are
     float32, or float64 for float64 features. Labels, weights and ε are constants: gradients
-    reach `features`, `kernel` and `bias` alone, and only once (no second derivatives).
+    reach `features`, `kernel`, `bias` and `prior` alone, and only once (no second derivatives).
+
+    With a prior q, such as what a lexicon says of each token (Arthur et al. 2016, equation 13),
+
+    ```
+    z = x·W + b + log(q + δ)                           ∂L/∂q = ∂L/∂z / (q + δ)
+    ```
 
     Args:
         features: x, a float tensor `(..., D)`.
@@ -55,13 +63,16 @@ def linear_crossentropy(
             evaluation, takes one matmul in place of three and is a constant to a gradient tape.
         chunk_size: int, the number of tokens to project at a time. Larger chunks mean fewer passes
             over the gradient of the kernel; smaller ones less memory and less padding of the last
-            chunk.
+            last chunk.
+        prior: q, a float tensor `(..., V)`, each at least 0, or `None`.
+        prior_floor: δ, a number above 0.
 
     Returns:
         L, a float32 scalar (float64 for float64 features); 0 if all weights are zero.
 
     Raises:
-        ValueError: if `label_smoothing` or `chunk_size` is out of range, or shapes do not match.
+        ValueError: if `label_smoothing`, `chunk_size` or `prior_floor` is out of range, or shapes
+            do not match.
         NotImplementedError: if the gradient is differentiated.
 
     Example:
@@ -74,22 +85,24 @@ def linear_crossentropy(
     >>> tape.gradient(loss, features).numpy().round(3).tolist()[1]
     [0.125, 0.125, 0.125]
     """
-    features, kernel, bias, options = check_tokens(
+    tensors, options = check_tokens(
         features,
         kernel,
         labels,
         bias,
+        prior,
         sample_weight=sample_weight,
         label_smoothing=label_smoothing,
         transpose_kernel=transpose_kernel,
         chunk_size=chunk_size,
+        prior_floor=prior_floor,
     )
     chunks = functools.partial(TokenChunks, **options)
-    features = tf.reshape(features, [-1, features.shape[-1]])  # (N, D)
+    for name in {"features", "prior"} & set(tensors):
+        tensors[name] = tf.reshape(tensors[name], [-1, tensors[name].shape[-1]])  # (N, D or V)
     if not gradient:
-        inputs = (tf.stop_gradient(x) if x is not None else None for x in (features, kernel, bias))
-        return chunks(*inputs).loss()
-    return differentiable(chunks, features, kernel, bias)
+        return chunks(**tf.nest.map_structure(tf.stop_gradient, tensors)).loss()
+    return differentiable(chunks, tensors)
 
 
 def check_tokens(
@@ -97,40 +110,44 @@ def check_tokens(
     kernel,
     labels,
     bias,
+    prior,
     *,
     sample_weight,
     label_smoothing,
     transpose_kernel,
     chunk_size,
+    prior_floor,
 ):
     """Check the arguments of `linear_crossentropy`.
 
     Returns:
-        Tuple of the tensors `features`, `kernel` and `bias`, and a dict of the options of
-        `TokenChunks`.
+        Tuple of a dict of the tensors `features` and `kernel`, and of `bias` and `prior` unless
+        they are `None`, and a dict of the options of `TokenChunks`.
     """
     check_rate("label_smoothing", label_smoothing)
     check_integer("chunk_size", chunk_size, minimum=1)
-    features, kernel = (tf.convert_to_tensor(x) for x in (features, kernel))
+    prior_floor = check_positive("prior_floor", prior_floor)
+    tensors = {"features": features, "kernel": kernel, "bias": bias, "prior": prior}
+    tensors = {k: tf.convert_to_tensor(x) for k, x in tensors.items() if x is not None}
     labels = tf.cast(tf.convert_to_tensor(labels), tf.int32)
-    if bias is not None:
-        bias = tf.convert_to_tensor(bias)
-    sums_dtype = loop_dtype(features.dtype)
+    sums_dtype = loop_dtype(tensors["features"].dtype)
     if sample_weight is None:
         sample_weight = tf.ones_like(labels, sums_dtype)
     sample_weight = tf.cast(tf.convert_to_tensor(sample_weight), sums_dtype)
-    _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kernel)
+    _check_shapes(tensors, labels, sample_weight, transpose_kernel)
     options = {
         "labels": tf.reshape(labels, [-1]),
         "sample_weight": tf.stop_gradient(tf.reshape(sample_weight, [-1])),
         "label_smoothing": float(label_smoothing),
         "transpose_kernel": transpose_kernel,
         "chunk_size": chunk_size,
+        "prior_floor": prior_floor,
     }
-    return features, kernel, bias, options
+    return tensors, options
 
 
-def _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kernel):
+def _check_shapes(tensors, labels, sample_weight, transpose_kernel):
+    features, kernel = tensors["features"], tensors["kernel"]
     depth, size = reversed(kernel.shape) if transpose_kernel else kernel.shape
     if features.shape[-1] is None or depth != features.shape[-1]:
         order = "(V, D)" if transpose_kernel else "(D, V)"
@@ -144,35 +161,35 @@ def _check_shapes(features, kernel, labels, bias, sample_weight, transpose_kerne
                 f"`{name}` must have the shape {tuple(features.shape[:-1])} of `features` without "
                 f"the last dimension, got {tuple(value.shape)}."
             )
-    if bias is not None and not bias.shape.is_compatible_with([size]):
-        raise ValueError(f"`bias` must have the shape ({size},), got {tuple(bias.shape)}.")
+    for name, shape in (("bias", [size]), ("prior", [*features.shape[:-1], size])):
+        if name in tensors and not tensors[name].shape.is_compatible_with(shape):
+            raise ValueError(
+                f"`{name}` must have the shape {tuple(shape)}, got {tuple(tensors[name].shape)}."
+            )
 
 
-def differentiable(chunks, features, kernel, bias):
+def differentiable(chunks, tensors):
     """Compute the loss of tokens, differentiable once.
 
     Args:
-        chunks: function that makes `TokenChunks` from the other arguments.
-        features: float tensor `(N, D)`, or `(N, 2·D)` for two passes.
-        kernel: float tensor.
-        bias: float tensor or `None`.
+        chunks: function that makes `TokenChunks` from the tensors.
+        tensors: dict of the tensors that gradients reach, named as in `TokenChunks`.
 
     Returns:
         A scalar.
     """
-    tensors = (features, kernel) if bias is None else (features, kernel, bias)
 
     @tf.custom_gradient
     def run(*inputs):
-        value, scale, gradients = chunks(*inputs).loss_and_gradients()
+        value, scale, gradients = chunks(**named(inputs)).loss_and_gradients()
 
         def backward(upstream):
             @tf.custom_gradient
             def scaled(upstream, *inputs):
                 factor = upstream * scale
                 results = [
-                    tf.cast(tf.cast(gradient, factor.dtype) * factor, tensor.dtype)
-                    for gradient, tensor in zip(gradients, inputs, strict=True)
+                    tf.cast(tf.cast(gradients[name], factor.dtype) * factor, tensor.dtype)
+                    for name, tensor in named(inputs).items()
                 ]
                 return results, _refuse
 
@@ -180,7 +197,10 @@ def differentiable(chunks, features, kernel, bias):
 
         return value, backward
 
-    return run(*tensors)
+    def named(inputs):
+        return dict(zip(tensors, inputs, strict=True))
+
+    return run(*tensors.values())
 
 
 def _refuse(*upstream):

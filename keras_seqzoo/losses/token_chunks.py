@@ -10,11 +10,13 @@ class TokenChunks:
         features: float tensor `(N, D)`, or `(N, 2·D)` for two passes of a model.
         kernel: float tensor `(D, V)`, or `(V, D)` with `transpose_kernel`.
         bias: float tensor `(V,)` or None.
+        prior: float tensor `(N, V)`, or `(N, 2·V)` for two passes, or None.
         labels: int32 tensor `(N,)`.
         sample_weight: float tensor `(N,)`.
         label_smoothing: float.
         transpose_kernel: bool.
         chunk_size: int, the largest number of tokens in a chunk.
+        prior_floor: float, added to the prior before its logarithm.
         consistency: float, the weight of the divergence of two passes, or None for one pass; see
             `consistent_linear_crossentropy`.
     """
@@ -24,15 +26,18 @@ class TokenChunks:
         features,
         kernel,
         bias=None,
+        prior=None,
         *,
         labels,
         sample_weight,
         label_smoothing,
         transpose_kernel,
         chunk_size,
+        prior_floor,
         consistency=None,
     ):
         self.features = features
+        self.prior = prior
         self.labels = labels
         # At most 1, so that weights and gradients stay in the range of float16.
         self.weight = tf.math.divide_no_nan(sample_weight, tf.reduce_max(tf.abs(sample_weight)))
@@ -43,6 +48,7 @@ class TokenChunks:
         self.has_bias = bias is not None
         self.label_smoothing = label_smoothing
         self.transpose_kernel = transpose_kernel
+        self.prior_floor = prior_floor
         self.consistency = consistency
 
         count = tf.size(labels)
@@ -64,54 +70,57 @@ class TokenChunks:
         """Return the loss alone."""
 
         def add_chunk(chunk, loss):
-            _, logits, labels, weight = self._project(chunk)
-            return chunk + 1, loss + _loss(logits, self.bias, labels, weight, self.label_smoothing)
+            return chunk + 1, loss + _loss(*self._project(chunk)[1:], *self._constants)
 
         (loss,) = self._for_all_chunks(add_chunk, [tf.zeros([], self.weight.dtype)])
         return tf.math.divide_no_nan(loss, tf.reduce_sum(self.weight))
 
     def loss_and_gradients(self):
-        """Return the loss, a scale, and the gradients to multiply with the scale."""
+        """Return the loss, a scale, and a dict of the gradients to multiply with the scale."""
         dtype = self.weight.dtype
 
-        def add_chunk(chunk, loss, d_features, d_kernel, d_bias):
-            features, logits, labels, weight = self._project(chunk)
-            arguments = logits, self.bias, labels, weight, self.label_smoothing
+        def add_chunk(chunk, loss, d_kernel, d_bias, d_features, *d_prior):
+            features, *arguments = self._project(chunk)
             if self.consistency is None:
-                chunk_loss, d_logits, d_chunk_bias = _loss_and_gradients(*arguments)
+                found = _loss_and_gradients(*arguments, *self._constants)
             else:
-                chunk_loss, d_logits, d_chunk_bias = _consistent_loss_and_gradients(
-                    *arguments, self.consistency
+                found = _consistent_loss_and_gradients(
+                    *arguments, *self._constants, self.consistency
                 )
+            chunk_loss, d_logits, d_chunk_bias, *d_chunk_prior = found
             d_chunk = tf.matmul(d_logits, self.kernel, transpose_b=not self.transpose_kernel)
             factors = (d_logits, features) if self.transpose_kernel else (features, d_logits)
             d_chunk_kernel = tf.matmul(*factors, transpose_a=True)
+            written = zip((d_features, *d_prior), (d_chunk, *d_chunk_prior), strict=True)
             return (
                 chunk + 1,
                 loss + chunk_loss,
-                d_features.write(chunk, tf.reshape(d_chunk, [self.size, width])),
                 d_kernel + tf.cast(d_chunk_kernel, dtype),
                 d_bias + d_chunk_bias,
+                *(rows.write(chunk, tf.reshape(part, rows.element_shape)) for rows, part in written),
             )
 
-        width = self.features.shape[1]
-        d_features = tf.TensorArray(
-            self.features.dtype, self.chunks, element_shape=[self.size, width]
-        )
-        loss, d_features, d_kernel, d_bias = self._for_all_chunks(
-            add_chunk,
-            [
-                tf.zeros([], dtype),
-                d_features,
-                tf.zeros(tf.shape(self.kernel), dtype),
-                tf.zeros(tf.shape(self.bias), dtype),
-            ],
-        )
+        by_token = [self.features] if self.prior is None else [self.features, self.prior]
+        zeros = [tf.zeros([], dtype), tf.zeros(tf.shape(self.kernel), dtype)]
+        zeros.append(tf.zeros(tf.shape(self.bias), dtype))
+        arrays = [
+            tf.TensorArray(tensor.dtype, self.chunks, element_shape=[self.size, tensor.shape[1]])
+            for tensor in by_token
+        ]
+        loss, d_kernel, d_bias, *rows = self._for_all_chunks(add_chunk, [*zeros, *arrays])
         # Chunks without valid tokens were not written, and are read as zeros.
-        d_features = tf.gather(tf.reshape(d_features.stack(), [-1, width]), self.positions)
-        gradients = [d_features, d_kernel, d_bias] if self.has_bias else [d_features, d_kernel]
+        d_features, *d_prior = (
+            tf.gather(tf.reshape(array.stack(), [-1, tensor.shape[1]]), self.positions)
+            for array, tensor in zip(rows, by_token, strict=True)
+        )
+        gradients = {"features": d_features, "kernel": d_kernel, "bias": d_bias}
+        gradients.update(zip(["prior"], d_prior, strict=False))
         scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
         return loss * scale, scale, gradients
+
+    @property
+    def _constants(self):
+        return self.bias, self.label_smoothing, self.prior_floor
 
     def _for_all_chunks(self, add_chunk, initial):
         return tf.while_loop(
@@ -122,21 +131,35 @@ class TokenChunks:
         )[1:]
 
     def _project(self, chunk):
-        """Return features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`.
+        """Return the values of a chunk of C tokens.
 
-        With two passes, features and logits have two rows for each token, next to each other.
+        With two passes, features, logits and prior have two rows for each token, next to each
+        other.
+
+        Args:
+            chunk: int tensor, its number.
+
+        Returns:
+            Tuple of features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`, and
+            the prior `(C, V)` or `None`.
         """
         tokens = tf.gather(self.order, chunk)
         valid = chunk * self.size + tf.range(self.size) < self.count
-        # Zero the rows past the last valid token: NaN times a weight of zero is NaN.
-        features = tf.gather(self.features, tokens)
-        features = tf.where(valid[:, tf.newaxis], features, tf.zeros([], features.dtype))
-        if self.consistency is not None:
-            features = tf.reshape(features, [2 * self.size, features.shape[1] // 2])
+        features, prior = (self._rows(x, tokens, valid) for x in (self.features, self.prior))
         labels = tf.where(valid, tf.gather(self.labels, tokens), 0)
         weight = tf.where(valid, tf.gather(self.weight, tokens), 0.0)
         logits = tf.matmul(features, self.kernel, transpose_b=self.transpose_kernel)
-        return features, logits, labels, weight
+        return features, logits, labels, weight, prior
+
+    def _rows(self, tensor, tokens, valid):
+        if tensor is None:
+            return None
+        # Zero the rows past the last valid token: NaN times a weight of zero is NaN.
+        rows = tf.gather(tensor, tokens)
+        rows = tf.where(valid[:, tf.newaxis], rows, tf.zeros([], rows.dtype))
+        if self.consistency is None:
+            return rows
+        return tf.reshape(rows, [2 * self.size, tensor.shape[1] // 2])
 
 
 # XLA fuses the operations between the matmuls, which are bound by memory; the matmuls themselves
@@ -144,20 +167,56 @@ class TokenChunks:
 
 
 @tf.function(jit_compile=True, autograph=False)
-def _loss(logits, bias, labels, weight, label_smoothing):
-    return _loss_and_exponentials(logits, bias, labels, weight, label_smoothing)[0]
+def _loss(logits, labels, weight, prior, bias, label_smoothing, prior_floor):
+    logits = _complete(logits, bias, prior, prior_floor)
+    return _loss_and_exponentials(logits, labels, weight, label_smoothing)[0]
 
 
 @tf.function(jit_compile=True, autograph=False)
-def _loss_and_gradients(logits, bias, labels, weight, label_smoothing):
-    loss, d_logits = _loss_and_gradient(logits, bias, labels, weight, label_smoothing)
-    return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
+def _loss_and_gradients(logits, labels, weight, prior, bias, label_smoothing, prior_floor):
+    dtype, logits = logits.dtype, _complete(logits, bias, prior, prior_floor)
+    loss, d_logits = _loss_and_gradient(logits, labels, weight, label_smoothing)
+    return loss, *_gradients(d_logits, dtype, prior, prior_floor)
 
 
-def _loss_and_gradient(logits, bias, labels, weight, label_smoothing):
-    loss, exponentials, total = _loss_and_exponentials(
-        logits, bias, labels, weight, label_smoothing
+@tf.function(jit_compile=True, autograph=False)
+def _consistent_loss_and_gradients(
+    logits, labels, weight, prior, bias, label_smoothing, prior_floor, consistency
+):
+    dtype, logits = logits.dtype, _complete(logits, bias, prior, prior_floor)
+    likelihood, d_logits = _loss_and_gradient(
+        logits, tf.repeat(labels, 2), 0.5 * tf.repeat(weight, 2), label_smoothing
     )
+    size = tf.shape(logits)[1]
+    logs = tf.reshape(tf.nn.log_softmax(logits), [-1, 2, size])
+    here, there = tf.exp(logs), tf.exp(logs[:, ::-1])  # p and q, q and p
+    ratio = tf.where(here > 0.0, logs - logs[:, ::-1], 0.0)  # a token may be forbidden
+    mean = tf.reduce_sum(here * ratio, axis=-1, keepdims=True)  # KL of p and q, of q and p
+    divergence = 0.5 * tf.reduce_sum(mean, axis=[1, 2])
+    weight = consistency * weight
+    d_divergence = 0.5 * weight[:, tf.newaxis, tf.newaxis] * (here * (ratio - mean) + here - there)
+    d_logits += tf.reshape(d_divergence, [-1, size])
+    loss = likelihood + tf.reduce_sum(weight * divergence)
+    return loss, *_gradients(d_logits, dtype, prior, prior_floor)
+
+
+def _complete(logits, bias, prior, prior_floor):
+    logits = tf.cast(logits, bias.dtype) + bias
+    if prior is None:
+        return logits
+    return logits + tf.math.log(tf.cast(prior, bias.dtype) + prior_floor)
+
+
+def _gradients(d_logits, dtype, prior, prior_floor):
+    """Return the gradients of the product of the matmul, of the bias, and of a prior."""
+    found = tf.cast(d_logits, dtype), tf.reduce_sum(d_logits, axis=0)
+    if prior is None:
+        return found
+    return *found, tf.cast(d_logits / (tf.cast(prior, d_logits.dtype) + prior_floor), prior.dtype)
+
+
+def _loss_and_gradient(logits, labels, weight, label_smoothing):
+    loss, exponentials, total = _loss_and_exponentials(logits, labels, weight, label_smoothing)
     weight = weight[:, tf.newaxis]
     size = tf.shape(logits)[1]
     uniform = label_smoothing / tf.cast(size, weight.dtype)
@@ -167,27 +226,7 @@ def _loss_and_gradient(logits, bias, labels, weight, label_smoothing):
     return loss, exponentials * (weight / total) - target
 
 
-@tf.function(jit_compile=True, autograph=False)
-def _consistent_loss_and_gradients(logits, bias, labels, weight, label_smoothing, consistency):
-    likelihood, d_logits = _loss_and_gradient(
-        logits, bias, tf.repeat(labels, 2), 0.5 * tf.repeat(weight, 2), label_smoothing
-    )
-    size = tf.shape(logits)[1]
-    logs = tf.nn.log_softmax(tf.cast(logits, bias.dtype) + bias)
-    logs = tf.reshape(logs, [-1, 2, size])
-    here, there = tf.exp(logs), tf.exp(logs[:, ::-1])  # p and q, q and p
-    ratio = tf.where(here > 0.0, logs - logs[:, ::-1], 0.0)  # a token may be forbidden
-    mean = tf.reduce_sum(here * ratio, axis=-1, keepdims=True)  # KL of p and q, of q and p
-    divergence = 0.5 * tf.reduce_sum(mean, axis=[1, 2])
-    weight = consistency * weight
-    d_divergence = 0.5 * weight[:, tf.newaxis, tf.newaxis] * (here * (ratio - mean) + here - there)
-    d_logits += tf.reshape(d_divergence, [-1, size])
-    loss = likelihood + tf.reduce_sum(weight * divergence)
-    return loss, tf.cast(d_logits, logits.dtype), tf.reduce_sum(d_logits, axis=0)
-
-
-def _loss_and_exponentials(logits, bias, labels, weight, label_smoothing):
-    logits = tf.cast(logits, bias.dtype) + bias
+def _loss_and_exponentials(logits, labels, weight, label_smoothing):
     highest = tf.reduce_max(logits, axis=-1, keepdims=True)
     exponentials = tf.exp(logits - highest)
     total = tf.reduce_sum(exponentials, axis=-1, keepdims=True)

@@ -21,7 +21,10 @@ OWN_OPTIONS = {
     "likelihood": (),
     "r-drop": ("r_drop_weight",),
     "scheduled-sampling": ("sampling_decay",),
-    "minimum-risk": ("risk_samples", "risk_alpha", "risk_temperature", "risk_measure"),
+    "minimum-risk": (
+        *("risk_samples", "risk_alpha", "risk_temperature", "risk_measure"),
+        "risk_reference",
+    ),
     "reinforce": ("reinforce_samples", "reinforce_baseline", "reinforce_measure"),
     "supervised-attention": ("alignment_weight",),
     "reinforced-attention": ("attention_entropy",),
@@ -85,6 +88,12 @@ class ObjectiveOptions(AdamWOptions):
         "bleu",
         "With minimum-risk: the risk is 1 minus this score of the sentence, BLEU over tokens or "
         "chrF.",
+        recorded=True,
+        panel="Training",
+    )
+    risk_reference: bool = option(
+        True,
+        "With minimum-risk: count the reference as a translation, with risk 0.",
         recorded=True,
         panel="Training",
     )
@@ -162,7 +171,7 @@ def make_objective(run):
         return ScheduledSampling(InverseSigmoidDecay(run.sampling_decay), seed)
     if run.objective == "minimum-risk":
         risk = run.risk_samples, run.risk_alpha, run.risk_temperature, run.risk_measure
-        return MinimumRisk(*risk, seed)
+        return MinimumRisk(*risk, seed, include_reference=run.risk_reference)
     if run.objective == "reinforce":
         own = run.reinforce_samples, run.reinforce_baseline, run.reinforce_measure
         return Reinforce(*own, seed=seed)

@@ -47,8 +47,8 @@ class MinimumRisk(SampledTranslations):
         R = Σ_x Σ_{y ∈ S(x)} Q(y | x) · Δ(y, y*),    Q(y | x) ∝ P(y | x)^α over S(x)
 
     for translations y of a source x and its reference y*. The risk Δ is 1 minus a sentence-level
-    measure. S(x) contains `samples` translations drawn from the model, and the reference;
-    duplicates count once (Algorithm 1). The gradient of a batch of B sources is
+    measure. S(x) contains `samples` translations drawn from the model, and the reference unless
+    `include_reference=False`; duplicates count once (Algorithm 1). The gradient of a batch of B sources is
 
         ∂R/∂θ = 1/B Σ_x Σ_y α · Q(y | x) · (Δ(y, y*) - R(x)) · ∂log P(y | x)/∂θ,
 
@@ -71,6 +71,10 @@ class MinimumRisk(SampledTranslations):
             paper uses 1. Training with label smoothing leaves a tenth of each P to unlikely tokens,
             and a sample at 1 has one or two of them. Below 1, samples resemble the translations
             that a search finds.
+        include_reference: bool, whether the reference is in S(x), as in the paper. Its risk is 0, far
+            below that of samples, so most of the gradient raises the likelihood of the reference.
+            Without it, samples are compared with each other alone. Edunov et al. 2018, "Classical
+            structured prediction losses for sequence to sequence learning", leave it out.
         measure: `"bleu"` or `"chrf"`. BLEU is `keras_seqzoo.metrics.token_bleu` of tokens, such as
             subwords; it is computed in graph, and XLA can compile it. chrF (Popović 2015) is
             sacrebleu's, of the text, computed outside of the graph: it needs the package sacrebleu,
@@ -91,8 +95,17 @@ class MinimumRisk(SampledTranslations):
     ```
     """
 
-    def __init__(self, samples=10, alpha=0.005, temperature=0.5, measure="bleu", seed=0):
+    def __init__(
+        self,
+        samples=10,
+        alpha=0.005,
+        temperature=0.5,
+        measure="bleu",
+        seed=0,
+        include_reference=True,
+    ):
         super().__init__(samples, measure, seed)
+        self.include_reference = bool(include_reference)
         self.alpha = check_positive("alpha", alpha)
         self.temperature = check_positive("temperature", temperature)
 
@@ -113,7 +126,8 @@ class MinimumRisk(SampledTranslations):
 
         Returns:
             `Candidates` with K = `samples + 1`, the reference first. A row whose weights are all
-            zero has no included candidates.
+            zero has no included candidates, and one whose samples are all equal contributes nothing
+            without the reference.
         """
         tokenizer = model.preprocessor.tokenizer
         labels, lengths = self.references(labels, sample_weight, tokenizer)
@@ -125,7 +139,12 @@ class MinimumRisk(SampledTranslations):
         tokens = tf.concat([reference[:, tf.newaxis], drawn.tokens], axis=1)  # (B, K, L)
         lengths = tf.concat([lengths[:, tf.newaxis], drawn.lengths], axis=1)  # (B, K)
         tokens = self.trimmed(model, tokens, lengths)
-        included = _are_new(tokens) & (lengths > 0) & (lengths[:, :1] > 0)
+        included = (lengths > 0) & (lengths[:, :1] > 0)
+        if self.include_reference:
+            included &= _are_new(tokens)
+        else:
+            others = _are_new(tokens[:, 1:])
+            included &= tf.pad(others, [[0, 0], [1, 0]], constant_values=False)
         return Candidates(tokens, lengths, self.risks(tokens, lengths, tokenizer), included)
 
     def risks(self, tokens, lengths, tokenizer):
@@ -162,7 +181,7 @@ class MinimumRisk(SampledTranslations):
 
     def get_config(self):
         """Return the constructor arguments."""
-        names = ("alpha", "temperature")
+        names = ("alpha", "temperature", "include_reference")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
