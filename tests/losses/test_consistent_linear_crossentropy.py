@@ -10,9 +10,11 @@ from tests.losses.test_linear_crossentropy import (
     FEATURES,
     KERNEL,
     LABELS,
+    PRIOR_FLOOR,
     WEIGHT,
     assert_equal_numbers,
     problems,
+    some_zeros,
     with_gradients,
 )
 from tests.properties import examples
@@ -35,17 +37,24 @@ def test_numbers():
 @examples(4)
 @given(problem=problems(), consistency=st.sampled_from([0.0, 1.0, 2.5]), chunk=st.integers(1, 9))
 def test_gradients_equal_automatic_ones(problem, consistency, chunk):
-    features, kernel, bias = (problem.pop(name) for name in ("features", "kernel", "bias"))
+    names = ("features", "kernel", "bias", "prior")
+    features, kernel, bias, prior = (problem.pop(name) for name in names)
     random = np.random.default_rng(0)
     other = features + random.normal(size=features.shape)
+    other_prior = None if prior is None else some_zeros(random, prior.shape)
     labels, smoothing = problem["labels"], problem["label_smoothing"]
 
-    def naive(x, y, w, b=None):
+    def naive(x, y, w, b, q, r):
         w = tf.transpose(w) if problem["transpose_kernel"] else w
         weight = problem["sample_weight"]
         weight = tf.ones(labels.shape, tf.float64) if weight is None else tf.cast(weight, x.dtype)
         logs = [
-            tf.nn.log_softmax(tf.tensordot(z, w, 1) + (0.0 if b is None else b)) for z in (x, y)
+            tf.nn.log_softmax(
+                tf.tensordot(features, w, 1)
+                + (0.0 if b is None else b)
+                + (0.0 if q is None else tf.math.log(prior + PRIOR_FLOOR))
+            )
+            for features, prior in ((x, q), (y, r))
         ]
         targets = tf.one_hot(labels, w.shape[1], dtype=x.dtype)
         targets = targets * (1 - smoothing) + smoothing / w.shape[1]
@@ -55,15 +64,14 @@ def test_gradients_equal_automatic_ones(problem, consistency, chunk):
         total = tf.reduce_sum(weight * (likelihood + consistency * divergence))
         return tf.math.divide_no_nan(total, tf.reduce_sum(weight))
 
-    expected = with_gradients(naive, features, other, kernel, bias)
+    inputs = features, other, kernel, bias, prior, other_prior
+    expected = with_gradients(naive, *inputs)
+    options = {"consistency": consistency, "chunk_size": chunk, "prior_floor": PRIOR_FLOOR}
     actual = with_gradients(
-        lambda x, y, w, b=None: consistent_linear_crossentropy(
-            x, y, w, consistency=consistency, bias=b, chunk_size=chunk, **problem
+        lambda x, y, w, b, q, r: consistent_linear_crossentropy(
+            x, y, w, bias=b, prior=q, other_prior=r, **options, **problem
         ),
-        features,
-        other,
-        kernel,
-        bias,
+        *inputs,
     )
     assert_equal_numbers(actual, expected, 1e-9)
 

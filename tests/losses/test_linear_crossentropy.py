@@ -57,6 +57,13 @@ def test_numbers_and_gradients(smoothing, transpose):
     assert_equal_numbers(actual, [*expected, d_logits.sum((0, 1))], 1e-12)
 
 
+PRIOR_FLOOR = 0.1
+
+
+def some_zeros(random, shape):
+    return np.maximum(0.0, random.random(shape) - 0.3)
+
+
 @st.composite
 def problems(draw):
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -68,6 +75,7 @@ def problems(draw):
         "features": random.normal(size=(*leading, depth)),
         "kernel": random.normal(size=(size, depth) if transpose else (depth, size)),
         "bias": random.normal(size=size) if draw(st.booleans()) else None,
+        "prior": some_zeros(random, (*leading, size)) if draw(st.booleans()) else None,
         "labels": random.integers(size, size=leading),
         "sample_weight": {
             "none": None,
@@ -80,10 +88,11 @@ def problems(draw):
     }
 
 
-def reference(features, kernel, bias, problem):
+def reference(features, kernel, bias, prior, problem):
     """Compute `SequenceCrossentropy` of full logits in their dtype, by `call`."""
     logits = tf.linalg.matvec(kernel, features, transpose_a=not problem["transpose_kernel"])
     logits = logits if bias is None else logits + bias
+    logits = logits if prior is None else logits + tf.math.log(prior + PRIOR_FLOOR)
     labels = tf.convert_to_tensor(problem["labels"])
     losses = SequenceCrossentropy(problem["label_smoothing"]).call(labels, logits)
     weight = problem["sample_weight"]
@@ -95,19 +104,18 @@ def reference(features, kernel, bias, problem):
 @examples(6)
 @given(problem=problems(), chunk_size=st.integers(1, 9))
 def test_equals_the_loss_of_full_logits(dtype, tolerance, problem, chunk_size):
-    inputs = [problem.pop(name) for name in ("features", "kernel", "bias")]
+    inputs = [problem.pop(name) for name in ("features", "kernel", "bias", "prior")]
     inputs = [None if x is None else np.asarray(x, dtype) for x in inputs]
+    options = {"chunk_size": chunk_size, "prior_floor": PRIOR_FLOOR, **problem}
     actual = with_gradients(
-        lambda x, w, b: linear_crossentropy(x, w, bias=b, chunk_size=chunk_size, **problem),
-        *inputs,
+        lambda x, w, b, q: linear_crossentropy(x, w, bias=b, prior=q, **options), *inputs
     )
     assert actual[0].dtype == dtype
     assert_equal_numbers(
         actual, with_gradients(lambda *args: reference(*args, problem), *inputs), tolerance
     )
-    alone = linear_crossentropy(
-        inputs[0], inputs[1], bias=inputs[2], chunk_size=chunk_size, gradient=False, **problem
-    )
+    options.update(bias=inputs[2], prior=inputs[3], gradient=False)
+    alone = linear_crossentropy(inputs[0], inputs[1], **options)
     assert_equal_numbers([alone], actual[:1], tolerance)
 
 

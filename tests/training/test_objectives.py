@@ -46,10 +46,11 @@ def test_the_options_make_the_objective(model, tmp_path):
     assert isinstance(found, ScheduledSampling) and found.seed == 4
     assert float(found.probability(70)) == pytest.approx(50 / (50 + math.exp(70 / 50)))
     options = {"risk_samples": 3, "risk_alpha": 0.1, "risk_temperature": 0.7}
-    options["risk_measure"] = "chrf"
+    options.update(risk_measure="chrf", risk_reference=False)
     found = compiled_objective(model, tmp_path, objective="minimum-risk", **options)
     assert isinstance(found, MinimumRisk)
     expected = {"samples": 3, "alpha": 0.1, "temperature": 0.7, "measure": "chrf", "seed": 5}
+    expected["include_reference"] = False
     assert found.get_config() == expected
     options = {"reinforce_samples": 3, "reinforce_baseline": "samples"}
     found = compiled_objective(model, tmp_path, objective="reinforce", **options)

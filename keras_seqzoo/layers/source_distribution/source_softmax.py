@@ -7,7 +7,6 @@ from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
 
 FORMS = ("mixture", "bias")
-EPSILON = 1e-3  # of the bias: Arthur et al. 2016, section 3.2
 SMALLEST = 1e-30  # the least p_src in a mixture, so that its logarithm is finite
 
 
@@ -62,6 +61,8 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         if form == "mixture":
             self.gate = keras.layers.Dense(1, dtype=self.part_policy("gate"), name="gate")
 
+    floor = 1e-3  # ε: Arthur et al. 2016, section 3.2
+
     @property
     def vocabulary_size(self):
         """V, the number of tokens."""
@@ -77,17 +78,22 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
 
     def call(self, inputs):
         """Compute the logits; see the class."""
-        size = self.vocabulary_size
-        features, source = inputs[..., :-size], tf.cast(inputs[..., -size:], tf.float32)
+        features, source = self.split(inputs)
         logits = tf.cast(self.output_layer(features), tf.float32)
         if self.form == "bias":
-            return logits + tf.math.log(source + EPSILON)
+            return logits + tf.math.log(source + self.floor)
         gate = tf.cast(self.gate(features), tf.float32)
         own = tf.math.log_sigmoid(gate) + tf.nn.log_softmax(logits)
         # Where p_src is below SMALLEST, the gradient is that of the softmax alone.
         copied = tf.math.log_sigmoid(-gate) + tf.math.log(tf.maximum(source, SMALLEST))
         largest = tf.stop_gradient(tf.maximum(own, copied))
         return largest + tf.math.log(tf.exp(own - largest) + tf.exp(copied - largest))
+
+    def split(self, inputs):
+        """Return the features and p_src, in float32, of the inputs."""
+        size = self.vocabulary_size
+        features, source = tf.split(inputs, [inputs.shape[-1] - size, size], axis=-1)
+        return features, tf.cast(source, tf.float32)
 
     def compute_output_shape(self, input_shape):
         """Return the shape with the vocabulary in place of the inputs."""

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.layers import SourceSoftmax, TiedSoftmax, VocabularyProjection
 from keras_seqzoo.layers.large_softmax import LargeSoftmax
 from keras_seqzoo.losses import (
     SequenceCrossentropy,
@@ -74,13 +74,13 @@ def weighted_log_probability(output_layer, hidden, labels, weights):
     if not _is_linear(output_layer):
         raise ValueError(
             "`output_layer` must be a TiedSoftmax, a VocabularyProjection or a Dense layer without "
-            f"activation, not quantized, got {output_layer!r}."
+            "activation, not quantized, or a SourceSoftmax of one with the form bias, got "
+            f"{output_layer!r}."
         )
-    features, kernel, bias, transpose_kernel = _linear(output_layer, hidden)
+    projection = _projection(output_layer, hidden)
 
     def total(weights):
-        options = {"bias": bias, "transpose_kernel": transpose_kernel, "sample_weight": weights}
-        mean = linear_crossentropy(features, kernel, labels, **options)
+        mean = linear_crossentropy(labels=labels, sample_weight=weights, **projection)
         return -tf.cast(mean, tf.float32) * tf.reduce_sum(weights)
 
     # A mean needs weights of one sign.
@@ -99,8 +99,9 @@ class NextTokenTraining(ReloadableModel):
     - There are no metrics in addition to the loss. Models of KerasHub have one by default;
       `compile(weighted_metrics=[])` removes it.
     - The output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
-      without activation. Or it is a `LargeSoftmax` and the loss has no label smoothing: training
-      then uses the cheap loss of this layer, and evaluation the exact one.
+      without activation, or a `SourceSoftmax` of one with the form bias. Or it is a
+      `LargeSoftmax` and the loss has no label smoothing: training then uses the cheap loss of this
+      layer, and evaluation the exact one.
     - Labels are one tensor, and sample weights have its shape.
 
     In any other case the steps are Keras' own, also if a subclass overrides `compute_loss`,
@@ -241,16 +242,12 @@ def next_token_loss(output_layer, hidden, labels, sample_weight, label_smoothing
         sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
     if isinstance(output_layer, LargeSoftmax):
         return _loss_of_large_softmax(output_layer, hidden, labels, sample_weight, training)
-    features, kernel, bias, transpose_kernel = _linear(output_layer, hidden)
     loss = linear_crossentropy(
-        features,
-        kernel,
-        labels,
-        bias=bias,
+        labels=labels,
         sample_weight=sample_weight,
         label_smoothing=label_smoothing,
-        transpose_kernel=transpose_kernel,
         gradient=training,
+        **_projection(output_layer, hidden),
     )
     return _part_of_loss(loss, labels, sample_weight)
 
@@ -272,17 +269,15 @@ def consistent_next_token_loss(
     Returns:
         A float32 scalar; with several replicas, this replica's part of the mean.
     """
-    features, kernel, bias, transpose_kernel = _linear(output_layer, hidden)
+    second = _projection(output_layer, other)
     loss = consistent_linear_crossentropy(
-        features,
-        _linear(output_layer, other)[0],
-        kernel,
-        labels,
-        consistency,
-        bias=bias,
+        labels=labels,
+        other_features=second["features"],
+        other_prior=second["prior"],
+        consistency=consistency,
         sample_weight=sample_weight,
         label_smoothing=label_smoothing,
-        transpose_kernel=transpose_kernel,
+        **_projection(output_layer, hidden),
     )
     return _part_of_loss(loss, labels, sample_weight)
 
@@ -330,15 +325,29 @@ def _to_float(value):
 def _is_linear(layer):
     if not layer.built or layer.activity_regularizer is not None:
         return False
+    if type(layer) is SourceSoftmax:
+        return layer.form == "bias" and _is_linear(layer.output_layer)
     if type(layer) in (keras.layers.Dense, VocabularyProjection):
         is_plain = layer.quantization_mode is None
         return layer.activation is keras.activations.linear and is_plain
     return type(layer) is TiedSoftmax
 
 
-def _linear(layer, hidden):
-    """Return features, kernel, bias and whether to transpose the kernel."""
+def _projection(layer, hidden):
+    """Return the arguments of `linear_crossentropy` that a linear layer and its input determine."""
+    if isinstance(layer, SourceSoftmax):
+        features, prior = layer.split(hidden)
+        projection = _projection(layer.output_layer, features)
+        return {**projection, "prior": prior, "prior_floor": layer.floor}
     if isinstance(layer, TiedSoftmax):
-        return layer.linear(hidden)
-    bias = layer.bias if layer.use_bias else None
-    return tf.cast(hidden, layer.compute_dtype), layer.kernel, bias, False
+        features, kernel, bias, transpose_kernel = layer.linear(hidden)
+    else:
+        features = tf.cast(hidden, layer.compute_dtype)
+        kernel, bias, transpose_kernel = layer.kernel, layer.bias if layer.use_bias else None, False
+    return {
+        "features": features,
+        "kernel": kernel,
+        "bias": bias,
+        "transpose_kernel": transpose_kernel,
+        "prior": None,
+    }

@@ -29,15 +29,15 @@ def check_source_output(name, attention, share_embeddings, encoder):
         )
 
 
-def refuse_source_output(model, what):
-    """Raise a `ValueError` if a task has a `source_output`: then its softmax is not linear.
+def refuse_mixture(model, what):
+    """Raise a `ValueError` if the output of a task is a mixture: its logits are not linear.
 
     Args:
         model: the task.
         what: string, the beginning of the error message.
     """
     name = model.backbone.source_output
-    if name is not None:
+    if SOURCE_OUTPUTS.get(name) == "mixture":
         raise ValueError(f'{what} a model with the `source_output` "{name}".')
 
 

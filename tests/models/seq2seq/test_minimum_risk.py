@@ -1,4 +1,5 @@
 import itertools
+import types
 
 import keras
 import numpy as np
@@ -204,6 +205,27 @@ def test_candidates_are_the_reference_and_different_samples():
     assert not candidates.included.all()
 
 
+def test_without_the_reference_the_different_samples_are_candidates():
+    subject = make_model(scale=3.0)
+    expected = drawn(MinimumRisk(6), subject)
+    found = drawn(MinimumRisk(6, include_reference=False), subject)
+    for name in ("tokens", "lengths", "risks"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    for tokens, included in zip(found.tokens, found.included, strict=True):
+        assert not included[0] and len(np.unique(tokens[1:], axis=0)) == included.sum()
+        assert len(np.unique(tokens[included], axis=0)) == included.sum()
+
+
+def test_a_sample_that_is_the_reference_counts_without_it():
+    objective = MinimumRisk(2, include_reference=False)
+    tokens = np.array([[[4, END], [4, END], [5, END]]], "int32")
+    found = types.SimpleNamespace(tokens=tokens[:, 1:], lengths=np.array([[2, 2]], "int32"))
+    objective.draw_samples = lambda *arguments: found
+    objective.length_beyond = lambda labels: 0
+    arguments = make_model(), batch()[0], tf.constant(tokens[:, 0]), None
+    assert objective.draw(*arguments).included.numpy().tolist() == [[False, True, True]]
+
+
 def test_draws_depend_on_the_seed_and_the_step_alone():
     subject = make_model()
     first = drawn(MinimumRisk(3), subject)
@@ -241,6 +263,16 @@ def test_risks_by_bleu_are_those_of_sacrebleu_of_tokens():
 
 
 # === Training ===
+@pytest.mark.parametrize("alpha", [0.005, 2.0])
+def test_equal_samples_without_the_reference_teach_nothing(alpha):
+    candidates = everything()
+    one = np.zeros(candidates.included.shape, bool)
+    one[:, 3] = True
+    risk, gradients = loss_and_gradients(candidates._replace(included=tf.constant(one)), alpha)
+    assert_close(risk, candidates.risks.numpy()[:, 3].mean(), 1e-6)
+    assert not any(x.numpy().any() for x in gradients)
+
+
 def test_a_step_follows_the_gradient_of_the_loss():
     objective = MinimumRisk(3, alpha=0.5)
     subject = make_model(objective, run_eagerly=True)

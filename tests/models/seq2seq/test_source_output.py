@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.models import (
     MinimumRisk,
+    RDrop,
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
@@ -16,7 +17,15 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.training import make_translation_model
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import assert_close
-from tests.models.small import SOURCE, TARGET, backbone, inputs, model
+from tests.models.small import (
+    SENTENCES,
+    SOURCE,
+    TARGET,
+    backbone,
+    inputs,
+    model,
+    preprocessor,
+)
 from tests.tiers import mostly_slow
 
 OPTIONS = {
@@ -163,6 +172,35 @@ def test_bad_options(options, message):
         backbone(**options)
 
 
-def test_minimum_risk_is_refused():
-    with pytest.raises(ValueError, match='MinimumRisk for a model with the `source_output` "copy"'):
-        make("copy").compile(objective=MinimumRisk())
+def batch(subject):
+    texts = {"encoder_text": SENTENCES[:3], "decoder_text": SENTENCES[1:4]}
+    return subject.preprocessor(texts)
+
+
+def test_a_step_with_a_bias_equals_one_with_logits():
+    trained = []
+    for metrics in ([], ["accuracy"]):  # a metric needs logits
+        subject = make("lexicon-bias")
+        subject.compile(keras.optimizers.SGD(0.1), weighted_metrics=metrics)
+        x, y, weight = batch(subject)
+        assert subject.needs_no_logits(y, weight) != bool(metrics)
+        subject.train_on_batch(x, y, weight)
+        trained.append([subject.test_on_batch(x, y, weight, return_dict=True)["loss"]])
+        trained[-1] += subject.get_weights()
+    assert_close(*trained, atol=1e-5)
+
+
+@pytest.mark.parametrize("objective", [MinimumRisk(3), RDrop()], ids=["risk", "r-drop"])
+def test_objectives_of_linear_outputs(objective):
+    subject = RecurrentSeq2SeqLM(backbone(**OPTIONS["lexicon-bias"], dropout=0.1), preprocessor())
+    ids = np.random.default_rng(0).integers(0, 292, (292, 10))
+    subject.decoder.source_distribution.set_lexicon(ids, np.full((292, 10), 0.1))
+    subject.compile(keras.optimizers.SGD(0.1), objective=objective, run_eagerly=True)
+    before = [w.numpy() for w in subject.trainable_weights]
+    assert np.isfinite(subject.train_on_batch(*batch(subject)))
+    # the weights of the attention get a gradient from the lexicon too
+    assert all((w.numpy() != old).any() for w, old in zip(subject.trainable_weights, before))
+    for name in ("copy", "lexicon"):
+        message = f'must not be {type(objective).__name__} for a model with the .* "{name}"'
+        with pytest.raises(ValueError, match=message):
+            make(name).compile(objective=objective)

@@ -1,7 +1,7 @@
 """Teacher forcing that returns the attention weights, for objectives that read them."""
 
 from keras_seqzoo.models.common.next_token_training import next_token_loss
-from keras_seqzoo.models.seq2seq.source_output import refuse_source_output
+from keras_seqzoo.models.seq2seq.source_output import refuse_mixture
 
 
 def check_attention(objective, model, metrics):
@@ -14,7 +14,7 @@ def check_attention(objective, model, metrics):
     """
     if model.decoder.attention is None:
         raise ValueError(f"`objective` must not be {objective} for a model without attention.")
-    refuse_source_output(model, f"`objective` must not be {objective} for")
+    refuse_mixture(model, f"`objective` must not be {objective} for")
     check_no_metrics(objective, metrics)
 
 

@@ -7,7 +7,7 @@ from keras_seqzoo.checks import check_number
 from keras_seqzoo.models.common.next_token_training import consistent_next_token_loss
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.objectives.attended import check_loss, check_no_metrics
-from keras_seqzoo.models.seq2seq.source_output import refuse_source_output
+from keras_seqzoo.models.seq2seq.source_output import refuse_mixture
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -47,7 +47,7 @@ class RDrop(Objective):
 
     def check(self, model, metrics):
         """Raise `ValueError` without dropout, with a source output, or with metrics."""
-        refuse_source_output(model, "`objective` must not be RDrop for")
+        refuse_mixture(model, "`objective` must not be RDrop for")
         if not model.backbone.dropout:
             raise ValueError(
                 "`objective` must not be RDrop for a model with `dropout` 0: both passes are equal."

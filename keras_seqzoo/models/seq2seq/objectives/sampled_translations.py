@@ -10,7 +10,7 @@ from keras_seqzoo.metrics.token_bleu import token_bleu
 from keras_seqzoo.models.common.next_token_training import weighted_log_probability
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.common.random_numbers import fold_in, uniform
-from keras_seqzoo.models.seq2seq.source_output import refuse_source_output
+from keras_seqzoo.models.seq2seq.source_output import refuse_mixture
 from keras_seqzoo.tensors import dimension
 
 MEASURES = ("bleu", "chrf")
@@ -46,7 +46,7 @@ class SampledTranslations(Objective):
         name = type(self).__name__
         if model.preprocessor is None:
             raise ValueError(f"`objective` must not be {name} for a model without a preprocessor.")
-        refuse_source_output(model, f"`objective` must not be {name} for")
+        refuse_mixture(model, f"`objective` must not be {name} for")
         if metrics:
             raise ValueError(
                 f"`weighted_metrics` and `metrics` must be empty with {name}, whose steps have "
