@@ -32,7 +32,7 @@ class RDrop(Objective):
 
     Raises:
         ValueError: if `weight` is out of range. `compile` raises one for a model without dropout,
-            whose passes are equal, and for a model with a `source_output`.
+            whose passes are equal, and with the `source_output` copy or lexicon.
 
     Example:
     ```python
@@ -46,7 +46,7 @@ class RDrop(Objective):
         self.weight = check_number("weight", weight, minimum=0.0)
 
     def check(self, model, metrics):
-        """Raise `ValueError` without dropout, with a source output, or with metrics."""
+        """Raise `ValueError` without dropout, with a mixture as output, or with metrics."""
         refuse_mixture(model, "`objective` must not be RDrop for")
         if not model.backbone.dropout:
             raise ValueError(
