@@ -23,7 +23,8 @@ from keras_seqzoo.models import MinimumRisk, RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO, default_search
 
 BOUNDARIES = (20,)  # one shape to compile; longer pairs are left out
-RISK = ("samples", "alpha", "temperature", "measure", "seed")  # the arguments of `MinimumRisk`
+# the arguments of `MinimumRisk`
+RISK = ("samples", "alpha", "temperature", "measure", "seed", "include_reference")
 
 
 def scores(model, strategy, valid):
@@ -50,7 +51,7 @@ def main():
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--alpha", type=float, default=0.005)
     parser.add_argument("--temperature", type=float, default=0.5)
-    parser.add_argument("--reference", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--no-reference", dest="include_reference", action="store_false")
     parser.add_argument("--ema-momentum", type=float, default=0.98)
     parser.add_argument("--measure", default="bleu", choices=["bleu", "chrf"])
     parser.add_argument("--seed", type=int, default=1)
@@ -68,8 +69,7 @@ def main():
             table.row(name, "", 0, "", "greedy", *scores(model, greedy, valid))
             table.row(name, "", 0, "", "beam 5", *scores(model, default_search(), valid))
         options = vars(arguments)
-        risk = {name: options[name] for name in RISK}
-        risk = MinimumRisk(**risk, include_reference=arguments.reference)
+        risk = MinimumRisk(**{name: options[name] for name in RISK})
         average = WeightAverage(arguments.ema_momentum)
         model.compile(
             keras.optimizers.Adam(arguments.learning_rate, global_clipnorm=1.0),

@@ -37,9 +37,10 @@ def consistent_linear_crossentropy(
     ```
 
     ∂J/∂z' is the same with p and q exchanged. L is half the loss of R-Drop for α = 2λ (Liang et al.
-    2021, "R-Drop: regularized dropout for neural networks", section 2). Gradients reach both passes
-    and are computed together with the loss, as in `linear_crossentropy`. The other arguments are as
-    in that function.
+    2021, "R-Drop: regularized dropout for neural networks", section 2). With priors r and r',
+    z = x·W + b + log(r + δ), and z' is the same with x' and r'. Gradients reach both passes and are
+    computed together with the loss, as in `linear_crossentropy`. The other arguments are as in that
+    function.
 
     Args:
         features: x, a float tensor `(..., D)`.
@@ -52,9 +53,9 @@ def consistent_linear_crossentropy(
         label_smoothing: ε of ℓ and ℓ', at least 0 and less than 1.
         transpose_kernel: bool, whether `kernel` is `(V, D)`.
         chunk_size: int, the number of tokens to project at a time, in both passes.
-        prior: the prior of z, a float tensor `(..., V)`, or `None`; see `linear_crossentropy`.
-        other_prior: the prior of z', `None` like `prior` or of its shape and dtype.
-        prior_floor: a number above 0.
+        prior: r, a float tensor `(..., V)`, or `None`; see `linear_crossentropy`.
+        other_prior: r', a tensor of the same shape and dtype, or `None` with `prior=None`.
+        prior_floor: δ, added to both priors, a number above 0.
 
     Returns:
         L, a float32 scalar (float64 for float64 features); 0 if all weights are zero.
@@ -87,7 +88,8 @@ def consistent_linear_crossentropy(
         prior_floor=prior_floor,
     )
     if (prior is None) != (other_prior is None):
-        raise ValueError("`prior` and `other_prior` must be given together, got one of them.")
+        missing = "prior" if prior is None else "other_prior"
+        raise ValueError(f"`{missing}` must be given if the prior of one pass is, got None.")
     for name, other in (("features", other_features), ("prior", other_prior)):
         if name in tensors:
             passes = tensors[name], tf.convert_to_tensor(other)

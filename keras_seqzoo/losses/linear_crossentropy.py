@@ -49,6 +49,8 @@ def linear_crossentropy(
     z = x·W + b + log(q + δ)                           ∂L/∂q = ∂L/∂z / (q + δ)
     ```
 
+    The prior and its gradient are `(tokens, V)`: with one, memory still grows with tokens · V.
+
     Args:
         features: x, a float tensor `(..., D)`.
         kernel: W, a float tensor or variable `(D, V)`.
@@ -63,7 +65,7 @@ def linear_crossentropy(
             evaluation, takes one matmul in place of three and is a constant to a gradient tape.
         chunk_size: int, the number of tokens to project at a time. Larger chunks mean fewer passes
             over the gradient of the kernel; smaller ones less memory and less padding of the last
-            last chunk.
+            chunk.
         prior: q, a float tensor `(..., V)`, each at least 0, or `None`.
         prior_floor: δ, a number above 0.
 
@@ -98,8 +100,9 @@ def linear_crossentropy(
         prior_floor=prior_floor,
     )
     chunks = functools.partial(TokenChunks, **options)
-    for name in {"features", "prior"} & set(tensors):
-        tensors[name] = tf.reshape(tensors[name], [-1, tensors[name].shape[-1]])  # (N, D or V)
+    for name in ("features", "prior"):
+        if name in tensors:
+            tensors[name] = tf.reshape(tensors[name], [-1, tensors[name].shape[-1]])  # (N, D or V)
     if not gradient:
         return chunks(**tf.nest.map_structure(tf.stop_gradient, tensors)).loss()
     return differentiable(chunks, tensors)
@@ -161,6 +164,12 @@ def _check_shapes(tensors, labels, sample_weight, transpose_kernel):
                 f"`{name}` must have the shape {tuple(features.shape[:-1])} of `features` without "
                 f"the last dimension, got {tuple(value.shape)}."
             )
+    prior = tensors.get("prior")
+    if prior is not None and not (prior.dtype.is_floating and prior.shape[-1:].is_fully_defined()):
+        raise ValueError(
+            "`prior` must be a float tensor with a known last dimension, got "
+            f"{prior.dtype.name} of the shape {prior.shape}."
+        )
     for name, shape in (("bias", [size]), ("prior", [*features.shape[:-1], size])):
         if name in tensors and not tensors[name].shape.is_compatible_with(shape):
             raise ValueError(
@@ -179,6 +188,9 @@ def differentiable(chunks, tensors):
         A scalar.
     """
 
+    def named(inputs):
+        return dict(zip(tensors, inputs, strict=True))
+
     @tf.custom_gradient
     def run(*inputs):
         value, scale, gradients = chunks(**named(inputs)).loss_and_gradients()
@@ -196,9 +208,6 @@ def differentiable(chunks, tensors):
             return scaled(upstream, *inputs)
 
         return value, backward
-
-    def named(inputs):
-        return dict(zip(tensors, inputs, strict=True))
 
     return run(*tensors.values())
 

@@ -45,7 +45,6 @@ class TokenChunks:
         size = tf.shape(kernel)[0 if transpose_kernel else 1]
         self.bias = tf.zeros([size], self.weight.dtype) if bias is None else bias
         self.bias = tf.cast(self.bias, self.weight.dtype)
-        self.has_bias = bias is not None
         self.label_smoothing = label_smoothing
         self.transpose_kernel = transpose_kernel
         self.prior_floor = prior_floor
@@ -70,7 +69,7 @@ class TokenChunks:
         """Return the loss alone."""
 
         def add_chunk(chunk, loss):
-            return chunk + 1, loss + _loss(*self._project(chunk)[1:], *self._constants)
+            return chunk + 1, loss + _loss(*self._project(chunk)[1:], *self._shared)
 
         (loss,) = self._for_all_chunks(add_chunk, [tf.zeros([], self.weight.dtype)])
         return tf.math.divide_no_nan(loss, tf.reduce_sum(self.weight))
@@ -79,47 +78,47 @@ class TokenChunks:
         """Return the loss, a scale, and a dict of the gradients to multiply with the scale."""
         dtype = self.weight.dtype
 
-        def add_chunk(chunk, loss, d_kernel, d_bias, d_features, *d_prior):
+        def add_chunk(chunk, loss, d_kernel, d_bias, rows):
             features, *arguments = self._project(chunk)
             if self.consistency is None:
-                found = _loss_and_gradients(*arguments, *self._constants)
+                found = _loss_and_gradients(*arguments, *self._shared)
             else:
-                found = _consistent_loss_and_gradients(
-                    *arguments, *self._constants, self.consistency
-                )
-            chunk_loss, d_logits, d_chunk_bias, *d_chunk_prior = found
-            d_chunk = tf.matmul(d_logits, self.kernel, transpose_b=not self.transpose_kernel)
+                found = _consistent_loss_and_gradients(*arguments, *self._shared, self.consistency)
+            chunk_loss, d_logits, d_chunk_bias, d_prior = found
+            d_features = tf.matmul(d_logits, self.kernel, transpose_b=not self.transpose_kernel)
             factors = (d_logits, features) if self.transpose_kernel else (features, d_logits)
             d_chunk_kernel = tf.matmul(*factors, transpose_a=True)
-            written = zip((d_features, *d_prior), (d_chunk, *d_chunk_prior), strict=True)
-            return (
-                chunk + 1,
-                loss + chunk_loss,
-                d_kernel + tf.cast(d_chunk_kernel, dtype),
-                d_bias + d_chunk_bias,
-                *(rows.write(chunk, tf.reshape(part, rows.element_shape)) for rows, part in written),
-            )
+            parts = {"features": d_features, "prior": d_prior}
+            rows = {
+                name: array.write(chunk, tf.reshape(parts[name], array.element_shape))
+                for name, array in rows.items()
+            }
+            d_kernel += tf.cast(d_chunk_kernel, dtype)
+            return chunk + 1, loss + chunk_loss, d_kernel, d_bias + d_chunk_bias, rows
 
-        by_token = [self.features] if self.prior is None else [self.features, self.prior]
-        zeros = [tf.zeros([], dtype), tf.zeros(tf.shape(self.kernel), dtype)]
-        zeros.append(tf.zeros(tf.shape(self.bias), dtype))
-        arrays = [
-            tf.TensorArray(tensor.dtype, self.chunks, element_shape=[self.size, tensor.shape[1]])
-            for tensor in by_token
-        ]
-        loss, d_kernel, d_bias, *rows = self._for_all_chunks(add_chunk, [*zeros, *arrays])
-        # Chunks without valid tokens were not written, and are read as zeros.
-        d_features, *d_prior = (
-            tf.gather(tf.reshape(array.stack(), [-1, tensor.shape[1]]), self.positions)
-            for array, tensor in zip(rows, by_token, strict=True)
+        widths = {"features": self.features.shape[1]}
+        dtypes = {"features": self.features.dtype, "prior": dtype}
+        if self.prior is not None:
+            widths["prior"] = self.prior.shape[1]
+        zeros = (
+            tf.zeros(shape, dtype) for shape in ([], tf.shape(self.kernel), tf.shape(self.bias))
         )
-        gradients = {"features": d_features, "kernel": d_kernel, "bias": d_bias}
-        gradients.update(zip(["prior"], d_prior, strict=False))
+        arrays = {
+            name: tf.TensorArray(dtypes[name], self.chunks, element_shape=[self.size, width])
+            for name, width in widths.items()
+        }
+        loss, d_kernel, d_bias, rows = self._for_all_chunks(add_chunk, [*zeros, arrays])
+        # Chunks without valid tokens were not written, and are read as zeros.
+        by_token = {
+            name: tf.gather(tf.reshape(array.stack(), [-1, widths[name]]), self.positions)
+            for name, array in rows.items()
+        }
         scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
-        return loss * scale, scale, gradients
+        return loss * scale, scale, {"kernel": d_kernel, "bias": d_bias, **by_token}
 
     @property
-    def _constants(self):
+    def _shared(self):
+        """What all chunks have in common."""
         return self.bias, self.label_smoothing, self.prior_floor
 
     def _for_all_chunks(self, add_chunk, initial):
@@ -208,11 +207,11 @@ def _complete(logits, bias, prior, prior_floor):
 
 
 def _gradients(d_logits, dtype, prior, prior_floor):
-    """Return the gradients of the product of the matmul, of the bias, and of a prior."""
-    found = tf.cast(d_logits, dtype), tf.reduce_sum(d_logits, axis=0)
-    if prior is None:
-        return found
-    return *found, tf.cast(d_logits / (tf.cast(prior, d_logits.dtype) + prior_floor), prior.dtype)
+    """Return the gradients of the product of the matmul, of the bias, and of the prior if any."""
+    d_prior = None
+    if prior is not None:
+        d_prior = d_logits / (tf.cast(prior, d_logits.dtype) + prior_floor)
+    return tf.cast(d_logits, dtype), tf.reduce_sum(d_logits, axis=0), d_prior
 
 
 def _loss_and_gradient(logits, labels, weight, label_smoothing):

@@ -22,7 +22,10 @@ OWN_OPTIONS = {
     "r-drop": ("r_drop_weight",),
     "scheduled-sampling": ("sampling_decay",),
     "minimum-risk": (
-        *("risk_samples", "risk_alpha", "risk_temperature", "risk_measure"),
+        "risk_samples",
+        "risk_alpha",
+        "risk_temperature",
+        "risk_measure",
         "risk_reference",
     ),
     "reinforce": ("reinforce_samples", "reinforce_baseline", "reinforce_measure"),
@@ -141,6 +144,11 @@ class ObjectiveOptions(AdamWOptions):
             raise ValueError(
                 '`reinforce_samples` must be at least 2 with `reinforce_baseline="samples"`, '
                 f"got {self.reinforce_samples}."
+            )
+        if not self.risk_reference and self.risk_samples < 2:
+            raise ValueError(
+                "`risk_samples` must be at least 2 with `risk_reference=False`, got "
+                f"{self.risk_samples}."
             )
 
 

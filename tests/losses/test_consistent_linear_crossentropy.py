@@ -10,6 +10,7 @@ from tests.losses.test_linear_crossentropy import (
     FEATURES,
     KERNEL,
     LABELS,
+    PRIOR,
     PRIOR_FLOOR,
     WEIGHT,
     assert_equal_numbers,
@@ -50,17 +51,17 @@ def test_gradients_equal_automatic_ones(problem, consistency, chunk):
         weight = tf.ones(labels.shape, tf.float64) if weight is None else tf.cast(weight, x.dtype)
         logs = [
             tf.nn.log_softmax(
-                tf.tensordot(features, w, 1)
+                tf.tensordot(z, w, 1)
                 + (0.0 if b is None else b)
-                + (0.0 if q is None else tf.math.log(prior + PRIOR_FLOOR))
+                + (0.0 if own is None else tf.math.log(own + PRIOR_FLOOR))
             )
-            for features, prior in ((x, q), (y, r))
+            for z, own in ((x, q), (y, r))
         ]
         targets = tf.one_hot(labels, w.shape[1], dtype=x.dtype)
         targets = targets * (1 - smoothing) + smoothing / w.shape[1]
         likelihood = -sum(tf.reduce_sum(targets * z, -1) for z in logs) / 2
-        p, q = logs
-        divergence = tf.reduce_sum((tf.exp(p) - tf.exp(q)) * (p - q), -1) / 2
+        one, two = logs
+        divergence = tf.reduce_sum((tf.exp(one) - tf.exp(two)) * (one - two), -1) / 2
         total = tf.reduce_sum(weight * (likelihood + consistency * divergence))
         return tf.math.divide_no_nan(total, tf.reduce_sum(weight))
 
@@ -128,6 +129,22 @@ def test_equal_passes_and_no_consistency():
         np.testing.assert_allclose(loss, (plain + second) / 2, rtol=1e-12)
 
 
+def test_nothing_of_weight_zero_is_read_from_priors():
+    def run(prior, other):
+        return with_gradients(
+            lambda x, q, r: consistent_linear_crossentropy(
+                x, OTHER, KERNEL, LABELS, 2.0, BIAS, WEIGHT, prior=q, other_prior=r
+            ),
+            *(FEATURES, prior, other),
+        )
+
+    priors = PRIOR, PRIOR[::-1]
+    found = run(*(np.where(WEIGHT[..., None] == 0, np.nan, prior) for prior in priors))
+    assert_equal_numbers(found, run(*priors), 1e-12)
+    for by_token in found[1:]:
+        assert (by_token.numpy()[WEIGHT == 0] == 0).all()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -136,6 +153,9 @@ def test_equal_passes_and_no_consistency():
         ({"other_features": FEATURES[:1]}, "`other_features` must have the shape and dtype"),
         ({"label_smoothing": 1.0}, "`label_smoothing`"),
         ({"chunk_size": 0}, "`chunk_size`"),
+        ({"prior": PRIOR}, "`other_prior` must be given if the prior of one pass is, got None"),
+        ({"other_prior": PRIOR}, "`prior` must be given if the prior of one pass is, got None"),
+        ({"prior": PRIOR, "other_prior": PRIOR[:1]}, "`other_prior` must have the shape and dtype"),
     ],
 )
 def test_errors_name_the_argument(changes, message):

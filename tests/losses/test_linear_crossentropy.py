@@ -16,6 +16,7 @@ KERNEL = RANDOM.normal(size=(4, 5))
 BIAS = RANDOM.normal(size=5)
 LABELS = np.array([[3, 1, 0], [4, 4, 2]], "int32")
 WEIGHT = np.array([[1.0, 0.5, 0.0], [2.0, 0.0, 0.0]])
+PRIOR = np.maximum(0.0, RANDOM.random((2, 3, 5)) - 0.3)
 
 
 def with_gradients(function, *inputs):
@@ -37,8 +38,9 @@ def assert_equal_numbers(actual, expected, tolerance):
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("transpose", [False, True])
-def test_numbers_and_gradients(smoothing, transpose):
-    logits = FEATURES @ KERNEL + BIAS
+@pytest.mark.parametrize("prior", [None, PRIOR], ids=["", "prior"])
+def test_numbers_and_gradients(smoothing, transpose, prior):
+    logits = FEATURES @ KERNEL + BIAS + (0.0 if prior is None else np.log(prior + 0.001))
     probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     targets = (1 - smoothing) * np.eye(5)[LABELS] + smoothing / 5
     share = WEIGHT[..., None] / WEIGHT.sum()
@@ -47,14 +49,18 @@ def test_numbers_and_gradients(smoothing, transpose):
     d_kernel = np.einsum("btd,btv->dv", FEATURES, d_logits)
     expected = [loss, d_logits @ KERNEL.T, d_kernel.T if transpose else d_kernel]
     actual = with_gradients(
-        lambda x, w, b: linear_crossentropy(
-            x, w, LABELS, b, WEIGHT, smoothing, transpose, chunk_size=2
+        lambda x, w, b, q: linear_crossentropy(
+            x, w, LABELS, b, WEIGHT, smoothing, transpose, chunk_size=2, prior=q
         ),
         FEATURES,
         KERNEL.T if transpose else KERNEL,
         BIAS,
+        prior,
     )
-    assert_equal_numbers(actual, [*expected, d_logits.sum((0, 1))], 1e-12)
+    expected.append(d_logits.sum((0, 1)))
+    if prior is not None:
+        expected.append(d_logits / (prior + 0.001))
+    assert_equal_numbers(actual, expected, 1e-12)
 
 
 PRIOR_FLOOR = 0.1
@@ -201,23 +207,59 @@ def test_chunk_size_changes_nothing(chunk_size):
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("chunk_size", [1, 2, 4, 6])
 def test_nothing_of_weight_zero_is_read(compiled, chunk_size):
-    features = np.where(WEIGHT[..., None] == 0, np.nan, FEATURES)
+    features, prior = (np.where(WEIGHT[..., None] == 0, np.nan, x) for x in (FEATURES, PRIOR))
     labels = np.where(WEIGHT == 0, 10**6, LABELS)
 
     @tf.function(jit_compile=compiled, autograph=False)
-    def run(features, labels):
+    def run(features, labels, prior):
         return with_gradients(
-            lambda *args: linear_crossentropy(
-                *args[:2], labels, args[2], WEIGHT, 0.1, chunk_size=chunk_size
+            lambda x, w, b, q: linear_crossentropy(
+                x, w, labels, b, WEIGHT, 0.1, chunk_size=chunk_size, prior=q
             ),
-            features,
-            KERNEL,
-            BIAS,
+            *(features, KERNEL, BIAS, prior),
         )
 
-    actual = run(tf.constant(features), tf.constant(labels))
-    assert_equal_numbers(actual, run(tf.constant(FEATURES), tf.constant(LABELS)), 1e-12)
-    assert (to_numpy(actual[1])[WEIGHT == 0] == 0).all()
+    actual = run(*(tf.constant(x) for x in (features, labels, prior)))
+    expected = run(*(tf.constant(x) for x in (FEATURES, LABELS, PRIOR)))
+    assert_equal_numbers(actual, expected, 1e-12)
+    for by_token in (actual[1], actual[4]):
+        assert (to_numpy(by_token)[WEIGHT == 0] == 0).all()
+
+
+@pytest.mark.parametrize("compiled", [slow(False), True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_prior_in_graphs_and_with_half_precision(compiled, dtype):
+    @tf.function(
+        jit_compile=compiled,
+        input_signature=[tf.TensorSpec([None, 4], dtype), tf.TensorSpec([None, 5])],
+        autograph=False,
+    )
+    def run(x, q):
+        return with_gradients(
+            lambda x, q: linear_crossentropy(x, KERNEL, LABELS.reshape(-1), BIAS, prior=q), x, q
+        )
+
+    x, q = (tf.constant(value.reshape(6, -1), tf.float32) for value in (FEATURES, PRIOR))
+    expected = with_gradients(
+        lambda x, q: linear_crossentropy(x, KERNEL, LABELS.reshape(-1), BIAS, prior=q), x, q
+    )
+    actual = run(tf.cast(x, dtype), q)
+    assert [x.dtype for x in actual] == [tf.float32, dtype, tf.float32]
+    # the gradient by the prior is up to 1000 times the one by a logit
+    for one, other in zip(actual, expected, strict=True):
+        scale = float(tf.reduce_max(tf.abs(other)))
+        tolerance = 1e-5 if dtype == "float32" else 2e-2
+        np.testing.assert_allclose(to_numpy(one) / scale, other / scale, atol=tolerance)
+
+
+def test_a_prior_needs_a_known_size():
+    run = tf.function(
+        lambda q: linear_crossentropy(FEATURES, KERNEL, LABELS, prior=q),
+        input_signature=[tf.TensorSpec(None, tf.float64)],
+        autograph=False,
+    )
+    with pytest.raises(ValueError, match="`prior` must be a float tensor with a known last dim"):
+        run(PRIOR)
 
 
 def test_upstream_gradients_and_casts_come_through():
@@ -264,3 +306,9 @@ def test_errors_name_the_argument():
         linear_crossentropy(FEATURES, KERNEL, LABELS, sample_weight=WEIGHT[0])
     with pytest.raises(ValueError, match="`bias`"):
         linear_crossentropy(FEATURES, KERNEL, LABELS, bias=BIAS[:2])
+    with pytest.raises(ValueError, match=r"`prior` must have the shape \(2, 3, 5\), got \(2, 3, 4"):
+        linear_crossentropy(FEATURES, KERNEL, LABELS, prior=PRIOR[..., :4])
+    with pytest.raises(ValueError, match="`prior` must be a float tensor.*, got int64"):
+        linear_crossentropy(FEATURES, KERNEL, LABELS, prior=PRIOR.astype("int64"))
+    with pytest.raises(ValueError, match="`prior_floor` must be a number above 0, got 0"):
+        linear_crossentropy(FEATURES, KERNEL, LABELS, prior=PRIOR, prior_floor=0.0)

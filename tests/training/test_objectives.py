@@ -96,6 +96,11 @@ def test_hard_attention_that_is_drawn_has_its_own_objective(tmp_path):
         ({"risk_samples": 5}, "`risk_samples` must not be given without the objective minimum-"),
         ({"objective": "scheduled-sampling", "risk_alpha": 1.0}, "`risk_alpha` must not be given"),
         ({"objective": "minimum-risk", "sampling_decay": 9}, "`sampling_decay` must not be given"),
+        ({"risk_reference": False}, "`risk_reference` must not be given without the objective"),
+        (
+            {"objective": "minimum-risk", "risk_samples": 1, "risk_reference": False},
+            "`risk_samples` must be at least 2 with `risk_reference=False`, got 1",
+        ),
         ({"objective": "minimum-risk", "risk_samples": 0}, "`risk_samples` must be an int of at"),
         ({"objective": "minimum-risk", "risk_alpha": 0}, "`risk_alpha` must be a number above 0"),
         ({"objective": "minimum-risk", "risk_measure": "ter"}, "`risk_measure` must be one of"),

@@ -26,7 +26,8 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
       g = σ(v·h + b)          p(y) = g softmax(z)_y + (1 - g) p_src(y)
       ```
 
-    - `"bias"`: p_src is a bias of the logits (Arthur et al. 2016, equation 13), ε = 0.001.
+    - `"bias"`: p_src is a bias of the logits (Arthur et al. 2016, equation 13). ε is the attribute
+      `epsilon`, 0.001.
 
       ```
       p(y) = softmax(z + log(p_src + ε))_y
@@ -52,6 +53,8 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
     TensorShape([1, 3])
     """
 
+    epsilon = 1e-3  # Arthur et al. 2016, section 3.2
+
     def __init__(self, output_layer, form="mixture", **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_choice("form", form, FORMS)
@@ -60,8 +63,6 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         self.gate = None
         if form == "mixture":
             self.gate = keras.layers.Dense(1, dtype=self.part_policy("gate"), name="gate")
-
-    floor = 1e-3  # ε: Arthur et al. 2016, section 3.2
 
     @property
     def vocabulary_size(self):
@@ -81,7 +82,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         features, source = self.split(inputs)
         logits = tf.cast(self.output_layer(features), tf.float32)
         if self.form == "bias":
-            return logits + tf.math.log(source + self.floor)
+            return logits + tf.math.log(source + self.epsilon)
         gate = tf.cast(self.gate(features), tf.float32)
         own = tf.math.log_sigmoid(gate) + tf.nn.log_softmax(logits)
         # Where p_src is below SMALLEST, the gradient is that of the softmax alone.
@@ -92,7 +93,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
     def split(self, inputs):
         """Return the features and p_src, in float32, of the inputs."""
         size = self.vocabulary_size
-        features, source = tf.split(inputs, [inputs.shape[-1] - size, size], axis=-1)
+        features, source = tf.split(inputs, [-1, size], axis=-1)
         return features, tf.cast(source, tf.float32)
 
     def compute_output_shape(self, input_shape):

@@ -59,7 +59,7 @@ def weighted_log_probability(output_layer, hidden, labels, weights):
     """Compute Σ w·log P of tokens, a chunk of tokens at a time; see `linear_crossentropy`.
 
     Args:
-        output_layer: a linear layer that maps features to logits, see `NextTokenTraining`.
+        output_layer: a layer without a loss of its own, see `NextTokenTraining`.
         hidden: its inputs, a float tensor `(..., features)`.
         labels: int tensor `(...)`.
         weights: w, a float32 tensor `(...)` of either sign, a constant for gradients. Tokens of
@@ -69,13 +69,13 @@ def weighted_log_probability(output_layer, hidden, labels, weights):
         A float32 scalar.
 
     Raises:
-        ValueError: if the output layer is not linear.
+        ValueError: if the output layer needs its logits.
     """
-    if not _is_linear(output_layer):
+    if not _is_projection(output_layer):
         raise ValueError(
             "`output_layer` must be a TiedSoftmax, a VocabularyProjection or a Dense layer without "
-            "activation, not quantized, or a SourceSoftmax of one with the form bias, got "
-            f"{output_layer!r}."
+            "activation, not quantized, or a SourceSoftmax with the form bias over one of these, "
+            f"got {output_layer!r}."
         )
     projection = _projection(output_layer, hidden)
 
@@ -98,8 +98,8 @@ class NextTokenTraining(ReloadableModel):
     - The loss is a `SequenceCrossentropy` with its default reduction and without loss weights.
     - There are no metrics in addition to the loss. Models of KerasHub have one by default;
       `compile(weighted_metrics=[])` removes it.
-    - The output layer is a `TiedSoftmax`, a `VocabularyProjection`, or a `keras.layers.Dense`
-      without activation, or a `SourceSoftmax` of one with the form bias. Or it is a
+    - The output layer is a `TiedSoftmax`, a `VocabularyProjection`, a `keras.layers.Dense` without
+      activation, or a `SourceSoftmax` with `form="bias"` over one of these. Or it is a
       `LargeSoftmax` and the loss has no label smoothing: training then uses the cheap loss of this
       layer, and evaluation the exact one.
     - Labels are one tensor, and sample weights have its shape.
@@ -196,7 +196,7 @@ class NextTokenTraining(ReloadableModel):
             and len(self.metrics) == 1
             and type(self).compute_loss is keras.Model.compute_loss
             and type(self).compute_metrics is keras.Model.compute_metrics
-            and (_is_linear(self.output_layer) or self._has_large_softmax())
+            and (_is_projection(self.output_layer) or self._has_large_softmax())
         )
 
     def _has_large_softmax(self):
@@ -258,7 +258,7 @@ def consistent_next_token_loss(
     """Compute `consistent_linear_crossentropy` of two passes of a model in training.
 
     Args:
-        output_layer: the linear last layer of a model, see `NextTokenTraining`.
+        output_layer: the last layer of a model, not a `LargeSoftmax`, see `NextTokenTraining`.
         hidden: its inputs in one pass, a float tensor `(..., features)`.
         other: its inputs in the other pass.
         labels: int tensor `(...)`.
@@ -322,11 +322,11 @@ def _to_float(value):
     return tf.cast(tf.convert_to_tensor(value), tf.float32)
 
 
-def _is_linear(layer):
+def _is_projection(layer):
     if not layer.built or layer.activity_regularizer is not None:
         return False
     if type(layer) is SourceSoftmax:
-        return layer.form == "bias" and _is_linear(layer.output_layer)
+        return layer.form == "bias" and _is_projection(layer.output_layer)
     if type(layer) in (keras.layers.Dense, VocabularyProjection):
         is_plain = layer.quantization_mode is None
         return layer.activation is keras.activations.linear and is_plain
@@ -334,11 +334,11 @@ def _is_linear(layer):
 
 
 def _projection(layer, hidden):
-    """Return the arguments of `linear_crossentropy` that a linear layer and its input determine."""
+    """Return the arguments of `linear_crossentropy` that an output layer and its input give."""
     if isinstance(layer, SourceSoftmax):
         features, prior = layer.split(hidden)
         projection = _projection(layer.output_layer, features)
-        return {**projection, "prior": prior, "prior_floor": layer.floor}
+        return {**projection, "prior": prior, "prior_floor": layer.epsilon}
     if isinstance(layer, TiedSoftmax):
         features, kernel, bias, transpose_kernel = layer.linear(hidden)
     else:

@@ -202,7 +202,7 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
     monkeypatch.setattr(command, "TranslationTraining", stop)
     paths = [part for name, file in files.items() for part in (f"--{name.replace('_', '-')}", file)]
     start = ("train", "translate", *paths, "--out", tmp_path / "new", "--start")
-    risk = ("--objective", "minimum-risk", "--risk-samples", 3)
+    risk = ("--objective", "minimum-risk", "--risk-samples", 3, "--no-risk-reference")
     result = seqzoo(*start, DEFAULT_PRESET, "--max-length", 9, "--early-stopping", *risk)
     assert "enough" in result.errors
     [(started, options)] = made
@@ -213,6 +213,7 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
         ]
         assert vocabularies[0] == vocabularies[1]
     assert options["boundaries"] == (8, 9) and options["patience"] == 3
+    assert not options["risk_reference"]
     assert options["objective"] == "minimum-risk" and options["risk_samples"] == 3
     for option in (("--cell", "gru"), ("--separate-vocabularies",), ("--untied",)):
         result = seqzoo(*start, DEFAULT_PRESET, *option)

@@ -227,15 +227,18 @@ def test_equals_differentiation_of_the_equations(name):
     @given(case=cases(name), sequences=st.booleans(), training=st.booleans())
     def check(case, sequences, training):
         assert_equals_equations(case, sequences, training, "float64", 1e-10)
+        # where a variance is near 0, normalization magnifies the rounding of float32
+        if not any(kernel.startswith("normalized") for kernel, *_ in case):
+            assert_equals_equations(case, sequences, training, "float32", 1e-5)
 
     check()
 
 
-# fixed cases: over few units, normalisation can magnify the rounding of float32 without bound
-@pytest.mark.parametrize("every_state", [False, True])
-@every_kernel
-def test_float32_is_near_the_equations(name, every_state):
-    assert_equals_equations(two_recurrences(name), every_state, every_state, "float32", 1e-5)
+@pytest.mark.parametrize("sequences", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", [name for name in KERNELS if name.startswith("normalized")])
+def test_normalized_kernels_in_float32(name, training, sequences):
+    assert_equals_equations(two_recurrences(name), sequences, training, "float32", 1e-5)
 
 
 def open_signature(data):

@@ -3,10 +3,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
+from keras_seqzoo.layers import SourceSoftmax, TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common import next_token_training
-from keras_seqzoo.models.common.next_token_training import NextTokenTraining
+from keras_seqzoo.models.common.next_token_training import (
+    NextTokenTraining,
+    consistent_next_token_loss,
+    weighted_log_probability,
+)
 from tests.layer_checks import dtype_policy
 from tests.models.small import SENTENCES, model
 from tests.tiers import slow
@@ -26,6 +30,63 @@ OTHER_LAYERS = {
     "tanh": lambda embedding: keras.layers.Dense(9, activation="tanh"),
     "regularized": lambda embedding: keras.layers.Dense(9, activity_regularizer="l2"),
 }
+
+
+def source_softmax(size=9, form="bias"):
+    """A built layer, and features that it takes: four numbers and a distribution."""
+    layer = SourceSoftmax(VocabularyProjection(size), form)
+    layer.build((None, 4 + size))
+    random = np.random.default_rng(2)
+    layer.output_layer.bias.assign(random.normal(size=size))
+    source = np.maximum(0.0, random.random((2, 3, 5, size)) - 0.5)
+    features = np.concatenate([random.normal(size=(2, 3, 5, 4)), source], -1)
+    return layer, tf.constant(features, tf.float32)
+
+
+def with_gradients(function, *inputs):
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        value = function(*inputs)
+    return [value, *tape.gradient(value, inputs)]
+
+
+def test_losses_of_a_softmax_with_a_source_as_bias():
+    layer, (one, two) = source_softmax()
+    labels = np.random.default_rng(3).integers(0, 9, (3, 5))
+    weights = np.random.default_rng(4).normal(size=(3, 5)).astype("float32")
+
+    def log_probabilities(hidden):
+        logs = tf.nn.log_softmax(layer(hidden))
+        return logs, tf.gather(logs, labels, batch_dims=2)
+
+    def expected_score(hidden):
+        return tf.reduce_sum(weights * log_probabilities(hidden)[1])
+
+    def expected_consistency(one, two):
+        (p, here), (q, there) = log_probabilities(one), log_probabilities(two)
+        divergence = tf.reduce_sum((tf.exp(p) - tf.exp(q)) * (p - q), -1) / 2
+        return tf.reduce_mean(3.0 * divergence - (here + there) / 2)
+
+    for found, expected, inputs in (
+        (lambda x: weighted_log_probability(layer, x, labels, weights), expected_score, (one,)),
+        (
+            lambda x, y: consistent_next_token_loss(
+                layer, x, y, tf.constant(labels), None, label_smoothing=0.0, consistency=3.0
+            ),
+            expected_consistency,
+            (one, two),
+        ),
+    ):
+        actual, wanted = with_gradients(found, *inputs), with_gradients(expected, *inputs)
+        for value, other in zip(actual, wanted, strict=True):
+            np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-4)
+
+
+def test_a_mixture_needs_logits():
+    layer, (hidden, _) = source_softmax(form="mixture")
+    layer(hidden)
+    with pytest.raises(ValueError, match="`output_layer` must be a TiedSoftmax, a Vocabulary"):
+        weighted_log_probability(layer, hidden, np.zeros((3, 5), "int32"), np.ones((3, 5)))
 
 
 class Plain(keras.Model):

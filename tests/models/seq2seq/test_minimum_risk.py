@@ -210,20 +210,23 @@ def test_without_the_reference_the_different_samples_are_candidates():
     expected = drawn(MinimumRisk(6), subject)
     found = drawn(MinimumRisk(6, include_reference=False), subject)
     for name in ("tokens", "lengths", "risks"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name)[:, 1:])
     for tokens, included in zip(found.tokens, found.included, strict=True):
-        assert not included[0] and len(np.unique(tokens[1:], axis=0)) == included.sum()
+        assert len(np.unique(tokens, axis=0)) == included.sum()
         assert len(np.unique(tokens[included], axis=0)) == included.sum()
 
 
-def test_a_sample_that_is_the_reference_counts_without_it():
-    objective = MinimumRisk(2, include_reference=False)
+@pytest.mark.parametrize(
+    ("include_reference", "expected"), [(True, [True, False, True]), (False, [True, True])]
+)
+def test_a_sample_that_is_the_reference(include_reference, expected):
+    objective = MinimumRisk(2, include_reference=include_reference)
     tokens = np.array([[[4, END], [4, END], [5, END]]], "int32")
     found = types.SimpleNamespace(tokens=tokens[:, 1:], lengths=np.array([[2, 2]], "int32"))
     objective.draw_samples = lambda *arguments: found
     objective.length_beyond = lambda labels: 0
     arguments = make_model(), batch()[0], tf.constant(tokens[:, 0]), None
-    assert objective.draw(*arguments).included.numpy().tolist() == [[False, True, True]]
+    assert objective.draw(*arguments).included.numpy().tolist() == [expected]
 
 
 def test_draws_depend_on_the_seed_and_the_step_alone():
@@ -264,7 +267,7 @@ def test_risks_by_bleu_are_those_of_sacrebleu_of_tokens():
 
 # === Training ===
 @pytest.mark.parametrize("alpha", [0.005, 2.0])
-def test_equal_samples_without_the_reference_teach_nothing(alpha):
+def test_a_single_candidate_has_no_gradient(alpha):
     candidates = everything()
     one = np.zeros(candidates.included.shape, bool)
     one[:, 3] = True
@@ -340,6 +343,10 @@ def test_fit_on_strings(measure):
         ({"temperature": 0.0}, "`temperature` must be a number above 0, got 0"),
         ({"measure": "ter"}, "`measure` must be one of bleu, chrf, got 'ter'"),
         ({"seed": -1}, "`seed` must be an int of at least 0, got -1"),
+        (
+            {"samples": 1, "include_reference": False},
+            "`samples` must be at least 2 with `include_reference=False`, got 1",
+        ),
     ],
 )
 def test_arguments_are_checked(arguments, message):
@@ -366,7 +373,7 @@ def test_compile_refuses_what_does_not_go_together():
 
 
 def test_the_objective_is_saved_with_compile():
-    objective = MinimumRisk(4, 0.1, 0.7, "chrf", seed=3)
+    objective = MinimumRisk(4, 0.1, 0.7, "chrf", seed=3, include_reference=False)
     config = make_model(objective).get_compile_config()
     subject = make_model()
     subject.compile_from_config(config)

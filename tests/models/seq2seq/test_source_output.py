@@ -12,6 +12,8 @@ from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
+    Reinforce,
+    ScheduledSampling,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.training import make_translation_model
@@ -26,7 +28,7 @@ from tests.models.small import (
     model,
     preprocessor,
 )
-from tests.tiers import mostly_slow
+from tests.tiers import mostly_slow, slow
 
 OPTIONS = {
     "copy": {"source_output": "copy", "share_embeddings": True},
@@ -39,11 +41,13 @@ every = pytest.mark.parametrize("name", OPTIONS)
 def make(name):
     keras.utils.set_random_seed(0)
     result = model(**OPTIONS[name])
-    distribution = result.decoder.source_distribution
-    if name != "copy":
-        ids = np.random.default_rng(0).integers(0, 292, (292, 10))
-        distribution.set_lexicon(ids, np.full((292, 10), 0.1))
-    return result
+    return result if name == "copy" else with_lexicon(result)
+
+
+def with_lexicon(subject):
+    ids = np.random.default_rng(0).integers(0, 292, (292, 10))
+    subject.decoder.source_distribution.set_lexicon(ids, np.full((292, 10), 0.1))
+    return subject
 
 
 @every
@@ -190,17 +194,32 @@ def test_a_step_with_a_bias_equals_one_with_logits():
     assert_close(*trained, atol=1e-5)
 
 
-@pytest.mark.parametrize("objective", [MinimumRisk(3), RDrop()], ids=["risk", "r-drop"])
-def test_objectives_of_linear_outputs(objective):
-    subject = RecurrentSeq2SeqLM(backbone(**OPTIONS["lexicon-bias"], dropout=0.1), preprocessor())
-    ids = np.random.default_rng(0).integers(0, 292, (292, 10))
-    subject.decoder.source_distribution.set_lexicon(ids, np.full((292, 10), 0.1))
-    subject.compile(keras.optimizers.SGD(0.1), objective=objective, run_eagerly=True)
-    before = [w.numpy() for w in subject.trainable_weights]
+OBJECTIVES = {
+    "r-drop": RDrop(),
+    "sampling": ScheduledSampling(0.5),
+    "risk": MinimumRisk(3),
+    "reinforce": Reinforce(2),
+}
+
+
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+def test_objectives_train_a_model_with_a_lexicon_as_bias(objective, jit_compile):
+    keras.utils.set_random_seed(0)
+    subject = with_lexicon(
+        RecurrentSeq2SeqLM(backbone(**OPTIONS["lexicon-bias"], dropout=0.1), preprocessor(8))
+    )
+    options = {"jit_compile": True} if jit_compile else {"run_eagerly": True}
+    subject.compile(keras.optimizers.SGD(0.1), objective=objective, **options)
+    before = subject.output_layer.get_weights()
     assert np.isfinite(subject.train_on_batch(*batch(subject)))
-    # the weights of the attention get a gradient from the lexicon too
-    assert all((w.numpy() != old).any() for w, old in zip(subject.trainable_weights, before))
-    for name in ("copy", "lexicon"):
-        message = f'must not be {type(objective).__name__} for a model with the .* "{name}"'
-        with pytest.raises(ValueError, match=message):
-            make(name).compile(objective=objective)
+    for weight, old in zip(subject.output_layer.get_weights(), before, strict=True):
+        assert (weight != old).any()
+
+
+@pytest.mark.parametrize("name", ["copy", "lexicon"])
+@pytest.mark.parametrize("objective", [MinimumRisk(3), Reinforce(2)], ids=["risk", "reinforce"])
+def test_objectives_refuse_mixtures(name, objective):
+    message = f'must not be {type(objective).__name__} for a model with the .* "{name}"'
+    with pytest.raises(ValueError, match=message):
+        make(name).compile(objective=objective)

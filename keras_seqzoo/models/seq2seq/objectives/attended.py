@@ -5,7 +5,7 @@ from keras_seqzoo.models.seq2seq.source_output import refuse_mixture
 
 
 def check_attention(objective, model, metrics):
-    """Raise a `ValueError` without attention, with a mixture as output, or with metrics.
+    """Raise a `ValueError` without attention, with an output of mixtures, or with metrics.
 
     Args:
         objective: string, the name of the objective.

@@ -48,7 +48,8 @@ class MinimumRisk(SampledTranslations):
 
     for translations y of a source x and its reference y*. The risk Δ is 1 minus a sentence-level
     measure. S(x) contains `samples` translations drawn from the model, and the reference unless
-    `include_reference=False`; duplicates count once (Algorithm 1). The gradient of a batch of B sources is
+    `include_reference=False`; duplicates count once (Algorithm 1). The gradient of a batch of B
+    sources is
 
         ∂R/∂θ = 1/B Σ_x Σ_y α · Q(y | x) · (Δ(y, y*) - R(x)) · ∂log P(y | x)/∂θ,
 
@@ -56,10 +57,10 @@ class MinimumRisk(SampledTranslations):
 
     Start from a model that was trained on the likelihood: samples of an untrained model are all
     equally bad. Use a learning rate that is a small part of the previous one. A step draws
-    `samples` translations of each source, token by token and without dropout. Then it scores them
-    and the reference as in ordinary training. For the decoder this is about `samples + 1` times the
-    work of an ordinary step. A translation may have a quarter more tokens than the padded length of
-    the references, plus 4; longer ones are cut.
+    `samples` translations of each source, token by token and without dropout. Then it scores the
+    translations in S(x) as in ordinary training. For the decoder this is about `samples + 1` times
+    the work of an ordinary step, or `samples` times without the reference. A translation may have a
+    quarter more tokens than the padded length of the references, plus 4; longer ones are cut.
 
     The loss of `fit` is R; `evaluate` and validation data give the loss of `compile`.
 
@@ -71,18 +72,18 @@ class MinimumRisk(SampledTranslations):
             paper uses 1. Training with label smoothing leaves a tenth of each P to unlikely tokens,
             and a sample at 1 has one or two of them. Below 1, samples resemble the translations
             that a search finds.
-        include_reference: bool, whether the reference is in S(x), as in the paper. Its risk is 0, far
-            below that of samples, so most of the gradient raises the likelihood of the reference.
-            Without it, samples are compared with each other alone. Edunov et al. 2018, "Classical
-            structured prediction losses for sequence to sequence learning", leave it out.
         measure: `"bleu"` or `"chrf"`. BLEU is `keras_seqzoo.metrics.token_bleu` of tokens, such as
             subwords; it is computed in graph, and XLA can compile it. chrF (Popović 2015) is
             sacrebleu's, of the text, computed outside of the graph: it needs the package sacrebleu,
             and `compile` turns XLA off.
         seed: int, see `Objective`.
+        include_reference: bool, whether the reference is in S(x), as in the paper. Its risk is 0,
+            so every step makes it more likely, at the cost of samples with a risk above R. Without
+            it, samples are compared with each other alone, so at least 2 are needed.
 
     Raises:
-        ValueError: if an argument is out of range.
+        ValueError: if an argument is out of range. `compile` raises one with the `source_output`
+            copy or lexicon.
 
     Example:
     ```python
@@ -105,6 +106,10 @@ class MinimumRisk(SampledTranslations):
         include_reference=True,
     ):
         super().__init__(samples, measure, seed)
+        if not include_reference and self.samples < 2:
+            raise ValueError(
+                f"`samples` must be at least 2 with `include_reference=False`, got {samples}."
+            )
         self.include_reference = bool(include_reference)
         self.alpha = check_positive("alpha", alpha)
         self.temperature = check_positive("temperature", temperature)
@@ -125,9 +130,9 @@ class MinimumRisk(SampledTranslations):
             sample_weight: tensor `(B, T)`, nonzero at the tokens of the references, or `None`.
 
         Returns:
-            `Candidates` with K = `samples + 1`, the reference first. A row whose weights are all
-            zero has no included candidates, and one whose samples are all equal contributes nothing
-            without the reference.
+            `Candidates` with K = `samples + 1`, the reference first, or K = `samples` without it. A
+            row whose weights are all zero has no included candidates. One whose candidates are all
+            equal has no gradient.
         """
         tokenizer = model.preprocessor.tokenizer
         labels, lengths = self.references(labels, sample_weight, tokenizer)
@@ -139,13 +144,10 @@ class MinimumRisk(SampledTranslations):
         tokens = tf.concat([reference[:, tf.newaxis], drawn.tokens], axis=1)  # (B, K, L)
         lengths = tf.concat([lengths[:, tf.newaxis], drawn.lengths], axis=1)  # (B, K)
         tokens = self.trimmed(model, tokens, lengths)
-        included = (lengths > 0) & (lengths[:, :1] > 0)
-        if self.include_reference:
-            included &= _are_new(tokens)
-        else:
-            others = _are_new(tokens[:, 1:])
-            included &= tf.pad(others, [[0, 0], [1, 0]], constant_values=False)
-        return Candidates(tokens, lengths, self.risks(tokens, lengths, tokenizer), included)
+        risks, known = self.risks(tokens, lengths, tokenizer), lengths[:, :1] > 0
+        first = 0 if self.include_reference else 1
+        tokens, lengths, risks = (x[:, first:] for x in (tokens, lengths, risks))
+        return Candidates(tokens, lengths, risks, _are_new(tokens) & (lengths > 0) & known)
 
     def risks(self, tokens, lengths, tokenizer):
         """Return the risks Δ, `(B, K)`, of candidates `(B, K, L)`, with the first as reference."""

@@ -46,7 +46,7 @@ class RDrop(Objective):
         self.weight = check_number("weight", weight, minimum=0.0)
 
     def check(self, model, metrics):
-        """Raise `ValueError` without dropout, with a mixture as output, or with metrics."""
+        """Raise `ValueError` without dropout, with an output of mixtures, or with metrics."""
         refuse_mixture(model, "`objective` must not be RDrop for")
         if not model.backbone.dropout:
             raise ValueError(

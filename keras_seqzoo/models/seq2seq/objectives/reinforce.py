@@ -39,11 +39,11 @@ class Reinforce(SampledTranslations):
     - "samples": the mean reward of the other samples of x (Kool et al. 2019, "Buy 4 REINFORCE
       samples, get a baseline for free!"); it needs at least two samples.
 
-    `MinimumRisk` has the same aim, but normalizes the probabilities over the samples and the
-    reference, and has a sharpness. As there, training starts from a model that was trained on the
-    likelihood, with a low learning rate. Translations are drawn without dropout, and cut at a
-    quarter more tokens than the padded length of the references, plus 4. They are drawn from P
-    itself, because another temperature would give the gradient of another expectation.
+    `MinimumRisk` has the same aim, but normalizes the probabilities over the samples and, unless it
+    is left out, the reference, and has a sharpness. As there, training starts from a model that was
+    trained on the likelihood, with a low learning rate. Translations are drawn without dropout, and
+    cut at a quarter more tokens than the padded length of the references, plus 4. They are drawn
+    from P itself, because another temperature would give the gradient of another expectation.
 
     The loss of `fit` is 1 minus the mean reward of the samples; `evaluate` and validation data give
     the loss of `compile`. For the decoder, a step takes about `samples` times the work of an

@@ -42,7 +42,7 @@ class SampledTranslations(Objective):
         return self.measure == "bleu"
 
     def check(self, model, metrics):
-        """Raise `ValueError` without a preprocessor, with a mixture, or with metrics."""
+        """Raise `ValueError` without preprocessor, with an output of mixtures, or with metrics."""
         name = type(self).__name__
         if model.preprocessor is None:
             raise ValueError(f"`objective` must not be {name} for a model without a preprocessor.")
