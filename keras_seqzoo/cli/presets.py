@@ -13,6 +13,7 @@ import typer
 from keras_seqzoo.models import (
     Ensemble,
     NGramLanguageModel,
+    RecurrentEncoderDecoderBackbone,
     RecurrentLanguageModel,
     RecurrentSeq2SeqLM,
     RecurrentTagger,
@@ -111,10 +112,20 @@ def load_task(preset, task, what, **options):
     return _load(preset, task, options)
 
 
-def load_translation_model(preset, option="--preset", **options):
-    """Load a translation model; `preset` may also be an address of KerasHub (`hf://...`)."""
+def load_translation_model(preset, option="--preset", dropout=None, **options):
+    """Load a translation model.
+
+    Args:
+        preset: string, the name or folder, or an address of KerasHub (`hf://...`).
+        option: string, the option that names it, for errors.
+        dropout: float, the dropout rate of the model, or `None` for that of the preset.
+        **options: arguments of `from_preset`, such as `dtype`.
+    """
     if "://" not in preset:
         check_task(option, preset, RecurrentSeq2SeqLM, "a translation model")
+    if dropout is not None:
+        options = {"dropout": dropout, **options}
+        options = {"backbone": _load(preset, RecurrentEncoderDecoderBackbone, options)}
     return _load(preset, RecurrentSeq2SeqLM, options)
 
 

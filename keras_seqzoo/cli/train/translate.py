@@ -41,7 +41,7 @@ Examples:
     --valid-source val.en --valid-target val.fr --start en_fr --out en_fr_news
   seqzoo train translate --source train.en --target train.fr \\
     --valid-source val.en --valid-target val.fr --start en_fr --objective minimum-risk \\
-    --learning-rate 0.0001 --epochs 2 --out en_fr_risk
+    --no-risk-reference --dropout 0 --learning-rate 0.0001 --epochs 2 --out en_fr_risk
   seqzoo train translate --source train.en --target train.fr \\
     --valid-source val.en --valid-target val.fr --objective supervised-attention \\
     --alignments train.align --out en_fr_aligned
@@ -81,8 +81,8 @@ def train_translate(
             metavar="NAME",
             help="Preset of a translation model to train further, with its tokenizers. With an "
             "option of the vocabulary, such as --vocabulary-size, new tokenizers are trained, and "
-            "pieces that the preset also has keep their embeddings. Other options of a new model "
-            "cannot be used.",
+            "pieces that the preset also has keep their embeddings. Of the other options of a new "
+            "model only --dropout can be used; by default it is the preset's.",
         ),
     ] = None,
     alignments: Annotated[
@@ -123,9 +123,9 @@ def train_translate(
     new_vocabulary = False
     if start is not None:
         check_task("--start", start, RecurrentSeq2SeqLM, "a translation model")
-        others = [
-            name for name in option_names(TranslationModelOptions) if name not in VOCABULARY_OPTIONS
-        ]
+        allowed = (*VOCABULARY_OPTIONS, "dropout")
+        names = option_names(TranslationModelOptions)
+        others = [name for name in names if name not in allowed]
         refuse_given(ctx, others, "cannot be used with --start.")
         new_vocabulary = bool(given(ctx, VOCABULARY_OPTIONS))
         if new_vocabulary and training.objective in FROM_START:
@@ -147,7 +147,8 @@ def train_translate(
         if start is None:
             options = dataclasses.replace(model, languages=languages)
             return _make_model(train.source, train.target, options, max_length)
-        started = load_translation_model(start, "--start", dtype=model.dtype)
+        dropout = model.dropout if given(ctx, ["dropout"]) else None
+        started = load_translation_model(start, "--start", dropout, dtype=model.dtype)
         _check_sources(started.preprocessor.reads_trees, source, valid_source)
         if not new_vocabulary:
             _check_languages(started, start, languages)

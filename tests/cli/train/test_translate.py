@@ -214,6 +214,11 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
         assert vocabularies[0] == vocabularies[1]
     assert options["boundaries"] == (8, 9) and options["patience"] == 3
     assert not options["risk_reference"]
+    assert started.backbone.dropout == model.backbone.dropout == 0
+    assert "enough" in seqzoo(*start, DEFAULT_PRESET, "--dropout", 0.2).errors
+    changed = made.pop()[0]
+    assert changed.backbone.dropout == 0.2
+    assert_equal(changed.get_weights(), model.get_weights())
     assert options["objective"] == "minimum-risk" and options["risk_samples"] == 3
     for option in (("--cell", "gru"), ("--separate-vocabularies",), ("--untied",)):
         result = seqzoo(*start, DEFAULT_PRESET, *option)
