@@ -41,7 +41,8 @@ class SourceDistribution(keras.layers.Layer):
             source_ids: int32 tensor `(batch, source_length)`.
 
         Returns:
-            A tuple of int32 ids and float32 probabilities, `(batch, source_length, entries)`.
+            A tuple of int32 ids `(batch, source_length, entries)`, and float32 probabilities of
+            this shape or one that broadcasts to it.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `entries`.")
 
@@ -54,8 +55,7 @@ class SourceDistribution(keras.layers.Layer):
         ids, probabilities = self.entries(tf.cast(source_ids, tf.int32))  # (B, S, N)
         count = dimension(ids, 2)
         # Each entry is a row of a segment sum, with the steps of all hypotheses as its columns.
-        copies = rows // (tf.maximum(batch, 1) if tf.is_tensor(batch) else max(batch, 1))
-        columns = copies * steps
+        columns = _copies(rows, batch) * steps
         weights = tf.reshape(weights, [batch, columns, length])
         weights = tf.transpose(weights, [0, 2, 1])[:, :, tf.newaxis]  # (B, S, 1, columns)
         parts = weights * tf.cast(probabilities, dtype)[..., tf.newaxis]
@@ -69,6 +69,70 @@ class SourceDistribution(keras.layers.Layer):
         found = tf.reshape(tf.transpose(sums, [0, 2, 1]), [rows, steps, self.vocabulary_size])
         return tf.ensure_shape(found, (None, None, self.vocabulary_size))
 
+    def index(self, source_ids):
+        """Gather the entries of a source, for `add_log`.
+
+        Args:
+            source_ids: int32 tensor `(batch, source_length)`.
+
+        Returns:
+            A dict of tensors `(batch, entries)`. The entries are sorted by their target tokens:
+            `steps` are their source steps, `chances` are p(y | x), and `places` number the
+            different target tokens. `tokens` are these target tokens, each once, then zeros.
+        """
+        ids, chances = self.entries(tf.cast(source_ids, tf.int32))  # (B, S, N)
+        batch, length, each = (dimension(ids, axis) for axis in range(3))
+        count = length * each
+        chances = tf.reshape(tf.broadcast_to(chances, tf.shape(ids)), [batch, count])
+        ids = tf.reshape(ids, [batch, count])
+        order = tf.argsort(ids, axis=-1)
+        ids = tf.gather(ids, order, batch_dims=1)
+        differs = tf.pad(ids[:, 1:] != ids[:, :-1], [[0, 0], [1, 0]], constant_values=False)
+        places = tf.cumsum(tf.cast(differs, tf.int32), axis=-1)
+        tokens = tf.math.unsorted_segment_max(
+            tf.reshape(ids, [-1]), _numbered(places, count), batch * count
+        )
+        return {
+            "steps": order // each,
+            "chances": tf.gather(chances, order, batch_dims=1),
+            "places": places,
+            "tokens": tf.reshape(tf.maximum(tokens, 0), [batch, count]),
+        }
+
+    def add_log(self, logits, weights, index, epsilon):
+        """Add log(1 + p_src / ε) to logits, without the distribution over all target tokens.
+
+        After a softmax this equals adding log(p_src + ε).
+
+        Args:
+            logits: float32 tensor `(rows, V)`.
+            weights: float tensor `(rows, source_length)`, a; see the class for its rows.
+            index: the result of `index` for the sources.
+            epsilon: ε, a float.
+
+        Returns:
+            A float32 tensor `(rows, V)`.
+        """
+        weights = tf.cast(weights, logits.dtype)
+        batch, count = (dimension(index["places"], axis) for axis in range(2))
+        rows, length = (dimension(weights, axis) for axis in range(2))
+        copies = _copies(rows, batch)
+        weights = tf.transpose(tf.reshape(weights, [batch, copies, length]), [0, 2, 1])  # (B, S, K)
+        parts = tf.gather(weights, index["steps"], batch_dims=1)  # (B, E, K)
+        parts *= tf.cast(index["chances"], logits.dtype)[..., tf.newaxis]
+        sums = tf.math.unsorted_segment_sum(
+            tf.reshape(parts, [batch * count, copies]),
+            _numbered(index["places"], count),
+            batch * count,
+        )
+        sums = tf.transpose(tf.reshape(sums, [batch, count, copies]), [0, 2, 1])  # (B, K, E)
+        tokens = tf.repeat(index["tokens"], copies, axis=0)  # (rows, E)
+        places = tf.reshape(_numbered(tokens, self.vocabulary_size), [-1, 1])
+        bias = tf.reshape(tf.math.log1p(sums / epsilon), [-1])
+        # The zeros after the tokens of a source get nothing: their sums are 0.
+        found = tf.tensor_scatter_nd_add(tf.reshape(logits, [-1]), places, bias)
+        return tf.reshape(found, [rows, self.vocabulary_size])
+
     def compute_output_spec(self, weights, source_ids):
         """Return the shape and dtype of the distribution."""
         dtype = loop_dtype(self.compute_dtype).name
@@ -77,3 +141,13 @@ class SourceDistribution(keras.layers.Layer):
     def get_config(self):
         """Return the constructor arguments."""
         return {**super().get_config(), "vocabulary_size": self.vocabulary_size}
+
+
+def _copies(rows, batch):
+    """Return the number of hypotheses of each source."""
+    return rows // (tf.maximum(batch, 1) if tf.is_tensor(batch) else max(batch, 1))
+
+
+def _numbered(places, count):
+    """Return places `(batch, count)` as `(batch * count,)`, those of each row after the last's."""
+    return tf.reshape(places + count * tf.range(dimension(places, 0))[:, tf.newaxis], [-1])

@@ -163,7 +163,8 @@ class RecurrentDecoder(Decoder):
         """See `Decoder`; empty for an attention layer that overrides `call`."""
         if getattr(type(self.attention), "call", None) is not Attention.call:
             return ()
-        return ("memory", "keys", "mask", *(["source_ids"] if self.reads_source else []))
+        source = ("source_ids", "source_index") if self.reads_source else ()
+        return ("memory", "keys", "mask", *source)
 
     @property
     def reads_source(self):
@@ -235,14 +236,19 @@ class RecurrentDecoder(Decoder):
 
     def step(self, token_ids, state):
         """Run one step, without dropout."""
+        features, state = self.step_without_source(token_ids, state)
+        if self.reads_source:
+            steps = features[:, tf.newaxis], state["weights"][:, tf.newaxis]
+            features = self._with_source(*steps, state)[:, 0]
+        return features, state
+
+    def step_without_source(self, token_ids, state):
+        """Run one step; the features are not followed by a source distribution."""
         inputs = self._embed(token_ids)  # (B, E)
         if self.attention is not None:
             features, weights, recurrent = self.core.step(
                 inputs, _recurrent_state(state), state["memory"], state["mask"], state["keys"]
             )
-            if self.reads_source:
-                steps = features[:, tf.newaxis], weights[:, tf.newaxis]
-                features = self._with_source(*steps, state)[:, 0]
             return features, {**state, **recurrent, "weights": weights}
         if self.context == "every_step":
             inputs = tf.concat([inputs, state["context"]], axis=-1)

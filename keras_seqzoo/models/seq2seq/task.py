@@ -129,6 +129,27 @@ class RecurrentSeq2SeqLM(
         """Compute the input of the output layer, `(batch, decoder_length, units)`."""
         return self.backbone(inputs, training=training)["decoder_sequence_output"]
 
+    def for_search(self, state):
+        """Split the initial state; see `EncoderDecoder.for_search`.
+
+        With `source_output="lexicon-bias"` the entries of the lexicon are gathered once.
+        """
+        if self.backbone.source_output == "lexicon-bias":
+            index = self.decoder.source_distribution.index(state["source_ids"])
+            state = {**state, "source_index": index}
+        return super().for_search(state)
+
+    def step(self, tokens, state):
+        """Read one token per row; see `EncoderDecoder.step`."""
+        if "source_index" not in state:
+            return super().step(tokens, state)
+        features, state = self.decoder.step_without_source(tokens, state)
+        logits = tf.cast(self.output_layer.output_layer(features), tf.float32)
+        logits = self.decoder.source_distribution.add_log(
+            logits, state["weights"], state["source_index"], self.output_layer.epsilon
+        )
+        return tf.nn.log_softmax(logits), state
+
     def compile(
         self,
         optimizer="auto",

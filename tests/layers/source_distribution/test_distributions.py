@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers import CopyDistribution, LexiconDistribution
 from tests.layer_checks import check_keras_saving, check_serialisation, check_xla_equals_eager
+from tests.tiers import slow
 
 RANDOM = np.random.default_rng(0)
 SOURCE = np.array([[3, 1, 3, 2], [4, 0, 0, 0]], "int32")
@@ -53,6 +54,28 @@ def test_hypotheses_of_a_source_stand_one_after_another(make, entries, size):
     found = make()(weights, SOURCE)
     np.testing.assert_allclose(found, expected(weights, SOURCE, entries, size), atol=1e-6)
     assert make()(weights[:0], SOURCE[:0]).shape == (0, 1, size)
+
+
+@every
+@pytest.mark.parametrize("jit_compile", [None, False, slow(True)])
+def test_its_logarithm_is_added_at_the_entries_alone(make, entries, size, jit_compile):
+    weights = RANDOM.dirichlet(np.ones(4), 6).astype("float32")  # three hypotheses of each source
+    weights[3:] = [1, 0, 0, 0]
+    logits = RANDOM.normal(size=(6, size)).astype("float32")
+    layer = make()
+
+    def run(logits, weights, source):
+        return layer.add_log(logits, weights, layer.index(source), 0.01)
+
+    if jit_compile is not None:
+        specs = [tf.TensorSpec([None, size])]
+        specs += [tf.TensorSpec([None, None], dtype) for dtype in (tf.float32, tf.int32)]
+        run = tf.function(run, specs, autograph=False, jit_compile=jit_compile)
+    chances = expected(weights[:, np.newaxis], SOURCE, entries, size)[:, 0]
+    found = run(*map(tf.constant, (logits, weights, SOURCE)))
+    np.testing.assert_allclose(found, logits + np.log1p(chances / 0.01), atol=1e-5)
+    nothing = run(*(tf.constant(x[:0]) for x in (logits, weights, SOURCE)))
+    assert nothing.shape == (0, size)
 
 
 @every

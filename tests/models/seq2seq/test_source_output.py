@@ -80,6 +80,17 @@ def test_steps_equal_the_call_and_padding_changes_nothing(name):
     np.testing.assert_allclose(tf.reduce_sum(tf.exp(expected), -1), 1.0, rtol=1e-5)
 
 
+@every
+def test_steps_of_a_search_equal_the_call(name):
+    subject = make(name)
+    expected = tf.nn.log_softmax(subject(inputs()))
+    step, state, memory = subject.for_search(subject.start(SOURCE, SOURCE != 0))
+    state = tf.nest.map_structure(lambda x: tf.repeat(x, 2, axis=0), state)  # two hypotheses
+    for time in range(4):
+        found, state = step(np.repeat(TARGET[:, time], 2), state, memory)
+        assert_close(found, np.repeat(expected[:, time], 2, axis=0), atol=1e-5)
+
+
 @pytest.mark.slow
 @every
 def test_search_under_xla_files_and_presets(name, tmp_path):
