@@ -22,7 +22,7 @@ from keras_seqzoo.training.translation.vocabularies import (
     train_translation_tokenizers,
 )
 
-LEXICON_PAIRS = 100_000  # the first ones, from which a lexicon is estimated
+LEXICON_PAIRS = 100_000  # at most, from which a lexicon is estimated
 # Options that the other encoders do not have.
 RECURRENT_OPTIONS = ("direction",)
 CONVOLUTIONAL_OPTIONS = ("convolution_width", "convolution_activation")
@@ -194,7 +194,9 @@ def make_translation_model(source, target, **kwargs):
     )
     distribution = backbone.decoder.source_distribution
     if isinstance(distribution, LexiconDistribution):
-        texts = (list(itertools.islice(side, LEXICON_PAIRS)) for side in (source, target))
+        # evenly spaced, so that they are from all corpora
+        step = max(1, -(-sum(1 for _ in source) // LEXICON_PAIRS))
+        texts = (list(itertools.islice(side, 0, None, step)) for side in (source, target))
         encode_source = preprocessor.encode_source
         if languages:  # any one: its token is in every sentence, like the end
             encode_source = functools.partial(encode_source, language=languages[0])
