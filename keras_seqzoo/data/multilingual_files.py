@@ -51,3 +51,8 @@ class MultilingualFiles(TrainingFiles):
     def target(self):
         """The target sentences, an iterable that can be read several times."""
         return self.column(1)
+
+    @property
+    def language(self):
+        """The target language of each pair, an iterable that can be read several times."""
+        return self.column(2)

@@ -44,6 +44,28 @@ def new_model():
     )
 
 
+def test_each_language_has_a_lexicon():
+    source = ["red cat", "red cow", "old cat", "old cow"] * 2
+    german = ["rote Katze", "rote Kuh", "alte Katze", "alte Kuh"]
+    french = ["chat rouge", "vache rouge", "vieux chat", "vieux vache"]
+    options = {"tokenizer": "word", "minimum_count": 1, "embedding_dim": 4, "encoder_units": 3}
+    options |= {"source_output": "lexicon-bias", "languages": ["de", "fr"], "decoder_units": 4}
+    texts = source, german + french
+    subject = make_translation_model(*texts, ["de"] * 4 + ["fr"] * 4, **options)
+    lexicon, tokenizer = subject.decoder.source_distribution, subject.preprocessor.tokenizer
+    for language, word in enumerate(["Katze", "chat"]):
+        best = lexicon.target_ids.numpy()[language, tokenizer.token_to_id("cat"), 0]
+        assert tokenizer.id_to_token(best) == word
+    for language, first in (("fr", 1), ("de", 0)):
+        ids = subject.preprocessor.encode_source(["old cow"], language=language).to_tensor()
+        found, _ = lexicon.entries(ids)
+        np.testing.assert_array_equal(found[0], lexicon.target_ids.numpy()[first][ids[0]])
+    with pytest.raises(ValueError, match="`pair_languages` must be given with `languages` and a"):
+        make_translation_model(*texts, **options)
+    with pytest.raises(ValueError, match="`pair_languages` must be all of de, fr, got 'de', 'it'"):
+        make_translation_model(*texts, ["de", "it"] * 4, **options)
+
+
 def make_training(model, folder, lines=None, **changes):
     report = (lambda line: None) if lines is None else lines.append
     return TranslationTraining(model, folder, report=report, **{**OPTIONS, **changes})

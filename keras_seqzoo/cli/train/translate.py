@@ -146,7 +146,7 @@ def train_translate(
     def make_model(train):
         if start is None:
             options = dataclasses.replace(model, languages=languages)
-            return _make_model(train.source, train.target, options, max_length)
+            return _make_model(train, options, max_length)
         dropout = model.dropout if given(ctx, ["dropout"]) else None
         started = load_translation_model(start, "--start", dropout, dtype=model.dtype)
         _check_sources(started.preprocessor.reads_trees, source, valid_source)
@@ -261,14 +261,15 @@ def _digests(train, valid):
     return dict(zip((*names, *TEXT_OPTIONS[2:]), both, strict=True))
 
 
-def _make_model(source, target, options, max_length):
+def _make_model(train, options, max_length):
     options = dataclasses.replace(
         options,
         attention_units=options.attention and options.attention_units,
         # Twice as long as in training: translations may be longer, and no training pair is cut.
         sequence_length=max(128, 2 * max_length),
     )
-    return make_translation_model(source, target, **options.to_dict())
+    pair_languages = train.language if options.languages else None
+    return make_translation_model(train.source, train.target, pair_languages, **options.to_dict())
 
 
 def _boundaries(max_length):

@@ -20,16 +20,21 @@ class LexiconDistribution(SourceDistribution):
     machine translation", section 3.1). The lexicon is not trained. It holds the most probable
     target tokens of each source token, and is empty until `set_lexicon` is called.
 
+    With `selectors` there is a lexicon for each of them, such as for each target language of a
+    multilingual model. The first token of a source selects its lexicon; if it is no selector, the
+    first lexicon is used.
+
     Args:
         vocabulary_size: int, V, the number of target tokens.
         source_vocabulary_size: int, the number of source tokens.
         entries: int, the largest number of target tokens per source token.
+        selectors: list of ints, source tokens; empty for one lexicon.
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments and return value: see `SourceDistribution`.
 
     Raises:
-        ValueError: if a size is not positive.
+        ValueError: if a size is not positive, or `selectors` are not different source tokens.
 
     Example:
     >>> layer = LexiconDistribution(4, source_vocabulary_size=3, entries=2)
@@ -38,17 +43,29 @@ class LexiconDistribution(SourceDistribution):
     array([[[0. , 0.6, 0.2, 0.2]]], dtype=float32)
     """
 
-    def __init__(self, vocabulary_size, source_vocabulary_size, entries=10, **kwargs):
+    def __init__(self, vocabulary_size, source_vocabulary_size, entries=10, selectors=(), **kwargs):
         super().__init__(vocabulary_size, **kwargs)
         self.source_vocabulary_size = check_integer(
             "source_vocabulary_size", source_vocabulary_size, minimum=1
         )
         self.entry_count = check_integer("entries", entries, minimum=1)
+        self.selectors = list(selectors)
+        in_range = all(0 <= token < source_vocabulary_size for token in self.selectors)
+        if not in_range or len(set(self.selectors)) < len(self.selectors):
+            raise ValueError(
+                "`selectors` must be different source tokens, from 0 to "
+                f"{source_vocabulary_size - 1}, got {self.selectors}."
+            )
+
+    @property
+    def lexicon_shape(self):
+        """The shape of the tables: `(source_vocabulary_size, entries)`, after the selectors."""
+        shape = (self.source_vocabulary_size, self.entry_count)
+        return (len(self.selectors), *shape) if self.selectors else shape
 
     def build(self, *shapes):
         """Create the tables of target tokens and probabilities."""
-        shape = (self.source_vocabulary_size, self.entry_count)
-        options = {"shape": shape, "initializer": "zeros", "trainable": False}
+        options = {"shape": self.lexicon_shape, "initializer": "zeros", "trainable": False}
         self.target_ids = self.add_weight(name="target_ids", dtype="int32", **options)
         self.probabilities = self.add_weight(name="probabilities", dtype="float32", **options)
         self.built = True
@@ -57,7 +74,8 @@ class LexiconDistribution(SourceDistribution):
         """Set the lexicon, such as one from `keras_seqzoo.models.train_ibm_model`.
 
         Args:
-            target_ids: int array `(source_vocabulary_size, entries)`.
+            target_ids: int array `(source_vocabulary_size, entries)`, or with selectors
+                `(selectors, source_vocabulary_size, entries)`.
             probabilities: float array of the same shape: p_lex of each; 0 for no entry.
 
         Raises:
@@ -67,7 +85,7 @@ class LexiconDistribution(SourceDistribution):
         if not self.built:
             self.build()
         ids, values = np.asarray(target_ids), np.asarray(probabilities, np.float32)
-        shape = (self.source_vocabulary_size, self.entry_count)
+        shape = self.lexicon_shape
         for name, array in (("target_ids", ids), ("probabilities", values)):
             if array.shape != shape:
                 raise ValueError(f"`{name}` must have the shape {shape}, got {array.shape}.")
@@ -76,19 +94,23 @@ class LexiconDistribution(SourceDistribution):
                 f"`target_ids` must be from 0 to {self.vocabulary_size - 1}, got {ids.min()} to "
                 f"{ids.max()}."
             )
-        if not values.min() >= 0 or not values.sum(axis=1).max() <= 1.001:
+        if not values.min() >= 0 or not values.sum(axis=-1).max() <= 1.001:
             raise ValueError(
                 "`probabilities` must be at least 0 and at most 1 in the sum of a row, got "
-                f"{values.min():.3g} to {values.sum(axis=1).max():.3g}."
+                f"{values.min():.3g} to {values.sum(axis=-1).max():.3g}."
             )
         self.target_ids.assign(ids)
         self.probabilities.assign(values)
 
     def entries(self, source_ids):
         """Return the entries of the lexicon."""
-        return (
-            tf.gather(tf.convert_to_tensor(self.target_ids), source_ids),
-            tf.gather(tf.convert_to_tensor(self.probabilities), source_ids),
+        if self.selectors:
+            selects = source_ids[:, :1, tf.newaxis] == self.selectors  # (B, 1, selectors)
+            chosen = tf.argmax(tf.reduce_any(selects, axis=1), axis=-1, output_type=tf.int32)
+            source_ids += self.source_vocabulary_size * chosen[:, tf.newaxis]
+        return tuple(
+            tf.gather(tf.reshape(table, [-1, self.entry_count]), source_ids)
+            for table in (self.target_ids, self.probabilities)
         )
 
     def get_config(self):
@@ -97,4 +119,5 @@ class LexiconDistribution(SourceDistribution):
             **super().get_config(),
             "source_vocabulary_size": self.source_vocabulary_size,
             "entries": self.entry_count,
+            "selectors": self.selectors,
         }

@@ -76,6 +76,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             (a mixture with `CopyDistribution`; only with `share_embeddings`), `"lexicon"` or
             `"lexicon-bias"` (a mixture or a bias with `LexiconDistribution`, see `SourceSoftmax`).
             The lexicon is empty until `set_lexicon` fills it.
+        lexicon_selectors: list of ints, source tokens that have a lexicon each, such as those of
+            target languages; see `LexiconDistribution`.
         context: `"initial"` or `"every_step"`; the latter only without attention.
         bridge: `"tanh"` or `"copy"`, see `Bridge`.
         residual: bool, whether layers above the first add their input to their output.
@@ -143,6 +145,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         attention_losses=(),
         attention_loss_scale=1.0,
         source_output=None,
+        lexicon_selectors=(),
         encoder=None,
         convolution_width=3,
         convolution_activation="tanh",
@@ -168,7 +171,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
         check_parts(attention, attention_terms, attention_weighting, attention_losses)
-        check_source_output(source_output, attention, share_embeddings, encoder)
+        check_source_output(source_output, attention, share_embeddings, encoder, lexicon_selectors)
         size = memory_size(encoder, encoder_units, direction)
         if attention == "dot" and decoder_units != size:
             raise ValueError(
@@ -242,7 +245,11 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             readout=readout,
             attention_losses=make_losses(attention_losses, attention_loss_scale, dtype),
             source_distribution=make_source_distribution(
-                source_output, encoder_vocabulary_size, decoder_vocabulary_size, dtype
+                source_output,
+                encoder_vocabulary_size,
+                decoder_vocabulary_size,
+                lexicon_selectors,
+                dtype,
             ),
             context=context,
             bridge=bridge,
@@ -304,6 +311,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attention_losses=list(attention_losses),
             attention_loss_scale=attention_loss_scale,
             source_output=source_output,
+            lexicon_selectors=list(lexicon_selectors),
             convolution_width=convolution_width,
             convolution_activation=convolution_activation,
             layer_normalization=layer_normalization,

@@ -8,10 +8,16 @@ from keras_seqzoo.layers import (
 )
 
 SOURCE_OUTPUTS = {"copy": "mixture", "lexicon": "mixture", "lexicon-bias": "bias"}
+LEXICONS = ("lexicon", "lexicon-bias")
 
 
-def check_source_output(name, attention, share_embeddings, encoder):
+def check_source_output(name, attention, share_embeddings, encoder, lexicon_selectors):
     """Raise a `ValueError` if a `source_output` is unknown or contradicts other arguments."""
+    if len(lexicon_selectors) and name not in LEXICONS:
+        raise ValueError(
+            f"`lexicon_selectors` must be empty with `source_output={name!r}`, got "
+            f"{list(lexicon_selectors)}."
+        )
     if name is None:
         return
     check_choice("source_output", name, tuple(SOURCE_OUTPUTS))
@@ -41,13 +47,14 @@ def refuse_mixture(model, what):
         raise ValueError(f'{what} a model with the `source_output` "{name}".')
 
 
-def make_source_distribution(name, source_size, target_size, dtype):
+def make_source_distribution(name, source_size, target_size, lexicon_selectors, dtype):
     """Create a `SourceDistribution`, or return `None` for `name=None`.
 
     Args:
         name: a key of `SOURCE_OUTPUTS`, or `None`.
         source_size: int, the number of source tokens.
         target_size: int, the number of target tokens.
+        lexicon_selectors: list of ints, see `LexiconDistribution`.
         dtype: dtype policy.
     """
     if name is None:
@@ -55,7 +62,7 @@ def make_source_distribution(name, source_size, target_size, dtype):
     options = {"dtype": dtype, "name": "source_distribution"}
     if name == "copy":
         return CopyDistribution(target_size, **options)
-    return LexiconDistribution(target_size, source_size, **options)
+    return LexiconDistribution(target_size, source_size, selectors=lexicon_selectors, **options)
 
 
 def with_source(output_layer, name, dtype):

@@ -4,8 +4,9 @@ import functools
 import itertools
 from typing import Literal
 
+import numpy as np
+
 from keras_seqzoo.data import tokenize_pairs
-from keras_seqzoo.layers import LexiconDistribution
 from keras_seqzoo.layers.attention.order import ORDERS, READOUTS
 from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
@@ -15,7 +16,8 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
 from keras_seqzoo.models.seq2seq.encoders.convolutional import ACTIVATIONS
-from keras_seqzoo.models.seq2seq.source_output import SOURCE_OUTPUTS
+from keras_seqzoo.models.seq2seq.languages import language_token
+from keras_seqzoo.models.seq2seq.source_output import LEXICONS, SOURCE_OUTPUTS
 from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.translation.vocabularies import (
     TranslationVocabularyOptions,
@@ -145,13 +147,15 @@ class TranslationModelOptions(TranslationVocabularyOptions):
             self.check_not_given(("separate_vocabularies",), "with the `source_output` copy")
 
 
-def make_translation_model(source, target, **kwargs):
+def make_translation_model(source, target, pair_languages=None, **kwargs):
     """Train tokenizers on parallel texts and create a translation model for them.
 
     Args:
         source: list of strings, or an iterable of them that can be read several times, such as
             `keras_seqzoo.data.TextFiles`. With `encoder="tree"` they are sentences in CoNLL-U.
         target: the same.
+        pair_languages: with `languages` and a lexicon, the target language of each pair: a list of
+            strings, or an iterable that can be read several times.
         **kwargs: the options in `TranslationModelOptions`.
 
     Returns:
@@ -159,7 +163,8 @@ def make_translation_model(source, target, **kwargs):
 
     Raises:
         TypeError: if an option is unknown.
-        ValueError: if an option is out of range or does not fit the texts.
+        ValueError: if an option is out of range or does not fit the texts, or `pair_languages` is
+            missing or has other languages.
 
     Example:
     ```python
@@ -167,6 +172,12 @@ def make_translation_model(source, target, **kwargs):
     ```
     """
     options = TranslationModelOptions(**kwargs)
+    has_lexicons = bool(options.languages) and options.source_output in LEXICONS
+    if has_lexicons and pair_languages is None:
+        raise ValueError(
+            "`pair_languages` must be given with `languages` and a lexicon as `source_output`, got "
+            "None."
+        )
     decoder_tokenizer, encoder_tokenizer, languages = train_translation_tokenizers(
         source, target, options
     )
@@ -184,6 +195,10 @@ def make_translation_model(source, target, **kwargs):
         attention_losses=options.attention_losses or (),
         attention_loss_scale=options.attention_loss_scale,
         source_output=options.source_output,
+        lexicon_selectors=[
+            (encoder_tokenizer or decoder_tokenizer).token_to_id(language_token(language))
+            for language in (languages if has_lexicons else ())
+        ],
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
         decoder_tokenizer,
@@ -192,15 +207,49 @@ def make_translation_model(source, target, **kwargs):
         decoder_sequence_length=options.sequence_length,
         languages=languages,
     )
-    distribution = backbone.decoder.source_distribution
-    if isinstance(distribution, LexiconDistribution):
-        # evenly spaced, so that they are from all corpora
-        step = max(1, -(-sum(1 for _ in source) // LEXICON_PAIRS))
-        texts = (list(itertools.islice(side, 0, None, step)) for side in (source, target))
-        encode_source = preprocessor.encode_source
-        if languages:  # any one: its token is in every sentence, like the end
-            encode_source = functools.partial(encode_source, language=languages[0])
-        pairs = tokenize_pairs(*texts, encode_source, preprocessor.encode_target)
-        sizes = backbone.encoder_vocabulary_size, backbone.decoder_vocabulary_size
-        distribution.set_lexicon(*train_ibm_model(pairs, *sizes))
+    if options.source_output in LEXICONS:
+        if not has_lexicons:
+            tables = _train_lexicon(functools.partial(_rows, source, target), preprocessor)
+        else:
+            tables = _train_lexicons(source, target, pair_languages, preprocessor)
+        backbone.decoder.source_distribution.set_lexicon(*tables)
     return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
+
+
+def _train_lexicons(source, target, pair_languages, preprocessor):
+    """Estimate a lexicon for each target language; return tables `(languages, V, entries)`."""
+    columns = source, target, pair_languages
+    known = set(pair_languages)
+    if known != set(preprocessor.languages):
+        raise ValueError(
+            f"`pair_languages` must be all of {', '.join(preprocessor.languages)}, got "
+            f"{', '.join(map(repr, sorted(known)))}."
+        )
+    tables = []
+    for language in preprocessor.languages:
+
+        def pairs(language=language):
+            return ((one, other) for one, other, own in _rows(*columns) if own == language)
+
+        tables.append(_train_lexicon(pairs, preprocessor, language=language))
+    return [np.stack(table) for table in zip(*tables, strict=True)]
+
+
+def _rows(*columns):
+    return zip(*columns, strict=True)
+
+
+def _train_lexicon(make_pairs, preprocessor, **options):
+    """Estimate a lexicon; return tables of target ids and probabilities `(V, entries)`.
+
+    Args:
+        make_pairs: function that returns an iterator of pairs of texts.
+        preprocessor: a `RecurrentSeq2SeqLMPreprocessor`.
+        **options: of `encode_source`.
+    """
+    step = max(1, -(-sum(1 for _ in make_pairs()) // LEXICON_PAIRS))
+    pairs = itertools.islice(make_pairs(), 0, None, step)  # evenly spaced, from all corpora
+    encode_source = functools.partial(preprocessor.encode_source, **options)
+    ids = tokenize_pairs(*zip(*pairs, strict=True), encode_source, preprocessor.encode_target)
+    tokenizers = preprocessor.encoder_tokenizer, preprocessor.tokenizer
+    return train_ibm_model(ids, *(tokenizer.vocabulary_size() for tokenizer in tokenizers))

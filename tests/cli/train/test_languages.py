@@ -46,6 +46,7 @@ def test_a_model_of_two_languages(seqzoo, files, tmp_path):
     out = tmp_path / "both"
     options = {"epochs": 1, "steps_per_epoch": 200, "sampling_temperature": 5, "measure": "loss"}
     options |= {"learning_rate": 0.02, "ema_momentum": 0.9, "dropout": 0}
+    options["source_output"] = "lexicon-bias"
     options |= {
         "embedding_dim": 16,
         "encoder_units": 16,

@@ -26,18 +26,34 @@ def expected(weights, source, entries, size):
     for row, steps in enumerate(weights):
         for step, own in enumerate(steps):
             for weight, token in zip(own, source[row // copies], strict=True):
-                for target, probability in entries(token):
+                for target, probability in entries(token, source[row // copies, 0]):
                     found[row, step, target] += weight * probability
     return found
 
 
-def in_lexicon(token):
+def in_lexicon(token, first):
     return zip(TARGETS[token], PROBABILITIES[token], strict=True)
 
 
+SELECTED = RANDOM.integers(0, 7, (2, 5, 2))  # by the tokens 4 and 2; 3 selects the first
+CHANCES = RANDOM.dirichlet(np.ones(3), (2, 5))[..., :2]
+
+
+def lexicons():
+    layer = LexiconDistribution(7, source_vocabulary_size=5, entries=2, selectors=[2, 4])
+    layer.set_lexicon(SELECTED, CHANCES)
+    return layer
+
+
+def in_lexicons(token, first):
+    chosen = int(first == 4)
+    return zip(SELECTED[chosen, token], CHANCES[chosen, token], strict=True)
+
+
 CASES = {
-    "copy": (lambda: CopyDistribution(5), lambda token: [(token, 1.0)], 5),
+    "copy": (lambda: CopyDistribution(5), lambda token, first: [(token, 1.0)], 5),
     "lexicon": (lexicon, in_lexicon, 7),
+    "lexicons": (lexicons, in_lexicons, 7),
 }
 every = pytest.mark.parametrize(("make", "entries", "size"), CASES.values(), ids=CASES)
 
@@ -90,6 +106,11 @@ def test_an_empty_lexicon_has_no_translations():
     assert not layer(WEIGHTS, SOURCE).numpy().any() and not layer.trainable_weights
 
 
+def test_lexicons_need_a_table_each():
+    with pytest.raises(ValueError, match=r"`target_ids` must have the shape \(2, 5, 2\), got"):
+        lexicons().set_lexicon(TARGETS, PROBABILITIES)
+
+
 def test_padding_changes_nothing():
     source = np.where(np.arange(4) < [[4], [1]], SOURCE, 2)
     np.testing.assert_array_equal(lexicon()(WEIGHTS, source), lexicon()(WEIGHTS, SOURCE))
@@ -118,6 +139,8 @@ def test_a_lexicon_is_checked(targets, probabilities, message):
         ((0, 5), "`vocabulary_size` must be"),
         ((7, 0), "`source_vocabulary_size` must be"),
         ((7, 5, 0), "`entries` must be"),
+        ((7, 5, 2, [1, 1]), r"`selectors` must be different source tokens, .*, got \[1, 1\]"),
+        ((7, 5, 2, [5]), r"`selectors` must be different source tokens, from 0 to 4, got \[5\]"),
     ],
 )
 def test_sizes_are_checked(sizes, message):

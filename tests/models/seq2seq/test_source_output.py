@@ -180,6 +180,7 @@ def test_the_lexicon_is_that_of_the_training_texts(monkeypatch, most):
     ("options", "message"),
     [
         ({"source_output": "pointer"}, "`source_output` must be one of"),
+        ({"lexicon_selectors": [1]}, "`lexicon_selectors` must be empty with `source_output=None`"),
         ({"source_output": "copy"}, '`share_embeddings` must be True with `source_output="copy"'),
         ({"source_output": "lexicon", "attention": None}, "`attention` must not be None with"),
         ({"source_output": "lexicon", "encoder": "tree"}, '`encoder` must not be "tree" with'),
