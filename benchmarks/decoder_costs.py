@@ -88,7 +88,7 @@ def main():
     )
 
     print(machine())
-    table = Table("decoder", "ms a step", "of the first", "sentences/s", "of the first")
+    table = Table("decoder", "ms a step", "time / first", "sentences/s", "speed / first")
     first = next(iter(DECODERS))
     for name in models:
         step, search = (times[name] / times[first] for times in (steps, searches))

@@ -15,11 +15,12 @@ import keras
 from measure import Table
 
 from keras_seqzoo.callbacks import WeightAverage
+from keras_seqzoo.cli.presets import load_translation_model
 from keras_seqzoo.data import load_multi30k, translation_batches
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.metrics import score_translations
-from keras_seqzoo.models import MinimumRisk, RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
+from keras_seqzoo.models import MinimumRisk
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO, default_search
 
 BOUNDARIES = (20,)  # one shape to compile; longer pairs are left out
@@ -32,14 +33,6 @@ def scores(model, strategy, valid):
     translated = [best.text for best, *_ in model.translate(valid[0], strategy)]
     found = score_translations(translated, valid[1])
     return f"{found.bleu:.2f}", f"{found.chrf:.2f}"
-
-
-def load(preset, dropout):
-    """Return the model of a preset, with another dropout rate unless that is `None`."""
-    if dropout is None:
-        return RecurrentSeq2SeqLM.from_preset(preset)
-    backbone = RecurrentEncoderDecoderBackbone.from_preset(preset, dropout=dropout)
-    return RecurrentSeq2SeqLM.from_preset(preset, backbone=backbone)
 
 
 def main():
@@ -73,7 +66,7 @@ def main():
     table = Table("preset", "objective", "updates", "loss", "search", "BLEU", "chrF")
     for objective in arguments.objectives:
         keras.utils.set_random_seed(arguments.seed)
-        model = load(arguments.preset, arguments.dropout)
+        model = load_translation_model(arguments.preset, dropout=arguments.dropout)
         if objective == arguments.objectives[0]:
             table.row(name, "", 0, "", "greedy", *scores(model, greedy, valid))
             table.row(name, "", 0, "", "beam 5", *scores(model, default_search(), valid))

@@ -82,7 +82,7 @@ def train_translate(
             help="Preset of a translation model to train further, with its tokenizers. With an "
             "option of the vocabulary, such as --vocabulary-size, new tokenizers are trained, and "
             "pieces that the preset also has keep their embeddings. Of the other options of a new "
-            "model only --dropout can be used; by default it is the preset's.",
+            "model, only --dropout can be used; without it, the preset's rate is kept.",
         ),
     ] = None,
     alignments: Annotated[
@@ -127,6 +127,8 @@ def train_translate(
         names = option_names(TranslationModelOptions)
         others = [name for name in names if name not in allowed]
         refuse_given(ctx, others, "cannot be used with --start.")
+        if not given(ctx, ["dropout"]):
+            ctx.params["dropout"] = None  # that of the preset: so the run is recorded
         new_vocabulary = bool(given(ctx, VOCABULARY_OPTIONS))
         if new_vocabulary and training.objective in FROM_START:
             raise ValueError(
@@ -147,7 +149,7 @@ def train_translate(
         if start is None:
             options = dataclasses.replace(model, languages=languages)
             return _make_model(train, options, max_length)
-        dropout = model.dropout if given(ctx, ["dropout"]) else None
+        dropout = ctx.params["dropout"]
         started = load_translation_model(start, "--start", dropout, dtype=model.dtype)
         _check_sources(started.preprocessor.reads_trees, source, valid_source)
         if not new_vocabulary:

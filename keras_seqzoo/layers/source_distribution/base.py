@@ -69,15 +69,15 @@ class SourceDistribution(keras.layers.Layer):
         found = tf.reshape(tf.transpose(sums, [0, 2, 1]), [rows, steps, self.vocabulary_size])
         return tf.ensure_shape(found, (None, None, self.vocabulary_size))
 
-    def index(self, source_ids):
-        """Gather the entries of a source, for `add_log`.
+    def index_entries(self, source_ids):
+        """Sort the entries of sources, for `add_bias`.
 
         Args:
             source_ids: int32 tensor `(batch, source_length)`.
 
         Returns:
-            A dict of tensors `(batch, entries)`. The entries are sorted by their target tokens:
-            `steps` are their source steps, `chances` are p(y | x), and `places` number the
+            A dict of tensors `(batch, entries)`. The entries of a source are sorted by their target
+            tokens: `steps` are their source steps, `chances` are p(y | x), and `places` number the
             different target tokens. `tokens` are these target tokens, each once, then zeros.
         """
         ids, chances = self.entries(tf.cast(source_ids, tf.int32))  # (B, S, N)
@@ -87,10 +87,10 @@ class SourceDistribution(keras.layers.Layer):
         ids = tf.reshape(ids, [batch, count])
         order = tf.argsort(ids, axis=-1)
         ids = tf.gather(ids, order, batch_dims=1)
-        differs = tf.pad(ids[:, 1:] != ids[:, :-1], [[0, 0], [1, 0]], constant_values=False)
+        differs = tf.concat([tf.zeros_like(ids[:, :1], tf.bool), ids[:, 1:] != ids[:, :-1]], 1)
         places = tf.cumsum(tf.cast(differs, tf.int32), axis=-1)
         tokens = tf.math.unsorted_segment_max(
-            tf.reshape(ids, [-1]), _numbered(places, count), batch * count
+            tf.reshape(ids, [-1]), _flat_places(places, count), batch * count
         )
         return {
             "steps": order // each,
@@ -99,15 +99,15 @@ class SourceDistribution(keras.layers.Layer):
             "tokens": tf.reshape(tf.maximum(tokens, 0), [batch, count]),
         }
 
-    def add_log(self, logits, weights, index, epsilon):
-        """Add log(1 + p_src / ε) to logits, without the distribution over all target tokens.
+    def add_bias(self, logits, weights, index, epsilon):
+        """Add log(1 + p_src / ε) to logits, at the target tokens of the source alone.
 
-        After a softmax this equals adding log(p_src + ε).
+        This is log(p_src + ε) up to a constant, which a softmax cancels.
 
         Args:
             logits: float32 tensor `(rows, V)`.
             weights: float tensor `(rows, source_length)`, a; see the class for its rows.
-            index: the result of `index` for the sources.
+            index: the result of `index_entries` for the sources.
             epsilon: ε, a float.
 
         Returns:
@@ -122,12 +122,12 @@ class SourceDistribution(keras.layers.Layer):
         parts *= tf.cast(index["chances"], logits.dtype)[..., tf.newaxis]
         sums = tf.math.unsorted_segment_sum(
             tf.reshape(parts, [batch * count, copies]),
-            _numbered(index["places"], count),
+            _flat_places(index["places"], count),
             batch * count,
         )
         sums = tf.transpose(tf.reshape(sums, [batch, count, copies]), [0, 2, 1])  # (B, K, E)
         tokens = tf.repeat(index["tokens"], copies, axis=0)  # (rows, E)
-        places = tf.reshape(_numbered(tokens, self.vocabulary_size), [-1, 1])
+        places = tf.reshape(_flat_places(tokens, self.vocabulary_size), [-1, 1])
         bias = tf.reshape(tf.math.log1p(sums / epsilon), [-1])
         # The zeros after the tokens of a source get nothing: their sums are 0.
         found = tf.tensor_scatter_nd_add(tf.reshape(logits, [-1]), places, bias)
@@ -148,6 +148,6 @@ def _copies(rows, batch):
     return rows // (tf.maximum(batch, 1) if tf.is_tensor(batch) else max(batch, 1))
 
 
-def _numbered(places, count):
+def _flat_places(places, count):
     """Return places `(batch, count)` as `(batch * count,)`, those of each row after the last's."""
     return tf.reshape(places + count * tf.range(dimension(places, 0))[:, tf.newaxis], [-1])

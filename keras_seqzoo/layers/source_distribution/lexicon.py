@@ -8,6 +8,17 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.source_distribution.base import SourceDistribution
 
 
+def check_selectors(name, selectors, source_vocabulary_size):
+    """Return the tokens that select a lexicon as a list of ints, or raise a `ValueError`."""
+    tokens = [check_integer(name, token, minimum=0) for token in selectors]
+    if len(set(tokens)) < len(tokens) or max(tokens, default=0) >= source_vocabulary_size:
+        raise ValueError(
+            f"`{name}` must be different source tokens, from 0 to {source_vocabulary_size - 1}, "
+            f"got {tokens}."
+        )
+    return tokens
+
+
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class LexiconDistribution(SourceDistribution):
     """Distribution of the translations of source tokens in a lexicon p_lex.
@@ -21,8 +32,8 @@ class LexiconDistribution(SourceDistribution):
     target tokens of each source token, and is empty until `set_lexicon` is called.
 
     With `selectors` there is a lexicon for each of them, such as for each target language of a
-    multilingual model. The first token of a source selects its lexicon; if it is no selector, the
-    first lexicon is used.
+    multilingual model. The selector among the tokens of a source selects its lexicon; without one,
+    it is the first.
 
     Args:
         vocabulary_size: int, V, the number of target tokens.
@@ -49,17 +60,11 @@ class LexiconDistribution(SourceDistribution):
             "source_vocabulary_size", source_vocabulary_size, minimum=1
         )
         self.entry_count = check_integer("entries", entries, minimum=1)
-        self.selectors = list(selectors)
-        in_range = all(0 <= token < source_vocabulary_size for token in self.selectors)
-        if not in_range or len(set(self.selectors)) < len(self.selectors):
-            raise ValueError(
-                "`selectors` must be different source tokens, from 0 to "
-                f"{source_vocabulary_size - 1}, got {self.selectors}."
-            )
+        self.selectors = check_selectors("selectors", selectors, source_vocabulary_size)
 
     @property
     def lexicon_shape(self):
-        """The shape of the tables: `(source_vocabulary_size, entries)`, after the selectors."""
+        """The shape of the tables; with selectors, their number comes first."""
         shape = (self.source_vocabulary_size, self.entry_count)
         return (len(self.selectors), *shape) if self.selectors else shape
 
@@ -105,7 +110,7 @@ class LexiconDistribution(SourceDistribution):
     def entries(self, source_ids):
         """Return the entries of the lexicon."""
         if self.selectors:
-            selects = source_ids[:, :1, tf.newaxis] == self.selectors  # (B, 1, selectors)
+            selects = source_ids[:, :, tf.newaxis] == self.selectors  # (B, S, selectors)
             chosen = tf.argmax(tf.reduce_any(selects, axis=1), axis=-1, output_type=tf.int32)
             source_ids += self.source_vocabulary_size * chosen[:, tf.newaxis]
         return tuple(

@@ -96,6 +96,21 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         features, source = tf.split(inputs, [-1, size], axis=-1)
         return features, tf.cast(source, tf.float32)
 
+    def step_logits(self, features, weights, distribution, index):
+        """Compute the logits of a step of a search, up to a constant; only for a bias.
+
+        Args:
+            features: float tensor `(rows, features)`, without p_src.
+            weights: float tensor `(rows, source_length)`, the attention weights.
+            distribution: the `SourceDistribution`.
+            index: its `index_entries` of the sources.
+
+        Returns:
+            A float32 tensor `(rows, V)`.
+        """
+        logits = tf.cast(self.output_layer(features), tf.float32)
+        return distribution.add_bias(logits, weights, index, self.epsilon)
+
     def compute_output_shape(self, input_shape):
         """Return the shape with the vocabulary in place of the inputs."""
         return (*input_shape[:-1], self.vocabulary_size)

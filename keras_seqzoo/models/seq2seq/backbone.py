@@ -171,7 +171,14 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         if attention is not None:
             check_choice("attention", attention, ATTENTIONS)
         check_parts(attention, attention_terms, attention_weighting, attention_losses)
-        check_source_output(source_output, attention, share_embeddings, encoder, lexicon_selectors)
+        check_source_output(
+            source_output,
+            attention,
+            share_embeddings,
+            encoder,
+            lexicon_selectors,
+            encoder_vocabulary_size,
+        )
         size = memory_size(encoder, encoder_units, direction)
         if attention == "dot" and decoder_units != size:
             raise ValueError(
@@ -311,7 +318,7 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
             attention_losses=list(attention_losses),
             attention_loss_scale=attention_loss_scale,
             source_output=source_output,
-            lexicon_selectors=list(lexicon_selectors),
+            lexicon_selectors=[int(token) for token in lexicon_selectors],
             convolution_width=convolution_width,
             convolution_activation=convolution_activation,
             layer_normalization=layer_normalization,

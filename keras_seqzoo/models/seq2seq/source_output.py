@@ -6,13 +6,24 @@ from keras_seqzoo.layers import (
     LexiconDistribution,
     SourceSoftmax,
 )
+from keras_seqzoo.layers.source_distribution.lexicon import check_selectors
 
 SOURCE_OUTPUTS = {"copy": "mixture", "lexicon": "mixture", "lexicon-bias": "bias"}
 LEXICONS = ("lexicon", "lexicon-bias")
 
 
-def check_source_output(name, attention, share_embeddings, encoder, lexicon_selectors):
-    """Raise a `ValueError` if a `source_output` is unknown or contradicts other arguments."""
+def check_source_output(name, attention, share_embeddings, encoder, lexicon_selectors, size):
+    """Raise a `ValueError` if a `source_output` is unknown or contradicts other arguments.
+
+    Args:
+        name: see the backbone, as for the following arguments.
+        attention: a string or `None`.
+        share_embeddings: bool.
+        encoder: a string or `None`.
+        lexicon_selectors: list of ints.
+        size: int, the number of source tokens.
+    """
+    check_selectors("lexicon_selectors", lexicon_selectors, size)
     if len(lexicon_selectors) and name not in LEXICONS:
         raise ValueError(
             f"`lexicon_selectors` must be empty with `source_output={name!r}`, got "

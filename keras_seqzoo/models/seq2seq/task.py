@@ -134,8 +134,8 @@ class RecurrentSeq2SeqLM(
 
         With `source_output="lexicon-bias"` the entries of the lexicon are gathered once.
         """
-        if self.backbone.source_output == "lexicon-bias":
-            index = self.decoder.source_distribution.index(state["source_ids"])
+        if self.backbone.source_output == "lexicon-bias" and self.decoder.shared_state:
+            index = self.decoder.source_distribution.index_entries(state["source_ids"])
             state = {**state, "source_index": index}
         return super().for_search(state)
 
@@ -144,9 +144,8 @@ class RecurrentSeq2SeqLM(
         if "source_index" not in state:
             return super().step(tokens, state)
         features, state = self.decoder.step_without_source(tokens, state)
-        logits = tf.cast(self.output_layer.output_layer(features), tf.float32)
-        logits = self.decoder.source_distribution.add_log(
-            logits, state["weights"], state["source_index"], self.output_layer.epsilon
+        logits = self.output_layer.step_logits(
+            features, state["weights"], self.decoder.source_distribution, state["source_index"]
         )
         return tf.nn.log_softmax(logits), state
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from keras_seqzoo.models.seq2seq.source_output import LEXICONS
+
 
 class KeptPieces(NamedTuple):
     """How many pieces of a new vocabulary kept their weights.
@@ -52,11 +54,7 @@ def transfer_weights(start, model):
             raise ValueError(f"`{name}` must have a preprocessor, got None.")
         if one.preprocessor.reads_trees:
             raise ValueError(f"`{name}` must read texts, got a model of parsed sentences.")
-        if one.backbone.source_output not in (None, "copy"):
-            raise ValueError(
-                f"`{name}` must have no lexicon, which is one of its own pieces, got the "
-                f"`source_output` {one.backbone.source_output!r}."
-            )
+        refuse_lexicon(name, one)
     axes, other_axes = _vocabulary_axes(start), _vocabulary_axes(model)
     pairs = list(zip(start.weights, model.weights, strict=False))
     shapes = [
@@ -83,6 +81,20 @@ def transfer_weights(start, model):
         values[new] = np.moveaxis(keras.ops.convert_to_numpy(variable), axis, 0)[old]
         own.assign(np.moveaxis(values, 0, axis))
     return KeptPieces(len(rows["encoder_tokenizer"][1]), len(rows["tokenizer"][1]))
+
+
+def refuse_lexicon(name, model):
+    """Raise a `ValueError` for a model with a lexicon.
+
+    Args:
+        name: string, the name of the argument.
+        model: a `RecurrentSeq2SeqLM`.
+    """
+    if model.backbone.source_output in LEXICONS:
+        raise ValueError(
+            f"`{name}` must have no lexicon, which is one of its own pieces, got the "
+            f"`source_output` {model.backbone.source_output!r}."
+        )
 
 
 def _vocabulary_axes(model):

@@ -1,11 +1,13 @@
 """Options of translation models, and new models for parallel texts."""
 
+import collections
 import functools
 import itertools
 from typing import Literal
 
 import numpy as np
 
+from keras_seqzoo.checks import list_names
 from keras_seqzoo.data import tokenize_pairs
 from keras_seqzoo.layers.attention.order import ORDERS, READOUTS
 from keras_seqzoo.models import (
@@ -155,7 +157,7 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
             `keras_seqzoo.data.TextFiles`. With `encoder="tree"` they are sentences in CoNLL-U.
         target: the same.
         pair_languages: with `languages` and a lexicon, the target language of each pair: a list of
-            strings, or an iterable that can be read several times.
+            strings, or an iterable that can be read several times. Unused without a lexicon.
         **kwargs: the options in `TranslationModelOptions`.
 
     Returns:
@@ -172,12 +174,9 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
     ```
     """
     options = TranslationModelOptions(**kwargs)
-    has_lexicons = bool(options.languages) and options.source_output in LEXICONS
-    if has_lexicons and pair_languages is None:
-        raise ValueError(
-            "`pair_languages` must be given with `languages` and a lexicon as `source_output`, got "
-            "None."
-        )
+    has_lexicon = options.source_output in LEXICONS
+    has_several = has_lexicon and bool(options.languages)
+    counts = _count_pairs(source, pair_languages, options.languages) if has_lexicon else {}
     decoder_tokenizer, encoder_tokenizer, languages = train_translation_tokenizers(
         source, target, options
     )
@@ -197,7 +196,7 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
         source_output=options.source_output,
         lexicon_selectors=[
             (encoder_tokenizer or decoder_tokenizer).token_to_id(language_token(language))
-            for language in (languages if has_lexicons else ())
+            for language in (languages if has_several else ())
         ],
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
@@ -207,49 +206,65 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
         decoder_sequence_length=options.sequence_length,
         languages=languages,
     )
-    if options.source_output in LEXICONS:
-        if not has_lexicons:
-            tables = _train_lexicon(functools.partial(_rows, source, target), preprocessor)
-        else:
-            tables = _train_lexicons(source, target, pair_languages, preprocessor)
+    if has_lexicon:
+        tables = _train_lexicons(source, target, pair_languages, counts, preprocessor)
+        if not has_several:
+            tables = [table[0] for table in tables]
         backbone.decoder.source_distribution.set_lexicon(*tables)
     return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
 
 
-def _train_lexicons(source, target, pair_languages, preprocessor):
-    """Estimate a lexicon for each target language; return tables `(languages, V, entries)`."""
-    columns = source, target, pair_languages
-    known = set(pair_languages)
-    if known != set(preprocessor.languages):
+def _count_pairs(source, pair_languages, languages):
+    """Return the number of pairs of each target language; its key is `None` for one language."""
+    rows = sum(1 for _ in source)
+    if not languages:
+        return {None: rows}
+    known = list_names(list(dict.fromkeys(languages)))
+    if pair_languages is None:
         raise ValueError(
-            f"`pair_languages` must be all of {', '.join(preprocessor.languages)}, got "
-            f"{', '.join(map(repr, sorted(known)))}."
+            "`pair_languages` must be given with `languages` and a lexicon as `source_output`, got "
+            "None."
         )
-    tables = []
-    for language in preprocessor.languages:
+    counts = collections.Counter(pair_languages)
+    if set(counts) != set(languages):
+        raise ValueError(
+            f"`pair_languages` must have each of `languages` ({known}) and no other, got "
+            f"{list_names([*map(str, counts)])}."
+        )
+    if sum(counts.values()) != rows:
+        raise ValueError(
+            f"`pair_languages` must be one for each of the {rows} pairs, got "
+            f"{sum(counts.values())}."
+        )
+    return counts
 
-        def pairs(language=language):
-            return ((one, other) for one, other, own in _rows(*columns) if own == language)
 
-        tables.append(_train_lexicon(pairs, preprocessor, language=language))
-    return [np.stack(table) for table in zip(*tables, strict=True)]
-
-
-def _rows(*columns):
-    return zip(*columns, strict=True)
-
-
-def _train_lexicon(make_pairs, preprocessor, **options):
-    """Estimate a lexicon; return tables of target ids and probabilities `(V, entries)`.
+def _train_lexicons(source, target, pair_languages, counts, preprocessor):
+    """Estimate the lexicon of each language, from at most `LEXICON_PAIRS` pairs, evenly spaced.
 
     Args:
-        make_pairs: function that returns an iterator of pairs of texts.
+        source: iterable of strings.
+        target: iterable of strings.
+        pair_languages: iterable of strings, or `None` for one language.
+        counts: the result of `_count_pairs`.
         preprocessor: a `RecurrentSeq2SeqLMPreprocessor`.
-        **options: of `encode_source`.
+
+    Returns:
+        A list of two arrays `(languages, V, entries)`, target ids and probabilities.
     """
-    step = max(1, -(-sum(1 for _ in make_pairs()) // LEXICON_PAIRS))
-    pairs = itertools.islice(make_pairs(), 0, None, step)  # evenly spaced, from all corpora
-    encode_source = functools.partial(preprocessor.encode_source, **options)
-    ids = tokenize_pairs(*zip(*pairs, strict=True), encode_source, preprocessor.encode_target)
+    seen, kept = collections.Counter(), {language: [] for language in counts}
+    one_language = None in counts
+    own = itertools.repeat(None) if one_language else pair_languages
+    for *pair, language in zip(source, target, own, strict=not one_language):
+        if seen[language] * LEXICON_PAIRS % counts[language] < LEXICON_PAIRS:
+            kept[language].append(pair)
+        seen[language] += 1
     tokenizers = preprocessor.encoder_tokenizer, preprocessor.tokenizer
-    return train_ibm_model(ids, *(tokenizer.vocabulary_size() for tokenizer in tokenizers))
+    sizes = [tokenizer.vocabulary_size() for tokenizer in tokenizers]
+    tables = []
+    for language in preprocessor.languages or [None]:
+        encode_source = functools.partial(preprocessor.encode_source, language=language)
+        texts = zip(*kept[language], strict=True)
+        pairs = tokenize_pairs(*texts, encode_source, preprocessor.encode_target)
+        tables.append(train_ibm_model(pairs, *sizes))
+    return [np.stack(table) for table in zip(*tables, strict=True)]

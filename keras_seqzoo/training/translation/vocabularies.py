@@ -7,6 +7,7 @@ from typing import Literal
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.models import RecurrentSeq2SeqLMPreprocessor, transfer_weights
 from keras_seqzoo.models.seq2seq.languages import language_token
+from keras_seqzoo.models.seq2seq.transfer import refuse_lexicon
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.options import Options, option, options, size_option
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
@@ -108,7 +109,8 @@ def transfer_translation_model(start, source, target, **kwargs):
 
     Raises:
         TypeError: if an option is unknown or belongs to the architecture.
-        ValueError: if an option is out of range or does not fit the texts.
+        ValueError: if an option is out of range or does not fit the texts, or `start` has a
+            lexicon.
 
     Example:
     ```python
@@ -116,6 +118,7 @@ def transfer_translation_model(start, source, target, **kwargs):
     model, kept = transfer_translation_model(start, english, german, vocabulary_size=4000)
     ```
     """
+    refuse_lexicon("start", start)
     preprocessor, backbone = start.preprocessor, start.backbone
     joint = preprocessor.encoder_tokenizer is preprocessor.tokenizer
     options = TranslationVocabularyOptions(separate_vocabularies=not joint, **kwargs)

@@ -35,18 +35,19 @@ def in_lexicon(token, first):
     return zip(TARGETS[token], PROBABILITIES[token], strict=True)
 
 
-SELECTED = RANDOM.integers(0, 7, (2, 5, 2))  # by the tokens 4 and 2; 3 selects the first
-CHANCES = RANDOM.dirichlet(np.ones(3), (2, 5))[..., :2]
+SELECTORS = [5, 4, 1]  # no source has 5, the first has 1, and the second 4
+SELECTED = RANDOM.integers(0, 7, (3, 6, 2))
+CHANCES = RANDOM.dirichlet(np.ones(3), (3, 6))[..., :2]
 
 
 def lexicons():
-    layer = LexiconDistribution(7, source_vocabulary_size=5, entries=2, selectors=[2, 4])
+    layer = LexiconDistribution(7, source_vocabulary_size=6, entries=2, selectors=SELECTORS)
     layer.set_lexicon(SELECTED, CHANCES)
     return layer
 
 
 def in_lexicons(token, first):
-    chosen = int(first == 4)
+    chosen = 1 if first == 4 else 2
     return zip(SELECTED[chosen, token], CHANCES[chosen, token], strict=True)
 
 
@@ -81,7 +82,7 @@ def test_its_logarithm_is_added_at_the_entries_alone(make, entries, size, jit_co
     layer = make()
 
     def run(logits, weights, source):
-        return layer.add_log(logits, weights, layer.index(source), 0.01)
+        return layer.add_bias(logits, weights, layer.index_entries(source), 0.01)
 
     if jit_compile is not None:
         specs = [tf.TensorSpec([None, size])]
@@ -92,6 +93,8 @@ def test_its_logarithm_is_added_at_the_entries_alone(make, entries, size, jit_co
     np.testing.assert_allclose(found, logits + np.log1p(chances / 0.01), atol=1e-5)
     nothing = run(*(tf.constant(x[:0]) for x in (logits, weights, SOURCE)))
     assert nothing.shape == (0, size)
+    unchanged = run(*map(tf.constant, (logits, weights[:, :0], SOURCE[:, :0])))
+    np.testing.assert_array_equal(unchanged, logits)
 
 
 @every
@@ -106,8 +109,15 @@ def test_an_empty_lexicon_has_no_translations():
     assert not layer(WEIGHTS, SOURCE).numpy().any() and not layer.trainable_weights
 
 
+def test_without_a_selector_the_first_lexicon_is_used():
+    found = lexicons()(WEIGHTS[:1, :, :1], np.array([[3]]))
+    first = LexiconDistribution(7, source_vocabulary_size=6, entries=2)
+    first.set_lexicon(SELECTED[0], CHANCES[0])
+    np.testing.assert_array_equal(found, first(WEIGHTS[:1, :, :1], np.array([[3]])))
+
+
 def test_lexicons_need_a_table_each():
-    with pytest.raises(ValueError, match=r"`target_ids` must have the shape \(2, 5, 2\), got"):
+    with pytest.raises(ValueError, match=r"`target_ids` must have the shape \(3, 6, 2\), got"):
         lexicons().set_lexicon(TARGETS, PROBABILITIES)
 
 
@@ -140,6 +150,7 @@ def test_a_lexicon_is_checked(targets, probabilities, message):
         ((7, 0), "`source_vocabulary_size` must be"),
         ((7, 5, 0), "`entries` must be"),
         ((7, 5, 2, [1, 1]), r"`selectors` must be different source tokens, .*, got \[1, 1\]"),
+        ((7, 5, 2, [1.5]), "`selectors` must be an int of at least 0, got 1.5"),
         ((7, 5, 2, [5]), r"`selectors` must be different source tokens, from 0 to 4, got \[5\]"),
     ],
 )

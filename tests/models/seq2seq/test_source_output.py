@@ -35,6 +35,7 @@ OPTIONS = {
     "copy": {"source_output": "copy", "share_embeddings": True},
     "lexicon": {"source_output": "lexicon", "input_feeding": True},
     "lexicon-bias": {"source_output": "lexicon-bias", "attend": "before"},
+    "lexicons": {"source_output": "lexicon-bias", "lexicon_selectors": [9, 5]},
 }
 every = pytest.mark.parametrize("name", OPTIONS)
 
@@ -46,8 +47,9 @@ def make(name):
 
 
 def with_lexicon(subject):
-    ids = np.random.default_rng(0).integers(0, 292, (292, 10))
-    subject.decoder.source_distribution.set_lexicon(ids, np.full((292, 10), 0.1))
+    lexicon = subject.decoder.source_distribution
+    ids = np.random.default_rng(0).integers(0, 292, lexicon.lexicon_shape)
+    lexicon.set_lexicon(ids, np.full(ids.shape, 0.1))
     return subject
 
 
@@ -63,8 +65,10 @@ def test_the_features_are_followed_by_the_distribution_of_attended_tokens(name):
             for weight, token in zip(weights, SOURCE[row], strict=True):
                 targets, chances = [token], np.ones(1)
                 if name != "copy":
-                    tables = subject.decoder.source_distribution.weights
-                    targets, chances = (table.numpy()[token] for table in tables)
+                    tables = [w.numpy() for w in subject.decoder.source_distribution.weights]
+                    if name == "lexicons":
+                        tables = [table[int(5 in SOURCE[row])] for table in tables]
+                    targets, chances = (table[token] for table in tables)
                 np.add.at(expected[row], targets, weight * chances)
         np.testing.assert_allclose(features[:, step, -292:], expected, atol=1e-5)
 
@@ -86,6 +90,8 @@ def test_steps_of_a_search_equal_the_call(name):
     subject = make(name)
     expected = tf.nn.log_softmax(subject(inputs()))
     step, state, memory = subject.for_search(subject.start(SOURCE, SOURCE != 0))
+    assert ("source_index" in memory) == (name in ("lexicon-bias", "lexicons"))
+    assert "source_index" not in state
     state = tf.nest.map_structure(lambda x: tf.repeat(x, 2, axis=0), state)  # two hypotheses
     for time in range(4):
         found, state = step(np.repeat(TARGET[:, time], 2), state, memory)
