@@ -123,6 +123,20 @@ def attention(figure):
     axes.set_xlabel("BLEU; dots are seeds, diamonds their means")
 
 
+def minimum_risk(figure):
+    """Draw BLEU and chrF of a preset that is trained further, by the number of updates."""
+    rows = [row for row in read_table("A preset trained further") if row["search"] == "greedy"]
+    updates, _, *objectives = rows[0]
+    colors = dict(zip(objectives, (OURS, OTHER, TEXT), strict=True))
+    for place, measure in enumerate(("BLEU", "chrF")):
+        axes = figure.add_subplot(1, 2, place + 1)
+        for objective, color in colors.items():
+            scores = [float(row[objective].split("/")[place]) for row in rows]
+            axes.plot([int(row[updates]) for row in rows], scores, "o-", color=color, ms=4)
+        axes.set(xlabel="updates", ylabel=measure)
+    figure.legend(axes.lines, objectives, loc="outside upper center", ncols=3)
+
+
 def training_speed(figure):
     """Draw target tokens a second in training, ours and the peers'."""
     rows = read_table("Training speed")
@@ -200,6 +214,7 @@ FIGURES = {
     "beam_width": (beam_width, (7, 4.5)),
     "ladder": (ladder, (7, 3.2)),
     "layers": (layers, (8, 3)),
+    "minimum_risk": (minimum_risk, (7, 2.6)),
     "training_speed": (training_speed, (6.5, 2.4)),
 }
 

@@ -56,11 +56,13 @@ class MinimumRisk(SampledTranslations):
     the gradient of the expected risk over the drawn set, which is treated as a constant.
 
     Start from a model that was trained on the likelihood: samples of an untrained model are all
-    equally bad. Use a learning rate that is a small part of the previous one. A step draws
-    `samples` translations of each source, token by token and without dropout. Then it scores the
-    translations in S(x) as in ordinary training. For the decoder this is about `samples + 1` times
-    the work of an ordinary step, or `samples` times without the reference. A translation may have a
-    quarter more tokens than the padded length of the references, plus 4; longer ones are cut.
+    equally bad. Use a learning rate that is a small part of the previous one, and a dropout rate of
+    0: translations are drawn without dropout but scored with it, which makes the gradient noisy. A
+    step draws `samples` translations of each source, token by token and without dropout. Then it
+    scores the translations in S(x) as in ordinary training. For the decoder this is about `samples
+    + 1` times the work of an ordinary step, or `samples` times without the reference. A translation
+    may have a quarter more tokens than the padded length of the references, plus 4; longer ones are
+    cut.
 
     The loss of `fit` is R; `evaluate` and validation data give the loss of `compile`.
 
