@@ -69,11 +69,13 @@ class SourceDistribution(keras.layers.Layer):
         found = tf.reshape(tf.transpose(sums, [0, 2, 1]), [rows, steps, self.vocabulary_size])
         return tf.ensure_shape(found, (None, None, self.vocabulary_size))
 
-    def index_entries(self, source_ids):
+    def index_entries(self, source_ids, trim=False):
         """Sort the entries of sources, for `add_bias`.
 
         Args:
             source_ids: int32 tensor `(batch, source_length)`.
+            trim: bool, whether `tokens` is as short as the batch allows; not for XLA, which needs
+                fixed shapes.
 
         Returns:
             A dict of tensors `(batch, entries)`. The entries of a source are sorted by their target
@@ -84,7 +86,8 @@ class SourceDistribution(keras.layers.Layer):
         batch, length, each = (dimension(ids, axis) for axis in range(3))
         count = length * each
         chances = tf.reshape(tf.broadcast_to(chances, tf.shape(ids)), [batch, count])
-        ids = tf.reshape(ids, [batch, count])
+        # Entries that are not used share one token.
+        ids = tf.where(chances > 0, tf.reshape(ids, [batch, count]), 0)
         order = tf.argsort(ids, axis=-1)
         ids = tf.gather(ids, order, batch_dims=1)
         differs = tf.concat([tf.zeros_like(ids[:, :1], tf.bool), ids[:, 1:] != ids[:, :-1]], 1)
@@ -92,11 +95,14 @@ class SourceDistribution(keras.layers.Layer):
         tokens = tf.math.unsorted_segment_max(
             tf.reshape(ids, [-1]), _flat_places(places, count), batch * count
         )
+        tokens = tf.reshape(tf.maximum(tokens, 0), [batch, count])
+        if trim:
+            tokens = tokens[:, : tf.maximum(tf.reduce_max(places), -1) + 1]
         return {
             "steps": order // each,
             "chances": tf.gather(chances, order, batch_dims=1),
             "places": places,
-            "tokens": tf.reshape(tf.maximum(tokens, 0), [batch, count]),
+            "tokens": tokens,
         }
 
     def add_bias(self, logits, weights, index, epsilon):
@@ -125,8 +131,10 @@ class SourceDistribution(keras.layers.Layer):
             _flat_places(index["places"], count),
             batch * count,
         )
-        sums = tf.transpose(tf.reshape(sums, [batch, count, copies]), [0, 2, 1])  # (B, K, E)
-        tokens = tf.repeat(index["tokens"], copies, axis=0)  # (rows, E)
+        tokens = index["tokens"]  # (B, U)
+        sums = tf.reshape(sums, [batch, count, copies])[:, : dimension(tokens, 1)]
+        sums = tf.transpose(sums, [0, 2, 1])  # (B, K, U)
+        tokens = tf.repeat(tokens, copies, axis=0)  # (rows, U)
         places = tf.reshape(_flat_places(tokens, self.vocabulary_size), [-1, 1])
         bias = tf.reshape(tf.math.log1p(sums / epsilon), [-1])
         # The zeros after the tokens of a source get nothing: their sums are 0.

@@ -135,7 +135,9 @@ class RecurrentSeq2SeqLM(
         With `source_output="lexicon-bias"` the entries of the lexicon are gathered once.
         """
         if self.backbone.source_output == "lexicon-bias" and self.decoder.shared_state:
-            index = self.decoder.source_distribution.index_entries(state["source_ids"])
+            index = self.decoder.source_distribution.index_entries(
+                state["source_ids"], trim=not self.jit_compile
+            )
             state = {**state, "source_index": index}
         return super().for_search(state)
 

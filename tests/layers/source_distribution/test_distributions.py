@@ -74,15 +74,17 @@ def test_hypotheses_of_a_source_stand_one_after_another(make, entries, size):
 
 
 @every
-@pytest.mark.parametrize("jit_compile", [None, False, slow(True)])
-def test_its_logarithm_is_added_at_the_entries_alone(make, entries, size, jit_compile):
+@pytest.mark.parametrize(
+    ("jit_compile", "trim"), [(None, False), (None, True), (False, True), slow(True, False)]
+)
+def test_its_logarithm_is_added_at_the_entries_alone(make, entries, size, jit_compile, trim):
     weights = RANDOM.dirichlet(np.ones(4), 6).astype("float32")  # three hypotheses of each source
     weights[3:] = [1, 0, 0, 0]
     logits = RANDOM.normal(size=(6, size)).astype("float32")
     layer = make()
 
     def run(logits, weights, source):
-        return layer.add_bias(logits, weights, layer.index_entries(source), 0.01)
+        return layer.add_bias(logits, weights, layer.index_entries(source, trim), 0.01)
 
     if jit_compile is not None:
         specs = [tf.TensorSpec([None, size])]
