@@ -11,7 +11,6 @@ reviews with their labels, and the unlabelled reviews with the labels of the sum
 """
 
 import argparse
-import json
 import random
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from measure import Table
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from keras_seqzoo.data import read_labelled_texts
 from keras_seqzoo.models import RecurrentTextClassifier
 
 TOKENS = r"\w+(?:'\w+)?|[^\w\s]"
@@ -28,8 +28,8 @@ TOKENS = r"\w+(?:'\w+)?|[^\w\s]"
 
 def read(path):
     """Return the texts of a file, and bools, true at the positive ones."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [row["text"] for row in rows], np.array([row["label"] == NAMES[1] for row in rows])
+    texts, labels = read_labelled_texts(path)
+    return texts, np.array(labels) == NAMES[1]
 
 
 class WordTriples:
@@ -76,8 +76,8 @@ def main():
     recurrent = RecurrentTextClassifier.from_preset(arguments.preset)
     triples = WordTriples(texts, positive, arguments.seed)
 
-    def scores(reviews):
-        one, other = log_odds(recurrent, reviews), triples.log_odds(reviews)
+    def scores(some):
+        one, other = log_odds(recurrent, some), triples.log_odds(some)
         return one, other, one + arguments.weight * other
 
     valid, answers = read(arguments.folder / "valid.jsonl")

@@ -53,19 +53,14 @@ class SourceDistribution(keras.layers.Layer):
         rows, steps, length = (dimension(weights, axis) for axis in range(3))
         batch = dimension(source_ids, 0)
         ids, probabilities = self.entries(tf.cast(source_ids, tf.int32))  # (B, S, N)
-        count = dimension(ids, 2)
+        count = length * dimension(ids, 2)
         # Each entry is a row of a segment sum, with the steps of all hypotheses as its columns.
         columns = _copies(rows, batch) * steps
         weights = tf.reshape(weights, [batch, columns, length])
         weights = tf.transpose(weights, [0, 2, 1])[:, :, tf.newaxis]  # (B, S, 1, columns)
         parts = weights * tf.cast(probabilities, dtype)[..., tf.newaxis]
-        places = ids + self.vocabulary_size * tf.range(batch)[:, tf.newaxis, tf.newaxis]
-        sums = tf.math.unsorted_segment_sum(
-            tf.reshape(parts, [batch * length * count, columns]),
-            tf.reshape(places, [batch * length * count]),
-            batch * self.vocabulary_size,
-        )
-        sums = tf.reshape(sums, [batch, self.vocabulary_size, columns])
+        parts = tf.reshape(parts, [batch, count, columns])
+        sums = _sum_by_place(parts, tf.reshape(ids, [batch, count]), self.vocabulary_size)
         found = tf.reshape(tf.transpose(sums, [0, 2, 1]), [rows, steps, self.vocabulary_size])
         return tf.ensure_shape(found, (None, None, self.vocabulary_size))
 
@@ -126,13 +121,8 @@ class SourceDistribution(keras.layers.Layer):
         weights = tf.transpose(tf.reshape(weights, [batch, copies, length]), [0, 2, 1])  # (B, S, K)
         parts = tf.gather(weights, index["steps"], batch_dims=1)  # (B, E, K)
         parts *= tf.cast(index["chances"], logits.dtype)[..., tf.newaxis]
-        sums = tf.math.unsorted_segment_sum(
-            tf.reshape(parts, [batch * count, copies]),
-            _flat_places(index["places"], count),
-            batch * count,
-        )
         tokens = index["tokens"]  # (B, U)
-        sums = tf.reshape(sums, [batch, count, copies])[:, : dimension(tokens, 1)]
+        sums = _sum_by_place(parts, index["places"], count)[:, : dimension(tokens, 1)]
         sums = tf.transpose(sums, [0, 2, 1])  # (B, K, U)
         tokens = tf.repeat(tokens, copies, axis=0)  # (rows, U)
         places = tf.reshape(_flat_places(tokens, self.vocabulary_size), [-1, 1])
@@ -154,6 +144,24 @@ class SourceDistribution(keras.layers.Layer):
 def _copies(rows, batch):
     """Return the number of hypotheses of each source."""
     return rows // (tf.maximum(batch, 1) if tf.is_tensor(batch) else max(batch, 1))
+
+
+def _sum_by_place(parts, places, size):
+    """Sum the parts `(batch, entries, columns)` at each place below `size`, in each row.
+
+    Args:
+        parts: float tensor `(batch, entries, columns)`.
+        places: int32 tensor `(batch, entries)`.
+        size: int or int tensor.
+
+    Returns:
+        A tensor `(batch, size, columns)`.
+    """
+    batch, count, columns = (dimension(parts, axis) for axis in range(3))
+    sums = tf.math.unsorted_segment_sum(
+        tf.reshape(parts, [batch * count, columns]), _flat_places(places, size), batch * size
+    )
+    return tf.reshape(sums, [batch, size, columns])
 
 
 def _flat_places(places, count):

@@ -175,7 +175,6 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
     """
     options = TranslationModelOptions(**kwargs)
     has_lexicon = options.source_output in LEXICONS
-    has_several = has_lexicon and bool(options.languages)
     counts = _count_pairs(source, pair_languages, options.languages) if has_lexicon else {}
     decoder_tokenizer, encoder_tokenizer, languages = train_translation_tokenizers(
         source, target, options
@@ -196,7 +195,7 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
         source_output=options.source_output,
         lexicon_selectors=[
             (encoder_tokenizer or decoder_tokenizer).token_to_id(language_token(language))
-            for language in (languages if has_several else ())
+            for language in (languages if has_lexicon else ())
         ],
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
@@ -207,10 +206,9 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
         languages=languages,
     )
     if has_lexicon:
+        lexicon = backbone.decoder.source_distribution
         tables = _train_lexicons(source, target, pair_languages, counts, preprocessor)
-        if not has_several:
-            tables = [table[0] for table in tables]
-        backbone.decoder.source_distribution.set_lexicon(*tables)
+        lexicon.set_lexicon(*(table.reshape(lexicon.lexicon_shape) for table in tables))
     return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
 
 
@@ -253,9 +251,8 @@ def _train_lexicons(source, target, pair_languages, counts, preprocessor):
         A list of two arrays `(languages, V, entries)`, target ids and probabilities.
     """
     seen, kept = collections.Counter(), {language: [] for language in counts}
-    one_language = None in counts
-    own = itertools.repeat(None) if one_language else pair_languages
-    for *pair, language in zip(source, target, own, strict=not one_language):
+    own = itertools.repeat(None, counts[None]) if None in counts else pair_languages
+    for *pair, language in zip(source, target, own, strict=True):
         if seen[language] * LEXICON_PAIRS % counts[language] < LEXICON_PAIRS:
             kept[language].append(pair)
         seen[language] += 1

@@ -12,6 +12,7 @@ from keras_seqzoo.models.common.next_token_training import (
     weighted_log_probability,
 )
 from tests.layer_checks import dtype_policy
+from tests.losses.test_linear_crossentropy import with_gradients
 from tests.models.small import SENTENCES, model
 from tests.tiers import slow
 
@@ -41,13 +42,6 @@ def source_softmax(size=9, form="bias"):
     source = np.maximum(0.0, random.random((2, 3, 5, size)) - 0.5)
     features = np.concatenate([random.normal(size=(2, 3, 5, 4)), source], -1)
     return layer, tf.constant(features, tf.float32)
-
-
-def with_gradients(function, *inputs):
-    with tf.GradientTape() as tape:
-        tape.watch(inputs)
-        value = function(*inputs)
-    return [value, *tape.gradient(value, inputs)]
 
 
 def test_losses_of_a_softmax_with_a_source_as_bias():
