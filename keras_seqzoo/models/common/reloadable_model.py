@@ -1,11 +1,16 @@
 """Models that can be quantized, adapted, saved, loaded and compiled again."""
 
+from inspect import signature
+
 import keras
 import tensorflow as tf
 
 from keras_seqzoo._compat import clip_summed_gradients, flatten_layers
 from keras_seqzoo.models.common.graph_functions import is_outdated
 from keras_seqzoo.models.common.low_rank_adaptation import reinitialize_updates
+
+# Of a model that is made from its inputs and outputs; `compile` is KerasHub's.
+KERAS_ARGUMENTS = {"inputs", "outputs", "name", "trainable", "dtype", "compile"}
 
 
 class ReloadableModel:
@@ -24,7 +29,24 @@ class ReloadableModel:
     - Under a `tf.distribute` strategy the optimizer clips the gradients of the whole batch, not of
       each replica separately, and batches may hold bools and strings.
     - Functions are traced again after `quantize` or `enable_lora` has replaced weights.
+    - Constructor arguments that do not exist raise a `ValueError`. Keras ignores them if the model
+      is made from its inputs and outputs.
     """
+
+    def __init__(self, *args, **kwargs):
+        unknown = sorted(kwargs.keys() - KERAS_ARGUMENTS) if "outputs" in kwargs else []
+        if unknown:
+            names = ", ".join(f"`{name}`" for name in unknown)
+            raise ValueError(f"{type(self).__name__} has no argument {names}.{self._hint(unknown)}")
+        super().__init__(*args, **kwargs)
+
+    def _hint(self, unknown):
+        """Return what to do about arguments that only the backbone has, or an empty string."""
+        backbone = getattr(self, "backbone_cls", None)
+        if backbone is None or not signature(backbone).parameters.keys() >= set(unknown):
+            return ""
+        values = ", ".join(f"{name}=…" for name in unknown)
+        return f" Its backbone has: pass `backbone={backbone.__name__}.from_preset(…, {values})`."
 
     def get_config(self):
         """Return the constructor arguments, and how layers are quantized."""

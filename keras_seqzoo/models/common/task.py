@@ -27,7 +27,8 @@ class SequenceTask(ReloadableModel):
             preset: a name (see `keras_seqzoo.list_presets`), the path of a preset's folder, or any
                 address that KerasHub takes, such as `hf://...`.
             load_weights: bool, whether to load the weights or leave the model untrained.
-            **kwargs: arguments of the constructor that replace the saved ones, and `dtype`.
+            **kwargs: arguments of the constructor that replace the saved ones, and `dtype`. Use
+                `backbone` for a backbone with other arguments, such as `dropout`.
 
         Returns:
             The model.

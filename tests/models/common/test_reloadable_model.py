@@ -125,3 +125,20 @@ def test_model_without_weights_yet_trains():
     model.fit(np.ones([2, 3]), np.ones([2, 1]), verbose=0)
     assert model.optimizer.iterations == 1
     assert np.any(model.dense.bias != 0)
+
+
+def test_unknown_arguments_are_errors():
+    with pytest.raises(ValueError, match="RecurrentBackbone has no argument `foo`.$"):
+        RecurrentBackbone(**SIZES, foo=3)
+    advice = r"argument `dropout`. .*`backbone=RecurrentBackbone.from_preset\(…, dropout=…\)`"
+    with pytest.raises(ValueError, match=advice):
+        RecurrentLanguageModel(RecurrentBackbone(**SIZES), dropout=0.5)
+
+
+def test_a_preset_takes_no_unknown_arguments(tmp_path):
+    language_model()[0].save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match="has no argument `dropout`"):
+        RecurrentLanguageModel.from_preset(tmp_path, dropout=0.5)
+    backbone = RecurrentBackbone.from_preset(tmp_path, dropout=0.5)
+    model = RecurrentLanguageModel.from_preset(tmp_path, backbone=backbone)
+    assert model.backbone.dropout == 0.5
