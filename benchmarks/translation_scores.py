@@ -40,15 +40,20 @@ def moses_tokens(texts, language):
     return [tokenize(normalize(text.lower()), return_str=True, escape=False) for text in texts]
 
 
+def score_texts(texts, references, language):
+    """Return BLEU of Moses tokens, and lower-cased and cased scores."""
+    tokens = [moses_tokens(side, language) for side in (texts, references)]
+    lower, cased = (score_translations(texts, references, lowercase=x) for x in (True, False))
+    return score_translations(*tokens, bleu_tokenizer="none"), lower, cased
+
+
 def measure(model, strategy, sources, references, language):
     """Return BLEU of Moses tokens, lower-cased and cased scores, and sentences per second."""
     model.translate(sources[:64], strategy)  # traces the search
     started = time.perf_counter()
     texts = [best.text for best, *_ in model.translate(sources, strategy)]
     speed = len(texts) / (time.perf_counter() - started)
-    lower, cased = (score_translations(texts, references, lowercase=x) for x in (True, False))
-    tokens = [moses_tokens(side, language) for side in (texts, references)]
-    return score_translations(*tokens, bleu_tokenizer="none"), lower, cased, speed
+    return *score_texts(texts, references, language), speed
 
 
 def draw(figure, measured, beam, alpha):
