@@ -7,8 +7,11 @@ Multi30k's raw text by `seqzoo train translate`. `--train 3` trains only the thi
 processes can share the work. Their ensemble translates the training sources with a beam of 5. A
 student with the first options learns from the references and these translations. With
 `--interpolate`, the translation is the one of the `--beam` hypotheses with the best BLEU against
-the reference. The scores are on the validation set, as in `translation_recipes.py`. Runs can be
-resumed: the same command continues where it was stopped.
+the reference. With `--backward PRESET`, a model of the other direction also translates the
+references, and the student learns from these sources too (Nguyen et al., 2020, Data
+Diversification). With `--presets`, the teachers are there already. The scores are on the validation
+set, as in `translation_recipes.py`. Runs can be resumed: the same command continues where it was
+stopped.
 """
 
 import argparse
@@ -49,6 +52,13 @@ def translations(presets, source, target, beam, interpolate):
     ]
 
 
+def write_translations(path, *arguments):
+    """Write `translations` to a file, unless it is there."""
+    if not path.exists():
+        lines = translations(*arguments)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
 def check_settings(path, **settings):
     """Write the settings of what a folder has, or exit if they are others than before."""
     if not path.exists():
@@ -70,15 +80,19 @@ def main():
     parser.add_argument("--student-epochs", type=int, default=15)
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--interpolate", action="store_true")
+    parser.add_argument("--presets", nargs="+", help="the teachers, in place of new ones")
+    parser.add_argument("--backward", nargs="+", default=[], help="presets from target to source")
     arguments = parser.parse_args()
 
     languages, recipes = arguments.languages, arguments.options or [""]
-    teachers = [arguments.folder / f"teacher-{n + 1}" for n in range(arguments.teachers)]
+    presets = [Path(preset) for preset in arguments.presets or ()]
+    teachers = presets or [arguments.folder / f"teacher-{n + 1}" for n in range(arguments.teachers)]
     chosen = range(len(teachers)) if arguments.train is None else [arguments.train - 1]
     if not set(chosen) <= set(range(len(teachers))):
         parser.error(f"--train must be from 1 to {len(teachers)}, got {arguments.train}")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    settings = {name: vars(arguments)[name] for name in ("languages", "teachers", "epochs")}
+    names = ("languages", "teachers", "epochs", "presets")
+    settings = {name: vars(arguments)[name] for name in names}
     check_settings(arguments.folder / "teachers.json", options=recipes, **settings)
     texts = *load_multi30k("val", source=languages[0], target=languages[1]), languages[1]
     print(machine())
@@ -89,8 +103,12 @@ def main():
 
     for number in chosen:
         run, recipe = teachers[number], recipes[number % len(recipes)]
-        train(run, f"{SIZE} {recipe}", *languages, number + 1, arguments.epochs)
-        show(f"{run.name} {recipe}", measured(run, lambda run=run: scores(run, *texts)))
+        if not presets:
+            train(run, f"{SIZE} {recipe}", *languages, number + 1, arguments.epochs)
+        show(
+            run.name if presets else f"{run.name} {recipe}",
+            measured(run, lambda run=run: scores(run, *texts)),
+        )
     if arguments.train is not None:
         return
     together = measured(arguments.folder, lambda: model_scores(load_ensemble(teachers), *texts))
@@ -99,12 +117,17 @@ def main():
     student = arguments.folder / arguments.name
     search = {"beam": arguments.beam, "interpolate": arguments.interpolate}
     learns = {"options": arguments.student_options, "epochs": arguments.student_epochs}
-    check_settings(student.with_suffix(".json"), **search, **learns)
+    backward = arguments.backward
+    check_settings(student.with_suffix(".json"), **search, **learns, backward=backward)
+    known = [find(os.environ["SEQZOO_DATA"], "train", language) for language in languages]
     corpus = student.with_suffix(f".{languages[1]}")
-    if not corpus.exists():
-        lines = translations(teachers, *languages, **search)
-        corpus.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    more = f"--source {find(os.environ['SEQZOO_DATA'], 'train', languages[0])} --target {corpus}"
+    write_translations(corpus, teachers, *languages, *search.values())
+    pairs = [(known[0], corpus)]
+    for number, preset in enumerate(backward, 1):
+        corpus = student.with_suffix(f".{number}.{languages[0]}")
+        write_translations(corpus, [preset], *languages[::-1], arguments.beam, False)
+        pairs.append((corpus, known[1]))
+    more = " ".join(f"--source {source} --target {target}" for source, target in pairs)
     options = f"{SIZE} {recipes[0]} {arguments.student_options} {more}"
     train(student, options, *languages, 1, arguments.student_epochs)
     show(arguments.name, measured(student, lambda: scores(student, *texts)))
