@@ -55,6 +55,9 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         Ids: a `tf.RaggedTensor` of shape `(..., None)`, or with `sequence_length` a `tf.Tensor` of
         shape `(..., sequence_length)`. For one string a `tf.Tensor` of rank 1.
 
+    Attributes:
+        revision: object, a different one after each change of the vocabulary; `None` without one.
+
     Raises:
         ValueError: if `dtype` is not an integer type, `sequence_length` is below 1, a side or
             step of `normalization` is unknown, or control tokens are blank or equal.
@@ -91,6 +94,7 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         self.control_tokens = _check_control_tokens(control_tokens)
         self._vocabulary = None
         self._surfaces_of_ids = None
+        self.revision = None
         self._add_special_token(PAD, "pad_token")
         self._add_special_token(UNK, "unk_token")
         self._add_special_token(BOS, "start_token")
@@ -118,6 +122,7 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
                 other than `[UNK]`. Without them the methods of `TokenWords` raise an error.
         """
         self._vocabulary = (*tokens, *self.control_tokens)
+        self.revision = object()
         first_control = len(self._vocabulary) - len(self.control_tokens)
         self._ids = {}
         for id, token in enumerate(self._vocabulary):

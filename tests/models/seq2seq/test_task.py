@@ -213,6 +213,19 @@ def test_translate_any_text():
     assert len(short.target_tokens) <= 2
 
 
+def test_translate_follows_a_changed_tokenizer():
+    own = BytePairTokenizer.train(SENTENCES * 3, 292)
+    subject = RecurrentSeq2SeqLM(backbone(), RecurrentSeq2SeqLMPreprocessor(own))
+    [[before]] = subject.translate(["a bee hums"], Greedy())
+    own.set_proto(BytePairTokenizer.train(["rain rains", "hums"] * 3, 275).proto)
+    [[after]] = subject.translate(["a bee hums"], Greedy())
+    assert after.source_tokens == [*map(own.id_to_token, own("a bee hums").numpy()), "[EOS]"]
+    assert after.source_tokens != before.source_tokens
+    subject.preprocessor.encoder_sequence_length = 2
+    [[short]] = subject.translate(["a bee hums"], Greedy())
+    assert short.source_tokens == [after.source_tokens[0], "[EOS]"]
+
+
 def test_translate_needs():
     with pytest.raises(ValueError, match="`texts`"):
         shared_model().translate("no rain")
