@@ -5,7 +5,7 @@
 
 10,662 sentences of film reviews, half of them positive. A tenth is the test set of a fold; a tenth
 of the rest decides which epoch is measured. The vocabulary is the words of the training part and,
-with `--vectors`, those of the preset, which initialises the embeddings (`--frozen` keeps them
+with `--vectors`, those of the preset, which initializes the embeddings (`--frozen` keeps them
 fixed).
 """
 

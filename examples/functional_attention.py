@@ -1,6 +1,6 @@
 """Rewrite dates with attention: a functional model from two texts to the next characters.
 
-The encoder stacks our GRU on Keras' own bidirectional GRU, and its final state initialises the
+The encoder stacks our GRU on Keras' own bidirectional GRU, and its final state initializes the
 decoder. `LuongAttention` reads the encoder's outputs, and `TiedSoftmax` shares the single
 embedding. No mask is passed by hand: Keras propagates it, from `Embedding` to the loss. The dates
 are made up:

@@ -261,12 +261,12 @@ class RepetitionPenalty(Constraint):
         tokens = context.tokens
         valid = tf.range(dimension(tokens, 1)) < context.counts[:, tf.newaxis]
         seen = _mark(tokens, valid, log_probabilities)
-        penalised = tf.where(seen, self.penalty * log_probabilities, log_probabilities)
+        penalized = tf.where(seen, self.penalty * log_probabilities, log_probabilities)
         # Not log_softmax: for a row of only -inf it is NaN.
         before, after = (
-            tf.reduce_logsumexp(x, axis=-1, keepdims=True) for x in (log_probabilities, penalised)
+            tf.reduce_logsumexp(x, axis=-1, keepdims=True) for x in (log_probabilities, penalized)
         )
-        return tf.where(tf.math.is_inf(penalised), -math.inf, penalised + (before - after))
+        return tf.where(tf.math.is_inf(penalized), -math.inf, penalized + (before - after))
 
     def get_config(self):
         """Return the constructor arguments."""

@@ -306,7 +306,7 @@ def test_sides_that_there_are_not(side):
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory):
-    """All tokenizers, and each with normalisation, in one SavedModel."""
+    """All tokenizers, and each with normalization, in one SavedModel."""
     tokenizers = list(TOKENIZERS.values())
     tokenizers += [again(one, normalization=["nfkc", "accents"]) for one in tokenizers]
     module = tf.Module()

@@ -51,7 +51,7 @@ every_layer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 every_exact_layer = pytest.mark.parametrize("make", [MAKERS[name] for name in EXACT], ids=EXACT)
 
 
-def randomised(make, **options):
+def randomized(make, **options):
     layer = make(**options)
     layer.build((None, D))
     for weight in layer.trainable_weights:
@@ -61,7 +61,7 @@ def randomised(make, **options):
 
 @every_layer
 def test_a_distribution(make):
-    layer = randomised(make)
+    layer = randomized(make)
     scores = layer(HIDDEN)
     assert scores.dtype == tf.float32 and scores.shape == (40, V)
     np.testing.assert_allclose(tf.reduce_sum(tf.exp(scores), axis=-1), np.ones(40), rtol=1e-5)
@@ -74,7 +74,7 @@ def test_a_distribution(make):
 @pytest.mark.slow
 @every_layer
 def test_xla(make):
-    layer = randomised(make)
+    layer = randomized(make)
     for function, inputs in (
         (layer.__call__, (HIDDEN,)),
         (layer.label_log_probabilities, (HIDDEN, LABELS)),
@@ -122,14 +122,14 @@ def test_learning(name):
 @every_layer
 def test_saving(make):
     check_serialisation(make(), HIDDEN)
-    layer = randomised(make)
+    layer = randomized(make)
     check_keras_saving(layer, HIDDEN)
     check_saved_model_in_fresh_process(layer, HIDDEN)
 
 
 @every_layer
 def test_mixed_precision(make):
-    layer, exact = randomised(make, dtype="mixed_bfloat16"), randomised(make)
+    layer, exact = randomized(make, dtype="mixed_bfloat16"), randomized(make)
     scores = layer(HIDDEN)
     assert scores.dtype == tf.float32
     np.testing.assert_allclose(scores, exact(HIDDEN), atol=0.3)
@@ -138,7 +138,7 @@ def test_mixed_precision(make):
 
 @every_exact_layer
 def test_losses_and_gradients_equal_the_full_distribution(make):
-    layer = randomised(make)
+    layer = randomized(make)
     results = []
     for losses in (
         lambda: layer.training_losses(HIDDEN, LABELS),
@@ -157,7 +157,7 @@ def test_losses_and_gradients_equal_the_full_distribution(make):
 
 
 def test_class_equation():
-    layer = randomised(MAKERS["uneven classes"])
+    layer = randomized(MAKERS["uneven classes"])
     class_kernel, class_bias, kernel, bias = (w.numpy() for w in layer.trainable_weights)
     softmax = lambda x: np.exp(x) / np.exp(x).sum()  # noqa: E731
     for h, scores in zip(HIDDEN[:5], layer(HIDDEN[:5]).numpy(), strict=True):
@@ -171,7 +171,7 @@ def test_class_equation():
 @pytest.mark.parametrize("count", [1, 2, 7, 8, 9, 64, 200])
 def test_any_number_of_tokens_of_a_class(count):
     """Groups of a class are full, partial or missing, for any labels."""
-    layer = randomised(MAKERS["uneven classes"])
+    layer = randomized(MAKERS["uneven classes"])
     random = np.random.default_rng(count)
     hidden = random.normal(size=(count, D)).astype("float32")
     for labels in (
@@ -194,7 +194,7 @@ def test_frequency_classes():
 
 
 def test_tree_equation():
-    layer = randomised(MAKERS["tree by counts"])
+    layer = randomized(MAKERS["tree by counts"])
     kernel, bias = (w.numpy() for w in layer.trainable_weights)
     scores = layer(HIDDEN[:4]).numpy()
     for h, row in zip(HIDDEN[:4], scores, strict=True):
@@ -228,7 +228,7 @@ def test_sampling_equations():
     q = np.log1p(1 / (np.arange(V) + 1)) / np.log(V + 1)
     assert q.sum() == pytest.approx(1.0)
     for cls in (SampledSoftmax, NoiseContrastiveEstimation, NegativeSampling):
-        layer = randomised(lambda cls=cls, **options: cls(V, samples=7, **options))
+        layer = randomized(lambda cls=cls, **options: cls(V, samples=7, **options))
         layer.draw = lambda: tf.constant(drawn)
         kernel, bias = (w.numpy() for w in layer.trainable_weights)
         scores = HIDDEN @ kernel.T + bias

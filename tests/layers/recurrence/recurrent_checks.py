@@ -32,7 +32,7 @@ def random_states(count, batch=4, dtype="float32"):
     return [RANDOM.normal(size=(batch, UNITS)).astype(dtype) for _ in range(count)]
 
 
-def randomised(layer):
+def randomized(layer):
     """Build a layer and set all its weights, biases too, to random values."""
     layer.build(SEQUENCE.shape)
     layer.set_weights([RANDOM.normal(scale=0.7, size=w.shape) for w in layer.weights])
@@ -42,7 +42,7 @@ def randomised(layer):
 def check_numbers(make, step, states, backwards):
     """Under any mask, the valid steps compute what they compute without padding."""
     options = {"return_state": True, "go_backwards": backwards}
-    sequences = randomised(make(return_sequences=True, **options))
+    sequences = randomized(make(return_sequences=True, **options))
     one = make(**options)
     one.build(SEQUENCE.shape)
     one.set_weights(sequences.get_weights())
@@ -93,14 +93,14 @@ def check_gradients(make, step, states):
 def check_like_keras(make, make_keras):
     """Weights go both ways between our layer and Keras' own, and both compute the same."""
     options = {"return_sequences": True, "return_state": True}
-    ours, theirs = randomised(make(**options)), make_keras(**options)
+    ours, theirs = randomized(make(**options)), make_keras(**options)
     expected, *states = theirs(SEQUENCE)
-    initialised = theirs.get_weights()
+    initialized = theirs.get_weights()
     assert [(w.name, w.shape) for w in ours.weights] == [(w.name, w.shape) for w in theirs.weights]
     theirs.set_weights(ours.get_weights())
     outputs, *states = theirs(SEQUENCE)
     assert_close(ours(SEQUENCE), (outputs, states))
-    ours.set_weights(initialised)
+    ours.set_weights(initialized)
     assert_close(ours(SEQUENCE)[0], expected)
 
 

@@ -49,7 +49,7 @@ STEPS = {
 every_layer = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
-def randomised(layer):
+def randomized(layer):
     layer.build(SEQUENCE.shape)
     random = np.random.default_rng(2)
     shapes = [weight.shape for weight in layer.trainable_weights]
@@ -121,7 +121,7 @@ def test_weight_drop_is_one_mask_on_the_recurrent_weights_for_a_batch():
 
 @every_layer
 def test_gradients_reach_the_weights_that_are_not_dropped_alone(make):
-    layer = randomised(make(weight_drop=0.5, seed=4, **BOTH))
+    layer = randomized(make(weight_drop=0.5, seed=4, **BOTH))
     with tf.GradientTape() as tape:
         loss = sum(weighted_sum(tensor) for tensor in leaves(layer(SEQUENCE, training=True)))
     gradient = tape.gradient(loss, layer.trainable_weights)[1].numpy()
@@ -142,7 +142,7 @@ def test_gradients_reach_the_weights_that_are_not_dropped_alone(make):
 @every_layer
 def test_dropout_is_a_mask_on_the_rows_of_the_recurrent_kernel(make):
     """For one sequence, `(m h) U = h (diag(m) U)`: one of the 2^U masks explains all steps."""
-    layer, plain = randomised(make(recurrent_dropout=0.5, seed=3, **BOTH)), make(**BOTH)
+    layer, plain = randomized(make(recurrent_dropout=0.5, seed=3, **BOTH)), make(**BOTH)
     plain.build(SEQUENCE.shape)
     kernel, recurrent, bias = (weight.numpy() for weight in layer.trainable_weights)
     initial = random_states(layer, batch=1)
@@ -166,7 +166,7 @@ def is_close(nest, other):
 
 @every_layer
 def test_dropout_is_inactive_in_inference(make):
-    layer, plain = randomised(make(recurrent_dropout=0.5, **BOTH)), randomised(make(**BOTH))
+    layer, plain = randomized(make(recurrent_dropout=0.5, **BOTH)), randomized(make(**BOTH))
     for arguments in ({}, {"mask": MASK}):
         assert_close(layer(SEQUENCE, **arguments), plain(SEQUENCE, **arguments))
         assert not is_close(layer(SEQUENCE, training=True, **arguments), plain(SEQUENCE))
@@ -175,7 +175,7 @@ def test_dropout_is_inactive_in_inference(make):
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("name", STEPS)
 def test_zoneout_in_inference_is_the_mean(name, backwards):
-    layer = randomised(MAKERS[name](zoneout=0.3, go_backwards=backwards, **BOTH))
+    layer = randomized(MAKERS[name](zoneout=0.3, go_backwards=backwards, **BOTH))
 
     def step(x, states, *weights):
         _, new = STEPS[name](x, states, *weights)
@@ -195,7 +195,7 @@ def test_zoneout_in_inference_is_the_mean(name, backwards):
 
 @every_layer
 def test_zoneout_in_training_keeps_units_or_renews_them(make):
-    layer, plain = randomised(make(zoneout=0.3, **BOTH)), randomised(make(**BOTH))
+    layer, plain = randomized(make(zoneout=0.3, **BOTH)), randomized(make(**BOTH))
     batch = 100
     sequence = RANDOM.normal(size=(batch, 4, 2)).astype("float32")
     states, kept, told = random_states(layer, batch), [], []
@@ -229,8 +229,8 @@ def which_stay(blended, old, new):
 
 @pytest.mark.parametrize("name", ["elman", "gru", "gru relu"])
 def test_zoneout_draws_again_at_each_step_of_a_sequence(name):
-    layer = randomised(MAKERS[name](zoneout=0.5, return_sequences=True))
-    plain = randomised(MAKERS[name]())
+    layer = randomized(MAKERS[name](zoneout=0.5, return_sequences=True))
+    plain = randomized(MAKERS[name]())
     sequence = RANDOM.normal(size=(20, 5, 2)).astype("float32")
     outputs = np.array(layer(sequence, training=True))
     stays = []
@@ -244,7 +244,7 @@ def test_zoneout_draws_again_at_each_step_of_a_sequence(name):
 @every_layer
 def test_seeds_repeat(make):
     first, second, other = (
-        randomised(make(**BOTH, **{**NOISE, "seed": seed})) for seed in (5, 5, 6)
+        randomized(make(**BOTH, **{**NOISE, "seed": seed})) for seed in (5, 5, 6)
     )
     calls = [first(SEQUENCE, training=True) for _ in range(2)]
     again = [second(SEQUENCE, training=True) for _ in range(2)]
@@ -255,7 +255,7 @@ def test_seeds_repeat(make):
 
 @every_layer
 def test_steps_in_inference_equal_a_call(make):
-    layer = randomised(make(**NOISE, **BOTH))
+    layer = randomized(make(**NOISE, **BOTH))
     states, outputs = layer.get_initial_state(4), []
     for inputs in np.swapaxes(SEQUENCE, 0, 1):
         output, states = layer.step(inputs, states)
@@ -267,7 +267,7 @@ def test_steps_in_inference_equal_a_call(make):
 @pytest.mark.parametrize("training", [False, True])
 def test_padding_changes_nothing(make, training):
     def call(sequence, mask):  # the same draws each time
-        layer = randomised(make(**NOISE, **BOTH))
+        layer = randomized(make(**NOISE, **BOTH))
         return layer(sequence, mask=mask, initial_state=initial, training=training)
 
     initial = random_states(make())
@@ -347,8 +347,8 @@ def test_directions_made_from_one_seed_drop_different_units():
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize("name", ["lstm", "gru relu"])
 def test_half_precision(name, policy):
-    exact = randomised(MAKERS[name](**NOISE, **BOTH))
-    half = randomised(MAKERS[name](**NOISE, **BOTH, dtype=policy))
+    exact = randomized(MAKERS[name](**NOISE, **BOTH))
+    half = randomized(MAKERS[name](**NOISE, **BOTH, dtype=policy))
     for training in (False, True):
         expected = exact(SEQUENCE, mask=MASK, training=training)
         actual = half(SEQUENCE, mask=MASK, training=training)
@@ -389,7 +389,7 @@ def test_errors():
 def test_implementations_agree(name, noise):
     results = []
     for implementation in ("loop", "auto"):
-        layer = randomised(MAKERS[name](implementation=implementation, **noise, **BOTH))
+        layer = randomized(MAKERS[name](implementation=implementation, **noise, **BOTH))
         assert layer.get_config()["implementation"] == implementation
 
         @tf.function(autograph=False)

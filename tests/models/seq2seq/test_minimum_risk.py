@@ -115,7 +115,7 @@ def test_the_probabilities_of_all_sequences_sum_up_to_one():
 def test_over_all_sequences_the_loss_is_the_expected_risk_and_has_its_gradient():
     candidates = everything()
 
-    def expected():  # no normalisation: the probabilities sum up to 1
+    def expected():  # no normalization: the probabilities sum up to 1
         chances = tf.exp(log_probabilities(tiny(), candidates))
         return tf.reduce_mean(tf.reduce_sum(chances * candidates.risks, axis=-1))
 

@@ -24,7 +24,7 @@ class Reinforce(SampledTranslations):
     The reward r is a measure of a translation y of a source x, given its reference y*:
 
     ```
-    maximise     J = Σ_x E_{y ~ P(y | x)} r(y, y*)
+    maximize     J = Σ_x E_{y ~ P(y | x)} r(y, y*)
     gradient     Σ_x 1/K Σ_k (r(y_k, y*) - b(x)) ∇ log P(y_k | x),        y_k ~ P(y | x)
     ```
 
