@@ -8,14 +8,15 @@ from keras_seqzoo.data.output_files import replacing
 from keras_seqzoo.data.text_files import iterate_lines
 
 BEGIN, END = "<s>", "</s>"
-ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\ufeff": "\\b"}
 ESCAPED = {escape[1]: character for character, escape in ESCAPES.items()}
 
 
 def write_counts(path, counts):
     r"""Write a file of counts.
 
-    Backslashes, tabs and line ends in an item are written `\\`, `\t`, `\n` and `\r`.
+    Backslashes, tabs, line ends and byte order marks (U+FEFF) in an item are written `\\`, `\t`,
+    `\n`, `\r` and `\b`.
 
     Args:
         path: string or path; the file is compressed if the name ends in `.gz`.
@@ -107,7 +108,7 @@ def ngram_word_counts(path):
 
 def escape(item):
     r"""Write a string on one line without tabs; see `write_counts`."""
-    return re.sub(r"[\\\t\n\r]", lambda found: ESCAPES[found[0]], item)
+    return re.sub(r"[\\\t\n\r\ufeff]", lambda found: ESCAPES[found[0]], item)
 
 
 def escape_word(word):

@@ -242,7 +242,7 @@ def _readable_errors():
         yield
     except Exception as error:
         lines = [line for line in str(error).splitlines() if "[while running" in line]
-        if not lines:
+        if not lines or isinstance(error, OSError):
             raise
         problem = re.sub(r"^(\w+\.)*\w+(Error|Exception): | \[while running .*", "", lines[-1])
         raise ValueError(f"the pipeline failed: {problem}") from error

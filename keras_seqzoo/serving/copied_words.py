@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.tokenizers import WordTokenizer
+from keras_seqzoo.tokenizers.packing import pad_with_mask
 from keras_seqzoo.tokenizers.token_words import UNKNOWN_SURFACE
 
 
@@ -28,11 +29,11 @@ def attended_words(hypotheses, texts, preprocessor, max_input_length):
     Returns:
         String tensor `(rows, n, length)`; U+2047 where no word was read.
     """
-    words = preprocessor.encoder_tokenizer.split_in_graph(texts)
+    words = preprocessor.encoder_tokenizer.split_in_graph(texts)[:, :max_input_length]
     first = 1 if preprocessor.languages else 0  # after the token of the language
     counts = tf.minimum(tf.cast(words.row_lengths(), tf.int32), max_input_length - 1 - first)
     weights = hypotheses.alignments[..., first:]  # (rows, n, length, source)
     read = tf.sequence_mask(counts, tf.shape(weights)[-1])[:, tf.newaxis, tf.newaxis]
     best = tf.argmax(tf.where(read, weights, -1.0), axis=-1, output_type=tf.int32)
-    words = tf.gather(words.to_tensor(""), best, batch_dims=1)
+    words = tf.gather(pad_with_mask(words, "")[0], best, batch_dims=1)
     return tf.where(counts[:, tf.newaxis, tf.newaxis] > 0, words, UNKNOWN_SURFACE)

@@ -35,7 +35,7 @@ class Signature(NamedTuple):
 
     Attributes:
         function: function from tensors, by the names of the inputs, to a dict of tensors. Its rows
-            do not influence each other.
+            do not influence each other, except that a sample depends on its place in the batch.
         inputs: dict from names to `Input`s.
         outputs: dict from the names of the outputs to their meaning, one line each.
     """

@@ -18,6 +18,7 @@ from keras_seqzoo.serving.family import (
     check_strategy,
     text_input,
 )
+from keras_seqzoo.tokenizers import ParseTokenizer
 from keras_seqzoo.tokenizers.words import SPACES
 
 TOKEN_IDS = {
@@ -94,7 +95,11 @@ class TranslationSignatures(FamilySignatures):
         phrases = {"required_phrases": PHRASES} if self._takes_phrases else {}
         error = {"error": ERROR} if self.languages else {}
         texts = {
-            **text_input("sentences of the source language"),
+            **text_input(
+                "sentences in CoNLL-U, with heads"
+                if self._preprocessor.reads_trees
+                else "sentences of the source language"
+            ),
             **self._language_input(),
             **phrases,
         }
@@ -223,9 +228,7 @@ class TranslationSignatures(FamilySignatures):
             `truncated`, bool `(batch,)`; and `error`, string `(batch,)`, "" for a row whose ids and
             length are in range. Other rows have no results.
         """
-        error = token_errors(
-            token_ids, lengths, self._preprocessor.encoder_tokenizer.vocabulary_size()
-        )
+        error = token_errors(token_ids, lengths, self._preprocessor.encoder_tokenizer)
         lengths = tf.where(tf.equal(error, ""), lengths, 0)
         ids = tf.RaggedTensor.from_tensor(token_ids, lengths=lengths)
         hypotheses, _, place, truncated = self._search(
@@ -257,6 +260,7 @@ class TranslationSignatures(FamilySignatures):
             message = f"`language` must be one of {', '.join(self.languages)}, got "
             others["error"] = tf.where(known, "", tf.strings.join([message, language, "."]))
         ids = self._preprocessor.encode_source(text, UNCUT, **options)
+        filled &= ids.row_lengths() > (2 if self.languages else 1)  # more than the special tokens
         hypotheses, chosen, place, truncated = self._search(
             ids, filled, strategy, required_phrases, alignments=self._copies
         )
@@ -278,6 +282,8 @@ class TranslationSignatures(FamilySignatures):
         if required_phrases is not None:
             phrases = tf.strings.split(required_phrases, sep="\t")
             phrases = self.model.encode_phrases(phrases)  # ragged (batch, count, length)
+            # Blank phrases cost no tokens, but the search compares all phrases of a row.
+            phrases = tf.ragged.boolean_mask(phrases, phrases.row_lengths(axis=2) > 0)
             fitting = tf.reduce_sum(phrases.row_lengths(axis=2), axis=1) <= self._max_length
         chosen = filled & fitting
         if phrases is not None:
@@ -328,22 +334,27 @@ def scatter_rows(chosen, filled, values, blank, lost=None):
     return tf.gather(values, tf.where(chosen, order, tf.cast(filled, tf.int32)))
 
 
-def token_errors(token_ids, lengths, vocabulary_size):
+def token_errors(token_ids, lengths, tokenizer):
     """Describe what is wrong with rows of token ids.
 
     Args:
         token_ids: int32 tensor `(batch, length)`.
         lengths: int32 tensor `(batch,)`.
-        vocabulary_size: int.
+        tokenizer: the `TextTokenizer` of the ids. An id of a `ParseTokenizer` is that of a word,
+            which is checked, and the number of its head.
 
     Returns:
         string tensor `(batch,)`, empty for rows whose length is from 0 to that of the tensor, and
         whose ids are from 1 (0 is padding) to the last of the vocabulary.
     """
+    vocabulary_size = tokenizer.vocabulary_size()
     width = tf.shape(token_ids)[1]
     used = tf.sequence_mask(lengths, width + 1)
     padded = tf.pad(token_ids, [[0, 0], [0, 1]])  # with an end, so that a row has an argmax
-    wrong = used & ((padded < 1) | (padded >= vocabulary_size))
+    words = padded
+    if isinstance(tokenizer, ParseTokenizer):
+        words = tf.where(padded < 0, padded, tokenizer.split(padded)[0])
+    wrong = used & ((words < 1) | (words >= vocabulary_size))
     first = tf.argmax(tf.cast(wrong, tf.int32), axis=1, output_type=tf.int32)
     found = tf.gather(padded, first, batch_dims=1)
     number = tf.strings.as_string

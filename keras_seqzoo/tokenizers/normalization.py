@@ -11,8 +11,14 @@ def _unicode_form(form):
     return lambda texts: tensorflow_text.normalize_utf8(texts, form)
 
 
-def _lowercase(texts):
-    return tf.strings.lower(texts, encoding="utf-8")
+def lower_case(texts):
+    """Return texts in lower case, a string tensor of the same shape."""
+    # TensorFlow's op drops what follows a NUL, and an attribute cannot be one.
+    parts = tf.strings.split(tf.reshape(texts, [-1]), sep="\0")
+    lowered = tf.strings.lower(parts.values, encoding="utf-8")
+    joined = tf.strings.reduce_join(parts.with_values(tf.strings.join([lowered, "\0"])), axis=1)
+    last = tf.strings.length(joined) - 1
+    return tf.reshape(tf.strings.substr(joined, tf.zeros_like(last), last), tf.shape(texts))
 
 
 def _without_accents(texts):
@@ -28,7 +34,7 @@ def _single_spaces(texts):
 STEPS = {
     "nfc": _unicode_form("NFC"),
     "nfkc": _unicode_form("NFKC"),
-    "lowercase": _lowercase,
+    "lowercase": lower_case,
     "accents": _without_accents,
     "white_space": _single_spaces,
 }

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.tokenizers.training_texts import count_pieces
 from keras_seqzoo.tokenizers.word import WordTokenizer
+from keras_seqzoo.tokenizers.words import SPACES
 
 # The row of a word: its number, its form, and its head in column 7. Other rows are multi-word
 # tokens and empty nodes.
@@ -59,6 +60,11 @@ class ParseTokenizer(WordTokenizer):
         words, _ = split_parses(texts)
         return words.with_values(self._written(words.values))
 
+    def split_text(self, text):
+        """Split a parsed sentence into its words, as written before normalization."""
+        words, _ = split_parses([text])
+        return [word.decode() for word in words[0].numpy()]
+
     def split(self, ids):
         """Split ids of any shape into the ids of words and the numbers of their heads."""
         return tf.math.floormod(ids, self.vocabulary_size()), ids // self.vocabulary_size()
@@ -80,7 +86,7 @@ class ParseTokenizer(WordTokenizer):
         return words.with_values(tf.cast(ids, self.compute_dtype))
 
     def _written(self, words):
-        return tf.strings.regex_replace(self.normalize(words), r"\s", "_")
+        return tf.strings.regex_replace(self.normalize(words), f"[{SPACES}]", "_")
 
 
 def split_parses(texts):

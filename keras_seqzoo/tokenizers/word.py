@@ -68,11 +68,16 @@ class WordTokenizer(TableTokenizer):
         return [word.decode() for word in self.cut([text])[0].numpy()]
 
     def split_in_graph(self, texts):
-        """Split texts `(rows,)` into words as `split_text` does, in graph: ragged strings."""
+        """Split texts `(rows,)` into words, in graph: ragged strings.
+
+        Known words are those of the vocabulary, unknown ones as `split_text` writes them.
+        """
         written, normal = self.cut(texts), self.cut(self.normalize(texts))
         same = written.row_lengths() == normal.row_lengths()
         rows = tf.range(tf.size(texts)) + tf.where(same, 0, tf.size(texts))
-        return tf.gather(tf.concat([written, normal], axis=0), rows)
+        chosen = tf.gather(tf.concat([written, normal], axis=0), rows)
+        unknown = self._table.lookup(normal.values) == self.unk_token_id
+        return normal.with_values(tf.where(unknown, chosen.values, normal.values))
 
     def join_in_graph(self, ids, unknown):
         """Join ids to text as `detokenize` does, in graph, with a given text for each `[UNK]`.

@@ -172,11 +172,14 @@ def _as_float32(config):
 
 def _files(folder):
     """Return the relative paths of the files of a preset."""
-    assets = [path for path in (folder / ASSETS).rglob("*") if path.is_file()]
-    # The configuration of a tokenizer is named like the folder of its assets.
-    tokenizers = {f"{path.parent.name}.json" for path in assets}
-    names = {name for name in (*PRESET_FILES, *tokenizers) if (folder / name).is_file()}
-    return names | {str(path.relative_to(folder)) for path in assets}
+    names = {name for name in PRESET_FILES if (folder / name).is_file()}
+    for assets in (folder / ASSETS).glob("*/"):
+        # The configuration of a tokenizer is named like the folder of its assets.
+        config = f"{assets.name}.json"
+        if (folder / config).is_file():
+            found = [path for path in assets.rglob("*") if path.is_file()]
+            names |= {config, *(str(path.relative_to(folder)) for path in found)}
+    return names
 
 
 def _replace(draft, directory):

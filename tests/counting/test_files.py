@@ -9,12 +9,22 @@ from tests.counting.texts import LINES, write_ngrams
 
 @pytest.mark.parametrize("name", ["counts.tsv", "counts.tsv.gz"])
 def test_there_and_back(name, tmp_path):
-    counts = {"the": 3, "a\tb": 1, "\\t": 2, "\n": 5, "": 4, " ": 1, "<s>": 1, "é\u2028": 7}
+    counts = {
+        "\ufeffx": 2,
+        "the": 3,
+        "a\tb": 1,
+        "\\t": 2,
+        "\n": 5,
+        "": 4,
+        " ": 1,
+        "<s>": 1,
+        "é\u2028": 7,
+    }
     path = tmp_path / name
     write_counts(path, counts)
     assert read_counts(path) == counts
     content = gzip.decompress(path.read_bytes()) if name.endswith("gz") else path.read_bytes()
-    assert content.splitlines()[:3] == [b"the\t3", b"a\\tb\t1", b"\\\\t\t2"]
+    assert content.splitlines()[:4] == [b"\\bx\t2", b"the\t3", b"a\\tb\t1", b"\\\\t\t2"]
 
 
 def test_items_of_several_lines_are_summed(tmp_path):

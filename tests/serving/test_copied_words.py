@@ -20,6 +20,7 @@ TEXTS = [
     "Zoë",
     "sees " * 9 + "Tom Kim",
     "[UNK] \u2047 Eva sees Lea",
+    "Who, Sees WHO sees",
 ]
 STRATEGY = BeamSearch(4)
 

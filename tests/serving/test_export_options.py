@@ -12,6 +12,7 @@ from keras_seqzoo.models import NGramLanguageModel
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.serving import export
 from keras_seqzoo.serving.server_ops import TEXT_OPS, check_operations, has_op, operations
+from keras_seqzoo.serving.translation import TranslationSignatures
 from keras_seqzoo.tokenizers import BytePairTokenizer, WordPieceTokenizer
 from tests.serving.test_export import SOURCE, make_model
 from tests.serving.test_export_families import classifier, tagger
@@ -124,6 +125,17 @@ def test_operations_of_functions_are_found(tmp_path):
     found = operations(str(tmp_path))
     assert {"Tan", "StatelessWhile"} <= found and not [op for op in found if "__inference" in op]
     check_operations(str(tmp_path))
+
+
+def test_blank_phrases_cost_nothing():
+    """As many as a line of tabs has would take gigabytes if the search compared them."""
+    model = make_model()
+    signatures = TranslationSignatures(model, strategy=LexicallyConstrainedBeamSearch(8))
+    texts = tf.constant(SOURCE[:2])
+    blank = tf.constant(["\t" * 20_000, "chante.\t" + " \t" * 20_000])
+    found = signatures.translate(texts, blank)
+    expected = signatures.translate(texts, tf.constant(["", "chante."]))
+    assert found["translation"].numpy().tolist() == expected["translation"].numpy().tolist()
 
 
 @pytest.mark.slow

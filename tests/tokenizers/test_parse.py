@@ -19,7 +19,7 @@ def test_a_word_and_its_head_are_one_id():
     assert heads.to_list() == [[2, 5, 5, 5, 0], [2, 0], []]
     assert tokenizer.detokenize(ids) == ["[UNK] film [UNK] [UNK] good", "good film", ""]
     assert [tokenizer.id_to_token(id) for id in (20, 5)] == ["good", "film"]
-    assert tokenizer.split_text(ROWS[1]) == ["good", "film"]
+    assert tokenizer.split_text(ROWS[1]) == ["good", "Film"]
 
 
 def test_presets_and_configuration(tmp_path):
@@ -36,6 +36,9 @@ def test_white_space_of_any_kind():
         [ROWS[1].replace("Film", "à la")], normalization=["white_space", "accents"]
     )
     assert set(tokenizer.words) == {"a_la", "good"}
+    assert tokenizer.split_text(ROWS[1]) == ["good", "Film"]
+    tokenizer = ParseTokenizer.train([ROWS[1].replace("Film", "10\u00a0000")])
+    assert set(tokenizer.words) == {"10_000", "good"}
 
 
 def test_what_is_no_parse_is_read_somehow():

@@ -173,12 +173,16 @@ def test_a_failed_first_save_leaves_nothing(model, tmp_path, monkeypatch):
 def test_replacing_keeps_foreign_files_and_removes_stale_ones(model, preset, tmp_path):
     folder = shutil.copytree(preset, tmp_path / "preset")
     (folder / "README.md").write_text("A model card.")
-    (folder / "training").mkdir()
-    (folder / "training" / "state").write_text("7")
+    for name in ("training", "assets/report"):
+        (folder / name).mkdir()
+        (folder / name / "state").write_text("7")
+    (folder / "assets" / "diagram.png").write_text("A picture.")
     (folder / ".preset.saving").mkdir()  # what a killed process leaves
     save_preset(model.backbone, folder)
     assert files(folder) == [
         "README.md",
+        "assets/diagram.png",
+        "assets/report/state",
         "config.json",
         "metadata.json",
         "model.weights.h5",

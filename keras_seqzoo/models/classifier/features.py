@@ -11,6 +11,7 @@ from keras_seqzoo.checks import check_integer, check_labelled, list_names, list_
 from keras_seqzoo.models.common.labels import LabelNames, TextLabels
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.models.common.rows import check_lengths
+from keras_seqzoo.tokenizers.normalization import lower_case
 from keras_seqzoo.tokenizers.vocabulary import create_string_table
 from keras_seqzoo.tokenizers.words import split_words
 
@@ -230,4 +231,4 @@ def _as_tensor(values):
 
 
 def _words(texts):
-    return split_words(tf.strings.lower(texts, encoding="utf-8"), split_punctuation=True)
+    return split_words(lower_case(texts), split_punctuation=True)

@@ -168,6 +168,11 @@ class TextTranslation:
             return results
         chosen = None if language is None else [language[index] for index in filled]
         ids = self._encode_sources([texts[index] for index in filled], chosen, truncate)
+        special = 2 if self.languages else 1
+        kept = [(index, own) for index, own in zip(filled, ids, strict=True) if len(own) > special]
+        if not kept:  # normalization may leave nothing of a text
+            return results
+        filled, ids = zip(*kept, strict=True)
         search = self._search_function(
             strategy, max_length, alignments, required_phrases is not None, len(filled) == 1
         )

@@ -33,6 +33,7 @@ FIRST_RETRIES = 5  # of a server that has never answered
 POLL = 0.2  # seconds between two checks whether a model is ready
 MISSING_LANGUAGE = re.compile("\\b[Mm]issing\\b.*\\blanguage\\b")
 NOT_YET = ("NOT_FOUND", "DEADLINE_EXCEEDED")
+UNKNOWN_LABEL = ("NOT_FOUND", "INVALID_ARGUMENT", "FAILED_PRECONDITION")
 
 
 class Client:
@@ -41,7 +42,8 @@ class Client:
     Texts are sent in batches of similar length, several batches at a time; the results come in
     the order of the texts. A request that finds no server, or a busy one, is sent again after a
     pause. If a server has answered this client before, the client waits for it until the deadline,
-    so that it may restart. Other errors are not retried: the model would give the same answer.
+    so that it may restart. Other errors are not retried: the model would give the same answer,
+    unless it samples.
 
     The methods for a family return what its models return, except what is not served. A text that
     is longer than the limit of the export is cut, with one warning for the call.
@@ -324,7 +326,13 @@ class Client:
                     raise
                 self._with_phrases.add(signature)
         none = string_array([b""] * len(inputs["text"]))
-        return self._predict({"required_phrases": none, **inputs}, signature)
+        try:
+            return self._predict({"required_phrases": none, **inputs}, signature)
+        except ServingError as error:
+            if "required_phrases" in inputs or "required_phrases" not in error.cause:
+                raise
+            self._with_phrases.discard(signature)  # another version may take none
+        return self._predict(inputs, signature)
 
     def _columns(self, answer, outputs, rows):
         """Return the outputs that an `Answer` reads, and `truncated`."""
@@ -370,6 +378,13 @@ class Client:
             for version in versions
         )
         states = [f"version {number} {state} {error}".strip() for number, state, error in versions]
+        if ready and isinstance(asked, str):  # the states have no labels
+            try:
+                self._transport.signatures(timeout)
+            except ServingError as error:
+                if error.status not in UNKNOWN_LABEL:
+                    raise
+                return False, error.cause
         return ready, "; ".join(states) or "it has no version"
 
     def _retry(self, attempt):

@@ -199,6 +199,15 @@ def test_normalization_may_make_a_text_too_long():
         subject.translate(["\ufdfa"], truncate=False)  # three bytes, by NFKC 18 letters
 
 
+def test_normalization_may_leave_nothing_of_a_text():
+    own = tokenizer().from_config({**tokenizer().get_config(), "normalization": ["accents"]})
+    own.set_proto(tokenizer().proto)
+    subject = RecurrentSeq2SeqLM(backbone(), RecurrentSeq2SeqLMPreprocessor(own))
+    [[nothing], [some]] = subject.translate(["\u0301", "no rain"])
+    assert nothing == ("", 0.0, 0.0, [], [], None, None) and some.source_tokens
+    assert subject.translate(["\u0301"]) == [[nothing]]
+
+
 def test_translate_any_text():
     subject = shared_model()
     long = "the moon is far " * 625

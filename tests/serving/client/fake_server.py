@@ -150,7 +150,7 @@ class FakeServer(
 
     def GetModelMetadata(self, request, context):  # noqa: N802
         response = get_model_metadata_pb2.GetModelMetadataResponse()
-        response.metadata["signature_def"].Pack(self.metadata())
+        response.metadata["signature_def"].Pack(self._check(self.metadata(), context))
         return response
 
     def GetModelStatus(self, request, context):  # noqa: N802
@@ -181,7 +181,10 @@ class FakeServer(
         model, _, verb = path.removeprefix("/v1/models/").partition(":")
         model, *version = model.split("/")
         if method == "GET" and version[-1:] == ["metadata"]:
-            definitions = json_format.MessageToDict(self.metadata())
+            found = self.metadata()
+            if isinstance(found, Fault):
+                return found
+            definitions = json_format.MessageToDict(found)
             return {"metadata": {"signature_def": definitions}}
         if method == "GET":
             found = self.status(model)

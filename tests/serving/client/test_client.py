@@ -75,6 +75,16 @@ def test_no_phrases_are_sent_to_a_model_that_requires_some(connect, server):
     assert sent == [[], [b""], [b"", b""]]
 
 
+def test_a_version_without_phrases_may_follow_one_with_them(connect, server):
+    server.faults = [Fault("INVALID_ARGUMENT", "Missing but required: {required_phrases}")]
+    client = connect(retries=0)
+    client.translate(["a"])
+    server.faults = [Fault("INVALID_ARGUMENT", "alias not found in signature: required_phrases")]
+    assert best(client.translate(["b"])) == best(client.translate(["b"])) == [[("B", -0.5)]]
+    sent = ["required_phrases" in seen.inputs for seen in server.seen]
+    assert sent == [False, True, True, False, False]
+
+
 def test_phrases_are_not_sent_to_a_model_that_takes_none(connect, server):
     with pytest.raises(ServingError, match="exported without a search for required phrases"):
         connect().n_best(["a"], required_phrases=[["one"]])
@@ -217,6 +227,13 @@ def test_waiting_until_ready(connect, server, monkeypatch):
     with pytest.raises(ServingError, match="version 1 END") as caught:
         connect(version=1).wait_until_ready(timeout=0)
     assert caught.value.status == "DEADLINE_EXCEEDED"
+    with monkeypatch.context() as patch:
+        unknown = Fault("INVALID_ARGUMENT", "Unrecognized servable version label: new")
+        patch.setattr(server, "metadata", lambda: unknown)
+        with pytest.raises(ServingError, match="not ready after 0 s: Unrecognized") as caught:
+            connect(version="new").wait_until_ready(timeout=0)
+        assert caught.value.status == "DEADLINE_EXCEEDED"
+    connect(version="new").wait_until_ready(timeout=0)
     with pytest.raises(ServingError, match="not ready after 0 s: Could not find any versions"):
         connect(model="other").wait_until_ready(timeout=0)
 
