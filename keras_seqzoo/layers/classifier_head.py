@@ -127,6 +127,10 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
         """Return the shape of the scores."""
         return (sequence_shape[0], self.num_classes)
 
+    def compute_output_spec(self, sequence, mask=None, training=False):
+        """Return the shape and dtype of the scores."""
+        return keras.KerasTensor(self.compute_output_shape(sequence.shape), dtype="float32")
+
     def get_config(self):
         """Return the constructor arguments."""
         return {

@@ -31,8 +31,9 @@ class VocabularyProjection(keras.layers.Dense):
     def build(self, input_shape):
         """Create W, and the bias in the variable dtype."""
         use_bias, self.use_bias = self.use_bias, False
+        rank, self.lora_rank = self.lora_rank, None  # it would end the building
         super().build(input_shape)
-        self.use_bias = use_bias
+        self.use_bias, self.lora_rank = use_bias, rank
         if use_bias:
             self.bias = self.add_weight(
                 name="bias",
@@ -42,6 +43,8 @@ class VocabularyProjection(keras.layers.Dense):
                 constraint=self.bias_constraint,
                 autocast=False,  # added to the float32 logits
             )
+        if rank is not None:
+            self.enable_lora(rank, self.lora_alpha)
 
     def call(self, hidden):
         """Compute the logits; see the class."""

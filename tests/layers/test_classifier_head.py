@@ -69,3 +69,8 @@ def test_dropout_is_for_training():
 def test_errors(arguments, message):
     with pytest.raises(ValueError, match=message):
         ClassifierHead(**{"num_classes": 2, **arguments})
+
+
+def test_the_dtype_of_symbols():
+    symbol = keras.Input((None, 4), dtype="bfloat16")
+    assert ClassifierHead(3, dtype="mixed_bfloat16")(symbol).dtype == "float32"

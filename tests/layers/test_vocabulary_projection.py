@@ -40,3 +40,15 @@ def test_without_bias_and_with_an_activation():
 def test_general_checks():
     check_keras_saving(VocabularyProjection(5), HIDDEN)
     check_xla_equals_eager(VocabularyProjection(5), HIDDEN)
+
+
+def test_low_rank_updates(tmp_path):
+    hidden = np.random.default_rng(0).normal(size=(2, 3)).astype("float32")
+    layer = VocabularyProjection(5, lora_rank=2)
+    assert layer(hidden).shape == (2, 5) and layer.lora_enabled
+    assert len(layer.trainable_weights) == 3  # two factors and the bias
+    model = keras.Sequential([keras.Input((3,)), VocabularyProjection(5)])
+    expected = model(hidden)
+    model.layers[-1].enable_lora(2)
+    model.save(tmp_path / "m.keras")
+    assert_close(keras.models.load_model(tmp_path / "m.keras")(hidden), expected)

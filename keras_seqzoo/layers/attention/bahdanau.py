@@ -47,7 +47,8 @@ class BahdanauAttention(Attention):
     def build(self, query_shape, memory_shape):
         """Create W, U and v."""
         self.query_projection.build(query_shape)
-        self.memory_projection.build(memory_shape)
+        if not self.memory_projection.built:  # `project_memory` may come first
+            self.memory_projection.build(memory_shape)
         self.vector = self.add_weight(name="vector", shape=(self.units, 1))
         super().build(query_shape, memory_shape)
 

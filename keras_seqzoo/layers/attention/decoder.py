@@ -8,7 +8,7 @@ from keras_seqzoo.layers.attention.decoder_loop import run_decoder_loop
 from keras_seqzoo.layers.attention.loss import AttentionLoss
 from keras_seqzoo.layers.attention.order import JOINED, check_order, stateful_layers
 from keras_seqzoo.layers.attention.part import check_parts
-from keras_seqzoo.layers.masks import valid_steps
+from keras_seqzoo.layers.masks import resolve_mask, valid_steps
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.shared_loop import zero_padding
 from keras_seqzoo.layers.recurrence.stack import Stack
@@ -259,7 +259,9 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         training=False,
     ):
         """Run over all steps; see the class."""
-        mask = self.lower.resolve_mask(sequence, mask)
+        mask = resolve_mask(self, sequence, mask)
+        if memory_mask is not None:
+            memory_mask = valid_steps(memory_mask, memory, "memory", "memory_mask")
         sequence = tf.cast(sequence, self.compute_dtype)
         batch_size = tf.shape(sequence)[0]
         state = initial_state or self.get_initial_state(batch_size, memory, memory_mask)

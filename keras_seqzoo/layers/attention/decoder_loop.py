@@ -5,7 +5,6 @@ import tensorflow as tf
 from keras_seqzoo.layers.attention.base import check_keys
 from keras_seqzoo.layers.attention.input_feeding import has_kernel, run_kernel
 from keras_seqzoo.layers.attention.steps import keep_at_padding
-from keras_seqzoo.layers.masks import valid_steps
 from keras_seqzoo.layers.recurrence.shared_loop import to_time_major
 from keras_seqzoo.layers.recurrence.time_arrays import (
     at_least_one,
@@ -36,8 +35,6 @@ def run_decoder_loop(decoder, sequence, mask, state, memory, memory_mask, keys, 
         state.
     """
     steps, mask = to_time_major(sequence, mask)
-    if memory_mask is not None:
-        memory_mask = valid_steps(memory_mask, memory, "memory")
     check_keys(keys, memory)
     if has_kernel(decoder):
         return run_kernel(decoder, steps, mask, state, memory, memory_mask, keys, training)

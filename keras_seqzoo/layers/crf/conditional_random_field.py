@@ -97,7 +97,11 @@ class ConditionalRandomField(keras.layers.Layer):
 
         def zeros(name, shape):
             return self.add_weight(
-                name=name, shape=shape, initializer="zeros", dtype=self.variable_dtype
+                name=name,
+                shape=shape,
+                initializer="zeros",
+                dtype=self.variable_dtype,
+                autocast=False,
             )
 
         self.transition_weights = zeros("transitions", (labels, labels))
@@ -135,6 +139,7 @@ class ConditionalRandomField(keras.layers.Layer):
         """
         labels = tf.cast(labels, tf.int32)
         valid = self._valid(mask, potentials) & (labels >= 0)
+        potentials = tf.cast(potentials, tf.float32)  # Keras converts them to `floatx`
         _, lengths, (scores, labels) = linear_chain.pack(valid, potentials, labels)
         path = linear_chain.path_scores(scores, tf.maximum(labels, 0), lengths, self.transitions)
         return linear_chain.log_partition(scores, lengths, self.transitions) - path
@@ -175,6 +180,10 @@ class ConditionalRandomField(keras.layers.Layer):
     def compute_output_shape(self, scores_shape):
         """Return the shape of the scores."""
         return tuple(scores_shape)
+
+    def compute_output_spec(self, scores, mask=None):
+        """Return the shape and dtype of the potentials."""
+        return keras.KerasTensor(scores.shape, dtype="float32")
 
     def get_config(self):
         """Return the constructor arguments."""

@@ -42,11 +42,13 @@ def valid(lengths, time):
 def path_scores(scores, labels, lengths, transitions):
     """Return the scores `(batch,)` of label sequences, int32 `(batch, time)`."""
     time = tf.shape(scores)[1]
-    kept = tf.cast(valid(lengths, time), scores.dtype)
+    used = valid(lengths, time)
+    kept = tf.cast(used, scores.dtype)
     own = tf.gather(scores, labels, batch_dims=2)  # (batch, time)
+    own = tf.where(used, own, tf.zeros_like(own))  # padding may be NaN
     pairs = tf.stack([labels[:, :-1], labels[:, 1:]], axis=-1)
     between = tf.gather_nd(transitions, pairs)
-    return tf.reduce_sum(own * kept, axis=1) + tf.reduce_sum(between * kept[:, 1:], axis=1)
+    return tf.reduce_sum(own, axis=1) + tf.reduce_sum(between * kept[:, 1:], axis=1)
 
 
 def log_partition(scores, lengths, transitions):

@@ -37,7 +37,8 @@ class Recurrent(SequenceLayer):
     in exported models. With `"cudnn"`, cuDNN trains the layer on NVIDIA GPUs, with any padding, but
     without XLA and without noise on states or weights; inference, `step` and decoders with input
     feeding use the loop. All compute the same equations. Under half precision, states and gates are
-    float32 (TensorFloat-32 on a GPU if TensorFlow is set to it).
+    float32 in hand-written loops and in cuDNN (TensorFloat-32 on a GPU if TensorFlow is set to it);
+    `step` and other cells compute in half precision.
 
     Args:
         cell: a `RecurrentCell`.
@@ -124,6 +125,11 @@ class Recurrent(SequenceLayer):
                     f"`{name}` must be 0 for a cell without `regularizes_state`, got {rate} and "
                     f"{cell!r}."
                 )
+        if weight_drop and type(cell).constants is RecurrentCell.constants:
+            raise ValueError(
+                f"`weight_drop` must be 0 for a cell without `constants`, got {weight_drop} and "
+                f"{cell!r}."
+            )
         check_choice("implementation", implementation, IMPLEMENTATIONS)
         check_rate("dropout", dropout)
         check_keras_arguments(kwargs, implementation)
@@ -202,7 +208,7 @@ class Recurrent(SequenceLayer):
             self.build((None, None, inputs.shape[-1]))
         inputs = self.drop_inputs(tf.cast(inputs, self.compute_dtype), training)
         projected = self.cell.project(inputs, training=training)
-        old = self.read_states(states)
+        old = self.read_states(states, "states")
         seen_scale = self.draw_seen_scale(old[0], training)
         output, new = self.make_step(training, seen_scale)(projected, old)
         rates = self.draw_zoneout(old, training)
@@ -284,13 +290,13 @@ class Recurrent(SequenceLayer):
             options["seen_scale"] = seen_scale
         return lambda projected, states: self.cell.advance(projected, states, **options)
 
-    def read_states(self, states):
-        """Check states and cast them to their dtypes."""
-        states = self.check_states(states)
+    def read_states(self, states, name="initial_state"):
+        """Check states, an argument of this name, and cast them to their dtypes."""
+        states = self.check_states(states, name)
         dtypes = self.cell.state_dtypes
         return [tf.cast(state, dtype) for state, dtype in zip(states, dtypes, strict=True)]
 
-    def check_states(self, states):
+    def check_states(self, states, name="initial_state"):
         """Return states as a list, or raise a ValueError if they do not fit the cell."""
         states = list(states) if isinstance(states, (list, tuple)) else [states]
         sizes = self.cell.state_sizes
@@ -301,8 +307,9 @@ class Recurrent(SequenceLayer):
         )
         if not fits:
             need = ", ".join(f"(batch, {size})" for size in sizes)
+            none = "None or " if name == "initial_state" else ""
             raise ValueError(
-                f"`initial_state` of {type(self).__name__} '{self.name}' must be None or a list of "
+                f"`{name}` of {type(self).__name__} '{self.name}' must be {none}a list of "
                 f"{len(sizes)} tensor(s) of shape {need}, got shapes {shapes}."
             )
         return states

@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_seqzoo.layers.masks import resolve_mask
+
 
 class SequenceLayer(keras.layers.Layer):
     """Layer over sequences `(B, T, F)`: `Recurrent`, `Bidirectional` or `Stack`.
@@ -37,30 +39,5 @@ class SequenceLayer(keras.layers.Layer):
         return super().__call__(sequence, *args, **kwargs)
 
     def resolve_mask(self, sequence, mask):
-        """Return the mask of a sequence as a boolean tensor, or None.
-
-        Args:
-            sequence: tensor `(B, T, F)`.
-            mask: tensor `(B, T)`, True (or not 0) at valid steps, or None for the mask that Keras
-                attached to the sequence, if any.
-
-        Raises:
-            ValueError: if the shape of the mask does not fit the sequence.
-        """
-        # Keras does not pass the attached mask to a call with an initial state.
-        if mask is None:
-            mask = getattr(sequence, "_keras_mask", None)
-        if mask is None:
-            return None
-        if not hasattr(mask, "dtype"):
-            mask = keras.ops.convert_to_tensor(mask)
-        need, got = tuple(sequence.shape)[:2], tuple(mask.shape)
-        fits = len(got) == 2 and all(
-            n is None or g is None or n == g for n, g in zip(need, got, strict=True)
-        )
-        if not fits:
-            raise ValueError(
-                f"`mask` of {type(self).__name__} '{self.name}' must have the shape "
-                f"(batch, time) = {need}, got {got}."
-            )
-        return keras.ops.cast(mask, "bool")
+        """Return the mask of a sequence; see `keras_seqzoo.layers.masks.resolve_mask`."""
+        return resolve_mask(self, sequence, mask)

@@ -113,6 +113,7 @@ def zero_padding(output, valid):
 
 
 def _run_cell(layer, steps, mask, states, training):
+    steps = tf.cast(steps, layer.compute_dtype)
     seen_scale = layer.draw_seen_scale(states[0], training)
     return run_cell_loop(
         layer.make_step(training, seen_scale),

@@ -196,6 +196,7 @@ class Stack(QuantizedParts, SequenceLayer):
             if index:
                 dropped = self.drop(inputs[tf.newaxis], training=training)[0]
             output, state = layer.step(dropped, state, training=training)
+            output = tf.cast(output, self.compute_dtype)
             inputs = output + self._project(index, inputs) if self.residual else output
             new_states.append(state)
         return inputs, new_states

@@ -71,6 +71,7 @@ class LexiconDistribution(SourceDistribution):
     def build(self, *shapes):
         """Create the tables of target tokens and probabilities."""
         options = {"shape": self.lexicon_shape, "initializer": "zeros", "trainable": False}
+        options["autocast"] = False
         self.target_ids = self.add_weight(name="target_ids", dtype="int32", **options)
         self.probabilities = self.add_weight(name="probabilities", dtype="float32", **options)
         self.built = True

@@ -58,6 +58,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
     def __init__(self, output_layer, form="mixture", **kwargs):
         super().__init__(autocast=False, **kwargs)
         check_choice("form", form, FORMS)
+        self.supports_masking = True
         self.output_layer = output_layer
         self.form = form
         self.gate = None

@@ -64,6 +64,8 @@ class DependencyTreeEncoder(keras.layers.Layer):
 
     def call(self, embedded, heads, mask=None):
         """Encode the words; see the class."""
+        if mask is None:  # Keras passes it to layers of one argument alone
+            mask = getattr(embedded, "_keras_mask", None)
         valid = valid_steps(mask, embedded, "embedded")
         if not heads.shape.is_compatible_with(embedded.shape[:2]):
             raise ValueError(

@@ -207,3 +207,9 @@ def test_queries_that_share_nothing_evenly():
         ValueError, match=r"`query` must have the 3 rows of `memory` or a multiple, got 5 rows"
     ):
         LuongAttention("dot")(QUERIES.reshape(6, 6)[:5], MEMORY)
+
+
+def test_the_keys_may_come_before_the_first_call():
+    layer = BahdanauAttention(4)
+    keys = layer.project_memory(MEMORY)
+    assert_close(layer(QUERIES, MEMORY, keys=keys)[0], layer(QUERIES, MEMORY)[0])

@@ -305,3 +305,18 @@ def test_errors():
         ConditionalRandomField(3)(np.zeros((1, 2, 4), "float32"))
     with pytest.raises(ValueError, match="`mask` must have the shape"):
         make()(SCORES, mask=np.ones((5, 3), bool))
+
+
+def test_padding_may_be_anything():
+    layer = ConditionalRandomField(3)
+    scores = np.random.default_rng(0).normal(size=(1, 3, 3)).astype("float32")
+    expected = layer.loss([[0, 2]], layer(scores[:, :2]))
+    scores[:, 2] = np.nan
+    for dtype in ("float32", "float64"):
+        potentials = tf.cast(scores, dtype)
+        assert_close(layer.loss([[0, 2, -1]], potentials, mask=[[True, True, False]]), expected)
+
+
+def test_the_dtype_of_symbols():
+    symbol = keras.Input((None, 3), dtype="bfloat16")
+    assert ConditionalRandomField(3, dtype="mixed_bfloat16")(symbol).dtype == "float32"

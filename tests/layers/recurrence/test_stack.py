@@ -252,3 +252,17 @@ def test_errors_name_the_argument():
         stack(SEQUENCE, mask=MASK[:, :3])
     with pytest.raises(ValueError, match="ndim=3"):
         stack(SEQUENCE[0])
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_layers_of_different_dtypes(activation):
+    layers = [GRU(3, dtype="mixed_bfloat16"), GRU(3, activation=activation, dtype="float32")]
+    stack = Stack(layers, residual=True, return_sequences=True)
+    assert stack(SEQUENCE).shape == (4, 5, 3)
+    output, _ = stack.step(SEQUENCE[:, 0], stack.get_initial_state(4))
+    assert output.dtype == stack.compute_dtype
+
+
+def test_missing_states_of_a_step():
+    with pytest.raises(ValueError, match="`states` of GRU 'own' must be a list of 1 tensor"):
+        GRU(3, name="own").step(SEQUENCE[:, 0], None)

@@ -58,3 +58,8 @@ def test_an_output_layer_that_shares_the_embedding():
 def test_the_form_is_checked():
     with pytest.raises(ValueError, match="`form` must be one of"):
         make("sum")
+
+
+def test_a_mask_stays():
+    inputs = keras.layers.Masking()(np.ones((1, 2, 5), "float32"))
+    assert SourceSoftmax(VocabularyProjection(3))(inputs)._keras_mask is not None

@@ -125,3 +125,11 @@ def test_errors_name_the_argument():
         make()(WORDS, HEADS[:, :4])
     with pytest.raises(ValueError, match="`mask` must have the shape"):
         make()(WORDS, HEADS, mask=MASK[:, :4])
+
+
+def test_the_mask_of_an_embedding():
+    ids = np.where(MASK, 1 + np.arange(MASK.size).reshape(MASK.shape) % 7, 0)
+    embedding, layer = keras.layers.Embedding(8, 3, mask_zero=True), DependencyTreeEncoder(4)
+    assert_close(
+        layer(embedding(ids), HEADS), layer(embedding.embeddings.numpy()[ids], HEADS, mask=MASK)
+    )

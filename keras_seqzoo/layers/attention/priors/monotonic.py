@@ -62,7 +62,7 @@ class MonotonicWeighting(Weighting):
     def build(self, query_shape, memory_shape):
         """Create r."""
         initializer = keras.initializers.Constant(self.initial_bias)
-        self.bias = self.add_weight(name="bias", shape=(), initializer=initializer)
+        self.bias = self.add_weight(name="bias", shape=(), initializer=initializer, autocast=False)
 
     def get_initial_state(self, memory, mask):
         """Return a_0: 1 at the first valid step."""
