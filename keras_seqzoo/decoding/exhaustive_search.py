@@ -51,6 +51,11 @@ class ExhaustiveSearch(DecodingStrategy):
         self.length_penalty = as_score(length_penalty)
         self.n_best = check_integer("n_best", n_best, minimum=1)
 
+    @property
+    def max_hypotheses(self):
+        """The `n_best` of the search, which finds any number."""
+        return self.n_best
+
     def with_n_best(self, n_best):
         """Return the same search with another `n_best`."""
         return type(self).from_config({**self.get_config(), "n_best": n_best})
@@ -60,7 +65,10 @@ class ExhaustiveSearch(DecodingStrategy):
         if not isinstance(task.max_length, int):
             raise ValueError("`max_length` must be an int for an ExhaustiveSearch, got a tensor.")
         if step.alignment(step.start()) is not None:
-            raise ValueError("`alignment` must be None for an ExhaustiveSearch, got a function.")
+            raise ValueError(
+                "`alignment` must be None for an ExhaustiveSearch, got a function: a model that "
+                "copies words, and `alignments=True`, need another search."
+            )
         batch, limits = dimension(task.start_tokens, 0), task.limits[:, tf.newaxis]
         state, current = step.start(), task.start_tokens
         live, paths = tf.zeros([batch, 1]), tf.zeros([batch, 1, 0], tf.int32)
@@ -93,7 +101,7 @@ class ExhaustiveSearch(DecodingStrategy):
             found.append((paths, tf.fill([batch, count], time + 1), kept, scores))
             live = tf.where(ended, -math.inf, live)
             current = tf.tile(tokens, [batch])
-            state = [tf.repeat(leaf, vocabulary, axis=0) for leaf in state]
+            state = step.repeat(state, vocabulary)
         return self._best(found, task)
 
     def _best(self, found, task):

@@ -115,7 +115,11 @@ class StepFunction:
 
     def start(self, copies=1):
         """Return the initial flat list, with each row of the state repeated `copies` times."""
-        state, memory = self._leaves[: self._own], self._leaves[self._own :]
+        return self.repeat(self._leaves, copies)
+
+    def repeat(self, leaves, copies):
+        """Repeat each row of the state `copies` times, in place."""
+        state, memory = leaves[: self._own], leaves[self._own :]
         return [repeat_rows(leaf, copies) for leaf in state] + memory
 
     def reorder(self, before, after, rows):

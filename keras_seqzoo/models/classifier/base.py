@@ -170,8 +170,10 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         with np.errstate(divide="ignore", invalid="ignore"):
             scores = np.log(prior) - (np.log1p(-prior) if self.multi_label else 0.0)
         if scores.shape != (self.num_classes,) or not np.isfinite(scores).all():
+            below = " and below 1" if self.multi_label else ""
             raise ValueError(
-                f"`probabilities` must be {self.num_classes} numbers above 0, got {probabilities}."
+                f"`probabilities` must be {self.num_classes} numbers above 0{below}, got "
+                f"{probabilities}."
             )
         self.head.set_prior(scores)
 

@@ -19,7 +19,7 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
             text of a batch.
         truncation_side: `"right"` or `"left"`, the end at which long texts are truncated.
         labels: list of strings, the names of the labels in the order of their ids, or `None`.
-        **kwargs: see `keras_hub.models.TextClassifierPreprocessor`.
+        **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
         x: string tensor `(batch,)` or list of strings.
@@ -46,6 +46,8 @@ class TextClassifierPreprocessor(keras_hub.models.TextClassifierPreprocessor):
         if sequence_length is not None:
             check_integer("sequence_length", sequence_length, minimum=1)
         check_choice("truncation_side", truncation_side, SIDES)
+        if "truncate" in kwargs:  # KerasHub's, of several segments
+            raise ValueError(f"`truncate` must not be given, got {kwargs['truncate']!r}.")
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
         self.truncation_side = truncation_side
         self._label_names = None if labels is None else LabelNames(labels)

@@ -201,7 +201,3 @@ class TreeTextClassifier(TextClassification):
     def predict_probabilities(self, texts, batch_size=32):
         """Compute label probabilities of sentences; see the base class."""
         return super().predict_probabilities(parsed_texts(texts), batch_size)
-
-    def accuracy(self, texts, labels, batch_size=32):
-        """Compute the fraction of right labels; see the base class."""
-        return super().accuracy(parsed_texts(texts), labels, batch_size)

@@ -14,8 +14,8 @@ def graph_function(model, key, function, *signature):
     `quantize` and `enable_lora` do, functions are traced again.
 
     Args:
-        model: the owner that holds the graphs: a `keras.Model`, or an object with models among its
-            attributes.
+        model: the owner that holds the graphs: a `keras.Model`, or an object with models, or
+            objects that have a `step` and such attributes, among its attributes.
         key: hashable, identifies the function of the model.
         function: the Python function.
         *signature: `tf.TensorSpec`s of its arguments. Without them there may be several graphs.
@@ -65,6 +65,6 @@ def _weights(model):
     return [
         weight
         for part in parts
-        if isinstance(part, keras.Model) or hasattr(part, "_graphs")
+        if isinstance(part, keras.Model) or hasattr(part, "step")
         for weight in _weights(part)
     ]

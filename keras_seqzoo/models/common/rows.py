@@ -26,7 +26,8 @@ def rows_of(data):
 def _is_array(part):
     if isinstance(part, dict):
         return all(map(_is_array, part.values()))
-    return part is None or isinstance(part, (list, tuple)) or hasattr(part, "__array__")
+    known = isinstance(part, (list, tuple, tf.RaggedTensor))
+    return part is None or known or hasattr(part, "__array__")
 
 
 def _as_array(part):

@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_fraction, check_number
+from keras_seqzoo.models.common.graph_functions import graph_function
 from keras_seqzoo.models.language_model.running_text import RunningText
 
 
@@ -42,11 +43,8 @@ class DynamicEvaluation(RunningText):
         self.clipnorm = check_number("clipnorm", clipnorm, minimum=0.0)
         if not self.clipnorm:
             raise ValueError("`clipnorm` must be a number above 0, got 0.")
-        self._weights = [weight.value for weight in model.trainable_variables]
+        self._weights = None  # while a text is read
         self._initial = None
-        self._train_step = tf.function(
-            self._score_and_update, reduce_retracing=True, autograph=False
-        )
 
     def read_parts(self, sentences):
         """Read a text part by part, and train on each part; see `RunningText`.
@@ -58,16 +56,18 @@ class DynamicEvaluation(RunningText):
         """
         if self._initial is not None:
             raise RuntimeError("A text is being read already: read it to its end, or close it.")
-        initial = self._initial = [tf.convert_to_tensor(weight) for weight in self._weights]
+        own = self._weights = [weight.value for weight in self.model.trainable_variables]
+        initial = self._initial = [tf.convert_to_tensor(weight) for weight in own]
         try:
             yield from super().read_parts(sentences)
         finally:
-            for weight, first in zip(self._weights, initial, strict=True):
+            for weight, first in zip(own, initial, strict=True):
                 weight.assign(first)
-            self._initial = None
+            self._weights = self._initial = None
 
     def _read(self, inputs, labels, weights, state):
-        return self._train_step(inputs["token_ids"], labels, weights, state, self._initial)
+        step = graph_function(self.model, ("dynamic evaluation", self), self._score_and_update)
+        return step(inputs["token_ids"], labels, weights, state, self._initial)
 
     def _score_and_update(self, token_ids, labels, sample_weights, state, initial):
         with tf.GradientTape() as tape:

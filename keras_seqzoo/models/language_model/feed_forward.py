@@ -1,11 +1,13 @@
 """A language model of fixed context: embeddings, hidden layers, softmax."""
 
 import keras
+import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_rate
 from keras_seqzoo.layers import TiedSoftmax
 from keras_seqzoo.models.common.next_token_training import NextTokenTraining
 from keras_seqzoo.models.language_model.fixed_context import FixedContextLanguageModel
+from keras_seqzoo.tensors import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -101,8 +103,8 @@ class FeedForwardLanguageModel(NextTokenTraining, FixedContextLanguageModel, ker
     def features(self, contexts, training=None):
         """Compute the input of the output layer, a tensor `(..., features)`."""
         embedded = self.embedding(contexts)  # (..., n - 1, D)
-        shape = [*contexts.shape[:-1], (self.order - 1) * self.embedding_dim]
-        joined = keras.ops.reshape(embedded, [-1 if size is None else size for size in shape])
+        shape = [dimension(embedded, axis) for axis in range(embedded.shape.rank - 2)]
+        joined = tf.reshape(embedded, [*shape, (self.order - 1) * self.embedding_dim])
         inputs = hidden = self.input_dropout(joined, training=training)
         for layer, dropout in zip(self.hidden_layers, self.hidden_dropouts, strict=True):
             hidden = dropout(layer(hidden), training=training)

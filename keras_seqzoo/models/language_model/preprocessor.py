@@ -19,7 +19,7 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     Args:
         tokenizer: a `TextTokenizer` without `add_bos`, `add_eos` and `sequence_length`.
         sequence_length: int, the length to which sentences are truncated and padded.
-        **kwargs: see `keras_hub.models.CausalLMPreprocessor`.
+        **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
         x: string tensor `(batch,)` or list of strings.
@@ -33,7 +33,8 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
         boolean weights, each `(batch, sequence_length)`.
 
     Raises:
-        ValueError: if the tokenizer adds tokens or has a `sequence_length`.
+        ValueError: if the tokenizer adds tokens or has a `sequence_length`, or `[BOS]` or `[EOS]`
+            is to be left out.
 
     Example:
     >>> tokenizer = WordTokenizer.train(["the cat sat"])
@@ -48,6 +49,9 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
 
     def __init__(self, tokenizer, sequence_length=128, **kwargs):
         check_no_packing("tokenizer", tokenizer, "the preprocessor adds and cuts")
+        for name in ("add_start_token", "add_end_token"):  # of KerasHub
+            if not kwargs.get(name, True):
+                raise ValueError(f"`{name}` must be True for a {type(self).__name__}, got False.")
         super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
 
     def build(self, input_shape):

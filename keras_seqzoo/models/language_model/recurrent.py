@@ -1,5 +1,7 @@
 """The recurrent language model."""
 
+import contextlib
+
 import keras
 import keras_hub
 import tensorflow as tf
@@ -107,6 +109,8 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         self.tie_softmax = tie_softmax
         self.softmax = softmax
 
+        self.resets_states = True  # at `reset_metrics`, those of streams
+
     @property
     def tokenizer(self):
         """The tokenizer of the preprocessor."""
@@ -143,7 +147,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         if loss == "auto":
             loss = SequenceCrossentropy()
         sampler = Sampling() if sampler == "auto" else sampler
-        kwargs["weighted_metrics"] = list(weighted_metrics)
+        kwargs["weighted_metrics"] = list(weighted_metrics or ())
         super().compile(optimizer, loss, sampler=sampler, **kwargs)
         self.streams = None if streams is None else check_integer("streams", streams, minimum=1)
         self.carried_states = None
@@ -159,10 +163,28 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         """Train the model; see `keras.Model.fit`. With `streams`, rows keep their order."""
         return super().fit(x, *args, shuffle=shuffle and self.streams is None, **kwargs)
 
+    def train_on_batch(self, *args, **kwargs):
+        """Train on a batch; see `keras.Model`. Streams go on; `reset_metrics` begins them anew."""
+        with self._continuing():
+            return super().train_on_batch(*args, **kwargs)
+
+    def test_on_batch(self, *args, **kwargs):
+        """Evaluate a batch; see `train_on_batch`."""
+        with self._continuing():
+            return super().test_on_batch(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _continuing(self):
+        states, self.resets_states = self.resets_states, False
+        try:
+            yield
+        finally:
+            self.resets_states = states
+
     def reset_metrics(self):
         """Start an epoch or an evaluation: reset the metrics and the states of streams."""
         super().reset_metrics()
-        if self.carried_states is not None:
+        if self.carried_states is not None and self.resets_states:
             self.carried_states.reset()
 
     def needs_no_logits(self, labels, sample_weight):

@@ -8,6 +8,9 @@ from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.decoding import score_targets
 from keras_seqzoo.models.common.mixtures import check_same_vocabulary
 from keras_seqzoo.models.language_model.base import LanguageModel
+from keras_seqzoo.models.language_model.cache import CacheLanguageModel
+from keras_seqzoo.models.language_model.neural_cache import NeuralCacheLanguageModel
+from keras_seqzoo.models.language_model.running_text import RunningText
 from keras_seqzoo.models.language_model.topics import TopicModel
 
 
@@ -29,7 +32,8 @@ class TopicLanguageModel(LanguageModel):
     Generation starts with the mean weights.
 
     Args:
-        model: a `LanguageModel`.
+        model: a `LanguageModel`, but not one that remembers the sentences before: a `RunningText`
+            or a model with a cache.
         topics: a `TopicModel` with the same vocabulary.
         exponent: float, β, at least 0.
         prior: float, n, above 0: how many words the mean weights count for.
@@ -50,6 +54,11 @@ class TopicLanguageModel(LanguageModel):
     def __init__(self, model, topics, exponent=0.5, prior=10.0, memory=200):
         if not isinstance(model, LanguageModel):
             raise ValueError(f"`model` must be a LanguageModel, got {model!r}.")
+        if isinstance(model, (RunningText, CacheLanguageModel, NeuralCacheLanguageModel)):
+            raise ValueError(
+                "`model` must be a LanguageModel of separate sentences, got a "
+                f"{type(model).__name__}."
+            )
         if not isinstance(topics, TopicModel):
             raise ValueError(f"`topics` must be a TopicModel, got {topics!r}.")
         check_same_vocabulary([model.tokenizer, topics.tokenizer])

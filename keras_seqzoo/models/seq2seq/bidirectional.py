@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_number, check_rate
 from keras_seqzoo.models.common.next_token_training import next_token_loss
+from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.models.common.rows import check_lengths, rows_of
 from keras_seqzoo.models.seq2seq.objectives.attended import read_attending
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
@@ -16,7 +17,7 @@ DIRECTIONS = ("forward", "backward")
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
-class BidirectionalTranslation(keras.Model):
+class BidirectionalTranslation(ReloadableModel, keras.Model):
     """Translation models of both directions, trained together so that their alignments agree.
 
     ```
@@ -102,6 +103,11 @@ class BidirectionalTranslation(keras.Model):
         if optimizer == "auto":
             optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)
         super().compile(optimizer=optimizer, **kwargs)
+
+    def get_compile_config(self):
+        """Return the arguments of `compile` for a `.keras` file."""
+        config = super().get_compile_config()
+        return {**config, "label_smoothing": self.label_smoothing} if config else config
 
     @property
     def metrics(self):

@@ -52,6 +52,11 @@ class Ensemble(TextTranslation):
         self.preprocessor = self.models[0].preprocessor
 
     @property
+    def settings(self):
+        """The weights and the mean; see `TextTranslation`."""
+        return (*self.weights, self.mean)
+
+    @property
     def has_alignment(self):
         """Whether all models have attention."""
         return all(model.has_alignment for model in self.models)
@@ -130,6 +135,11 @@ class ShallowFusion(TextTranslation):
         self.language_model = language_model
         self.weight = check_number("weight", weight, minimum=0.0)
         self.preprocessor = model.preprocessor
+
+    @property
+    def settings(self):
+        """The weight of the language model; see `TextTranslation`."""
+        return (self.weight,)
 
     @property
     def has_alignment(self):

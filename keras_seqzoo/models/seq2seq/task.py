@@ -98,6 +98,16 @@ class RecurrentSeq2SeqLM(
         """The backbone's decoder."""
         return self.backbone.decoder
 
+    def _normalize_generate_inputs(self, inputs):
+        found, is_scalar = super()._normalize_generate_inputs(
+            dict(inputs) if isinstance(inputs, dict) else inputs  # KerasHub changes it
+        )
+        if self.preprocessor is not None and isinstance(inputs, dict):
+            # KerasHub looks at the last field, which may be the language of all texts.
+            text = inputs["encoder_text"]
+            is_scalar = isinstance(text, str) or (tf.is_tensor(text) and text.shape.rank == 0)
+        return found, is_scalar
+
     def translate(
         self,
         texts,

@@ -43,6 +43,11 @@ class TextTranslation:
     _graphs = None  # see `graph_function`
 
     @property
+    def settings(self):
+        """The attributes that the graphs of a model contain as constants, hashable."""
+        return ()
+
+    @property
     def languages(self):
         """The target languages of a multilingual model, a tuple of strings; else empty."""
         return getattr(self.preprocessor, "languages", ())
@@ -374,7 +379,7 @@ class TextTranslation:
     def _graph_of_source(self, key, function, *signature, rows=None):
         """Return the graph of a function of source ids, their mask, and more tensors."""
         source = tf.TensorSpec([rows, None], tf.int32), tf.TensorSpec([rows, None], tf.bool)
-        return graph_function(self, key, function, *source, *signature)
+        return graph_function(self, (key, self.settings), function, *source, *signature)
 
     def _decode(self, tokens, lengths):
         """Return the texts of rows of target tokens, a list of strings."""

@@ -148,7 +148,9 @@ def _search_line(texts, weights, model):
     others[model] = 0.0
     total, changes = 0, []
     for text in texts:
-        borders, winners = _upper_envelope(text.scores @ others, text.scores[:, model])
+        # A score may be -inf; times a weight of 0 it would be NaN.
+        heights = np.where(others > 0, text.scores, 0.0) @ others
+        borders, winners = _upper_envelope(heights, text.scores[:, model])
         statistics = text.statistics[winners]
         total = total + statistics[0]
         changes += zip(borders, np.diff(statistics, axis=0), strict=True)
@@ -169,10 +171,12 @@ def _upper_envelope(heights, slopes):
         The borders, floats above 0 in increasing order, and the highest line before the first
         border and after each border. Of equal lines the first counts, as in `rescore`.
     """
+    heights = np.where(np.isneginf(slopes), -np.inf, heights)
+    finite = np.isfinite(heights)
     winner = min(range(len(heights)), key=lambda line: (-heights[line], -slopes[line], line))
     borders, winners, x = [], [winner], 0.0
     while True:
-        steeper = np.flatnonzero(slopes > slopes[winner])
+        steeper = np.flatnonzero(finite & (slopes > slopes[winner]))
         if not len(steeper):
             return borders, winners
         crossings = (heights[winner] - heights[steeper]) / (slopes[steeper] - slopes[winner])

@@ -377,6 +377,10 @@ def test_errors():
         with pytest.raises(ValueError, match=f"`{name}` must be 0 for a cell"):
             Recurrent(PlainCell(), **{name: 0.1})
     Recurrent(PlainCell(), recurrent_dropout=0.0, zoneout=0.0)
+    cell = PlainCell()
+    cell.regularizes_state = True
+    with pytest.raises(ValueError, match="`weight_drop` must be 0 for a cell without `constants`"):
+        Recurrent(cell, weight_drop=0.1)
     for implementation in ("xla", None, 2):
         with pytest.raises(ValueError, match="`implementation` must be one of"):
             LSTM(UNITS, implementation=implementation)

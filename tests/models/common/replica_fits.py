@@ -14,6 +14,7 @@ from keras_seqzoo.callbacks import WeightAverage
 from keras_seqzoo.data import stream_batches
 from keras_seqzoo.layers.large_softmax import SampledSoftmax
 from keras_seqzoo.models import (
+    BidirectionalTranslation,
     RecurrentBackbone,
     RecurrentEncoderDecoderBackbone,
     RecurrentLanguageModel,
@@ -23,6 +24,7 @@ from keras_seqzoo.models import (
     RecurrentTextClassifier,
 )
 from keras_seqzoo.models.word_vectors import FastText, GloVe, Word2Vec
+from tests.models import small
 
 SIZE = 20
 IDS = np.random.default_rng(0).integers(5, SIZE, (8, 7)).astype("int32")
@@ -83,6 +85,12 @@ def translator():
     return model
 
 
+def both_directions():
+    model = BidirectionalTranslation(small.model(), small.model())
+    model.compile(clipped())
+    return model
+
+
 def pairs():
     inputs = {f"{side}_{name}": x for name, x in text_inputs().items() for side in SIDES}
     return batches(inputs, IDS[:, 1:] * VALID, VALID.astype("float32"))
@@ -130,6 +138,7 @@ CASES = {
     # The last batch has one row: none for the second replica.
     "language model, rows left over": (language_model, lambda: rows_of_text(5)),
     "translation": (translator, pairs),
+    "translation, both directions": (both_directions, pairs),
     "classifier": (classifier, labelled),
     "tagger": (lambda: tagger(crf=False), tagged),
     "tagger, CRF": (lambda: tagger(crf=True), tagged),

@@ -17,6 +17,9 @@ def test_rows_of_lists_arrays_and_dicts():
     [first, *_] = rows({"text": TEXTS}, [1, 2, 3], [0.5, 1.0, 1.0])
     assert first == ({"text": b"a"}, 1, 0.5)
     assert rows(tf.constant(TEXTS)) == [b"a", b"b", b"c"]
+    words = tf.ragged.constant([["a", "b"], ["c"], []])
+    [batch] = rows_of((words, words)).batch(3)
+    assert [part.to_list() for part in batch] == 2 * [[[b"a", b"b"], [b"c"], []]]
 
 
 @pytest.mark.parametrize(

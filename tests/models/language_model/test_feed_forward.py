@@ -8,7 +8,7 @@ from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import FeedForwardLanguageModel
 from keras_seqzoo.tokenizers import WordTokenizer
 from tests.fits import fit_passes
-from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.layer_checks import assert_close, check_saved_model_in_fresh_process
 from tests.tiers import slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
@@ -174,3 +174,11 @@ def test_bad_tokenizer_and_texts():
         FeedForwardLanguageModel("words")
     with pytest.raises(ValueError, match="`texts` must have at least one"):
         make().examples([])
+
+
+def test_contexts_of_any_shape():
+    model = make(direct=True)
+    contexts = np.array([[[2, 2, 5], [5, 6, 7]]], np.int32)
+    spec = tf.TensorSpec([None, None, 3], tf.int32)
+    found = tf.function(model.features, input_signature=[spec])(contexts)
+    assert_close(found, model.features(contexts))

@@ -321,6 +321,18 @@ def test_stop_token_ids_may_be_an_array():
             model.generate_step(inputs, none)
 
 
+def test_no_weighted_metrics_as_in_keras():
+    model = make()
+    model.compile(weighted_metrics=None)
+    assert model.compiled
+
+
+@pytest.mark.parametrize("name", ["add_start_token", "add_end_token"])
+def test_a_preprocessor_always_adds_the_ends(name):
+    with pytest.raises(ValueError, match=f"`{name}` must be True"):
+        RecurrentLanguageModelPreprocessor(make().tokenizer, **{name: False})
+
+
 @pytest.mark.parametrize("streams", [None, 2])
 def test_rows_of_streams_keep_their_order(streams, monkeypatch):
     model = make()

@@ -190,6 +190,19 @@ def test_states_continue_from_batch_to_batch():
 
 
 @pytest.mark.slow
+def test_single_batches_continue_too():
+    model = make()
+    model.compile(keras.optimizers.SGD(0.0), streams=2)
+    _, inputs, labels = stream(model, TOKENS_32)
+    batches = list(stream_batches(inputs, labels, 2, 4))
+    whole = model.evaluate(stream_batches(inputs, labels, 2, 4), verbose=0)
+    for step in (model.train_on_batch, model.test_on_batch):
+        model.reset_metrics()
+        losses = [step(*batch) for batch in batches]
+        assert np.mean(losses) == pytest.approx(whole, rel=1e-5)
+
+
+@pytest.mark.slow
 def test_an_epoch_and_an_evaluation_start_again():
     model, [[first, second]] = fitted([4], epochs=2)
     assert first == pytest.approx(second, rel=1e-6)

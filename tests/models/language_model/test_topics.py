@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.models import NGramLanguageModel, TopicLanguageModel, TopicModel
+from keras_seqzoo.models import (
+    CacheLanguageModel,
+    NGramLanguageModel,
+    TopicLanguageModel,
+    TopicModel,
+)
 from keras_seqzoo.models.language_model.ngram import WittenBell
 from keras_seqzoo.tokenizers import WordTokenizer
 
@@ -101,6 +106,8 @@ def test_bad_arguments(model, topics):
         TopicLanguageModel(model, topics, prior=0)
     with pytest.raises(ValueError, match="`topics` must be a TopicModel, got None"):
         TopicLanguageModel(model, None)
+    with pytest.raises(ValueError, match="of separate sentences, got a CacheLanguageModel"):
+        TopicLanguageModel(CacheLanguageModel(model), topics)
     other = TopicModel.train(["x"], WordTokenizer(["x"]), topics=1)
     with pytest.raises(ValueError, match="`models` must have the same vocabulary"):
         TopicLanguageModel(model, other)

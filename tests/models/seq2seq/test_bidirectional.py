@@ -179,6 +179,7 @@ def test_the_pair_and_each_model_can_be_saved(tmp_path):
     subject.save(tmp_path / "both.keras")
     loaded = keras.saving.load_model(tmp_path / "both.keras")
     assert loaded.symmetry == 0.6
+    assert loaded.compiled and loaded.label_smoothing == subject.label_smoothing
     for found, expected in zip(loaded.get_weights(), subject.get_weights(), strict=True):
         assert_close(found, expected, 0)
     subject.backward.save_to_preset(str(tmp_path / "backward"))

@@ -179,3 +179,14 @@ def test_score_names_what_is_wrong(members):
     with pytest.raises(ValueError, match="as number 2"):
         members[0].score(["a", " "], ["b", "c"])
     assert members[0].score([], []) == []
+
+
+def test_changed_settings_change_the_translations(members):
+    strategy, rows = Greedy(), SENTENCES[:2]
+    fused = ShallowFusion(members[0], Bigrams(), weight=0.0)
+    before = fused.translate(rows, strategy)
+    fused.weight = 5.0
+    after = fused.translate(rows, strategy)
+    expected = ShallowFusion(members[0], Bigrams(), weight=5.0).translate(rows, strategy)
+    scores = [[best.score for best, *_ in found] for found in (before, after, expected)]
+    assert scores[1] == pytest.approx(scores[2]) and scores[0] != pytest.approx(scores[1])

@@ -164,6 +164,10 @@ def test_generate_takes_a_language():
     assert model.generate({"encoder_text": "no rain", "language": "de"}) == expected[0]
     dataset = tf.data.Dataset.from_tensor_slices(texts).batch(2)
     assert model.generate(dataset) == expected
+    one = {"encoder_text": texts["encoder_text"], "language": "de"}
+    for fields in (one, dict(reversed(one.items()))):
+        found = model.generate(fields)
+        assert found[0] == expected[0] and len(found) == 2 and fields["language"] == "de"
     with pytest.raises(ValueError, match="`language` must be one of fr, de, got None"):
         model.generate("no rain")
 

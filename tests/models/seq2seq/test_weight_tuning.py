@@ -115,6 +115,16 @@ def test_the_highest_lines():
             assert values[winner] == pytest.approx(values.max())
 
 
+def test_what_a_model_forbids_does_not_win():
+    scores = np.array([[-np.inf, -1.0, -2.0], [-1.0, -1.0, -np.inf], [-3.0, -1.0, -1.0]])
+    for model in range(3):
+        others = np.ones(3)
+        others[model] = 0.0
+        heights = np.where(others > 0, scores, 0.0) @ others
+        borders, winners = _upper_envelope(heights, scores[:, model])
+        assert np.isfinite(borders).all() and winners[-1] == 2
+
+
 def test_bad_arguments(task):
     sources, candidates, references, models = task
     with pytest.raises(ValueError, match="`models` must be at least two, got 1"):
