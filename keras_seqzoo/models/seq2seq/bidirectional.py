@@ -141,6 +141,9 @@ class BidirectionalTranslation(ReloadableModel, keras.Model):
         _check_no_labels(y)
         return super().evaluate(self._batches("x", x, batch_size, False), **kwargs)
 
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Do nothing: the two models are built. Keras would call the pair, to build it."""
+
     def _batches(self, name, x, batch_size, shuffle):
         """Return batches of ids for strings; return other data unchanged."""
         if not isinstance(x, dict) or "encoder_text" not in x:
