@@ -145,6 +145,10 @@ class Checkpoints(PeriodicSave):
         if not self._folder.exists:
             self._folder.write_index()
 
+    def on_train_end(self, logs=None):
+        """Keep the states of streams for a `fit` that continues the epoch."""
+        self._streams.on_train_end(logs)
+
     def on_epoch_begin(self, epoch, logs=None):
         """Check the number of the epoch, and begin or continue it."""
         if epoch != self.epoch:

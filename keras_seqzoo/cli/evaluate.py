@@ -35,7 +35,7 @@ from keras_seqzoo.cli.search import (
     MaxSourceRatio,
     make_beam_search,
 )
-from keras_seqzoo.data import read_labelled_texts, read_tagged_sentences
+from keras_seqzoo.data import LabelledFiles, read_tagged_sentences
 from keras_seqzoo.data.output_files import check_new_file
 from keras_seqzoo.metrics import (
     class_report,
@@ -44,6 +44,7 @@ from keras_seqzoo.metrics import (
     paired_bootstrap,
     score_translations,
 )
+from keras_seqzoo.metrics.entity_scores import entities
 from keras_seqzoo.metrics.translation_scores import BLEU_TOKENIZER, explain_no_bleu
 from keras_seqzoo.models import RecurrentTagger, TreeTextClassifier
 from keras_seqzoo.models.classifier.base import TextClassification
@@ -144,7 +145,7 @@ def evaluate(
     )
     strategy = make_beam_search(beam, length_penalty, max_source_ratio=max_source_ratio)
     sources, references = read_pairs(source, target)
-    others = None if baseline is None else read_pairs(source, baseline)[1]
+    others = None if baseline is None else read_pairs(source, baseline, "--baseline")[1]
     model = load_translation_models(preset)
     language = language_options(model, preset, to)
     check_lengths(model, sources, place=f"{source}, line")
@@ -177,7 +178,8 @@ def evaluate(
 def _evaluate_classifier(context, preset):
     confusion, batch_size = (context.params[name] for name in ("confusion", "batch_size"))
     parses = is_task(preset, TreeTextClassifier)
-    texts, expected = read_labelled_texts(context.params["test"], parses)
+    files = LabelledFiles([context.params["test"]], parses)
+    texts, expected = map(list, zip(*files, strict=True))
     model = load_text_classifier(preset)
     if model.multi_label:
         if confusion is not None:
@@ -198,6 +200,13 @@ def _evaluate_tagger(context, preset):
     options = context.params
     words, expected = read_tagged_sentences(options["test"], options["column"])
     model = load_tagger(preset)
+    if options["entities"]:
+        try:
+            entities(model.preprocessor.labels)
+        except ValueError:
+            raise ValueError(
+                f"--entities must be used with labels O, B-type and I-type, got those of {preset}."
+            ) from None
     line = progress_line(context, "tagged", len(words), "sentences")
     found = run_in_pieces(model.tag, line, options["batch_size"], words)
     line.clear()

@@ -1,5 +1,6 @@
 """Lines of text in and out of a command."""
 
+import contextlib
 import itertools
 import os
 import shlex
@@ -13,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.cli.progress import clear_line
-from keras_seqzoo.data import ParallelFiles, TextFiles, read_parallel
+from keras_seqzoo.data import ParallelFiles, TextFiles, read_lines, read_parallel
 from keras_seqzoo.data.tagged_sentences import is_conllu
 from keras_seqzoo.data.training_files import Rereading
 
@@ -120,13 +121,14 @@ def training_texts(paths):
     return Rereading(read)
 
 
-def read_pairs(source, target):
+def read_pairs(source, target, option="--target"):
     """Read the source and target sentences of two files, at least one pair.
 
     Args:
         source: string, path of the source sentences: lines or, for a model of trees, CoNLL-U
             (`.conllu`); `None` if it was not given.
         target: string, path of their translations, or `None`.
+        option: string, the option that names the translations.
 
     Returns:
         Two lists of strings.
@@ -134,16 +136,34 @@ def read_pairs(source, target):
     Raises:
         ValueError: if a file is not given, empty, or not as long as the other.
     """
-    for option, path in (("--source", source), ("--target", target)):
+    for name, path in (("--source", source), (option, target)):
         if path is None:
-            raise ValueError(f"{option} must be given with a translation model.")
-    if is_conllu(source):
-        sources, targets = map(list, zip(*ParallelFiles(source, target), strict=True))
-    else:
-        sources, targets = read_parallel(source, target)
+            raise ValueError(f"{name} must be given with a translation model.")
+    with renamed(target=option):
+        if is_conllu(source):
+            sources, targets = map(list, zip(*ParallelFiles(source, target), strict=True))
+        else:
+            sources, targets = read_parallel(source, target)
     if not sources:
         raise ValueError(f"--source must be a file with at least one line, got {source}.")
     return sources, targets
+
+
+@contextlib.contextmanager
+def renamed(**options):
+    """Replace names of arguments in the message of a `ValueError` by those of options."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        for name, option in options.items():
+            message = message.replace(f"`{name}`", option)
+        raise ValueError(message) from error
+
+
+def read_sources(path):
+    """Return the sources of a file: lines or, for a model of trees, sentences in CoNLL-U."""
+    return list(TextFiles(path)) if is_conllu(path) else read_lines(path)
 
 
 def check_lengths(model, lines, first=1, truncate=True, place="line"):

@@ -10,6 +10,7 @@ from keras_seqzoo.cli.lines import (
     check_lengths,
     input_chunks,
     read_pairs,
+    read_sources,
     run_in_pieces,
     write_lines,
 )
@@ -115,9 +116,9 @@ def rescore(
             raise ValueError("--tune must be used with at least two --preset, got one.")
     score = make_score(length_form, length_penalty)
     if tune is not None:
-        sources, references = read_pairs(source, tune)
+        sources, references = read_pairs(source, tune, "--tune")
     else:
-        sources = read_lines(source)
+        sources = read_sources(source)
     texts = _read_candidates(candidates, sources, source)
     if not sources:
         return

@@ -211,8 +211,9 @@ def translate(
                 for found, source in zip(results, lines, strict=True)
             ]
         _write(first, lines, results, context.params)
-        if attention_plot is not None:
-            plot_alignment(next(best for best, *_ in results if best.source_tokens), attention_plot)
+        for best, *_ in results:
+            if attention_plot is not None and best.source_tokens:  # the only line with words
+                plot_alignment(best, attention_plot)
     if required is not None:
         required.check_length()
 

@@ -54,10 +54,13 @@ def entity_scores(expected, found):
         if len(truth) != len(guess):
             problem = f"must have a tag for each tag of `found`, got {len(truth)} and {len(guess)}"
             raise ItemError("expected", "sentence", number, problem)
-        try:
-            truth, guess = set(entities(truth)), set(entities(guess))
-        except ValueError as error:
-            raise ItemError("expected", "sentence", number, str(error)) from None
+        spans = []
+        for name, tags in (("expected", truth), ("found", guess)):
+            try:
+                spans.append(set(entities(tags)))
+            except ValueError as error:
+                raise ItemError(name, "sentence", number, str(error)) from None
+        truth, guess = spans
         for counter, spans in ((correct, truth & guess), (predicted, guess), (support, truth)):
             counter.update(kind for kind, _, _ in spans)
     types = {

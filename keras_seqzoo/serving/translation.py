@@ -7,7 +7,8 @@ import tensorflow as tf
 
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.models.seq2seq.languages import language_indices
-from keras_seqzoo.models.seq2seq.text_translation import UNCUT, TextTranslation
+from keras_seqzoo.models.seq2seq.text_graphs import UNCUT
+from keras_seqzoo.models.seq2seq.text_translation import TextTranslation
 from keras_seqzoo.serving.copied_words import attended_words, copies_words
 from keras_seqzoo.serving.family import (
     TRUNCATED,

@@ -14,8 +14,12 @@ class DroppedItems:
     """
 
     def __init__(self, dropped=()):
-        self.dropped = self.total = 0
+        self.reset()
         self.add(np.asarray(dropped, bool))
+
+    def reset(self):
+        """Count from the beginning."""
+        self.dropped = self.total = 0
 
     def add(self, dropped):
         """Count more items, bools `(items,)`."""
@@ -28,7 +32,7 @@ class CachedData:
 
     data_names = ()  # names of the lists of the data
 
-    def cache_rows(self, train, kind, encode, more_names=()):
+    def cache_rows(self, train, kind, encode, dropped, more_names=()):
         """Tokenize the training data into files next to the state of the run.
 
         A resumed run uses the files that an earlier process wrote. They are removed when the run
@@ -39,6 +43,8 @@ class CachedData:
                 length, or `TrainingFiles`.
             kind: class, see `keras_seqzoo.data.IdCache`.
             encode: function from a list of strings or tuples to rows of this kind.
+            dropped: `DroppedItems` that `encode` counts. There are none if an earlier process
+                wrote the files, and reported them.
             more_names: names of more lists, which the validation data does not have.
 
         Returns:
@@ -51,7 +57,7 @@ class CachedData:
         if next(iter(items), None) is None:
             names = " and ".join(self.data_names)
             raise ValueError(f"`train` must have at least one item of {names}, got none.")
-        return cache_items(self.state.cache, items, kind, encode)
+        return cache_items(self.state.cache, items, kind, encode, dropped.reset)
 
     def check_lists(self, argument, lists, more_names=()):
         """Raise a `ValueError` unless all lists are given, with the same length of at least 1."""

@@ -288,7 +288,9 @@ class LanguageModelTraining(TrainingRun):
         if self.learning_rate is None:
             self.learning_rate = OPTIMIZERS[self.optimizer][1]
         self._sentences = None
-        self._streams = StreamStates(lambda: self.pass_position[1] > 0)
+        self._streams = StreamStates(
+            lambda: self.pass_position[1] > 0 or 0 < self.state.step < self.steps
+        )
 
     def prepare(self, train, validation):
         """Tokenize the text."""
@@ -302,7 +304,7 @@ class LanguageModelTraining(TrainingRun):
             long.add(lengths > self.length)
             return Sentences(RaggedIds.from_lengths(np.concatenate(sentences), lengths))
 
-        self._sentences = self.cache_rows(train, Sentences, encode)
+        self._sentences = self.cache_rows(train, Sentences, encode, long)
         self.tokens = self._sentences.tokens["ids"]
         if self.batch_size is None:
             self.batch_size = BATCH_SIZE

@@ -148,6 +148,7 @@ class RunState:
             OSError: if the disk is full; see also `check`.
         """
         self._is_new = not self.directory.exists()
+        self._begins = not self.exists
         with contextlib.ExitStack() as stack:
             with writing_into(self.folder):
                 stack.enter_context(self.lock)
@@ -197,8 +198,8 @@ class RunState:
         self.lock.remove()
 
     def discard(self):
-        """Remove all files of a run that has no saved step."""
-        if not self.trained:
+        """Remove all files of a run that has no saved step and that this process has begun."""
+        if self._begins and not self.trained:
             self.lock.remove()
             shutil.rmtree(self.folder, ignore_errors=True)
             if self._is_new:

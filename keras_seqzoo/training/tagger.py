@@ -276,7 +276,7 @@ class TaggerTraining(AdamWTraining):
             long.add(np.array([len(sentence) > BOUNDARIES[-1] for sentence in words]))
             return encode_sentences(self.model.preprocessor, words, tags)
 
-        self._sentences = self.cache_rows(train, TaggedSentences, encode)
+        self._sentences = self.cache_rows(train, TaggedSentences, encode, long)
         self.tokens = self._sentences.tokens["words"]
         self.report_dropped(f"cut to {BOUNDARIES[-1]} words", "sentences", long)
 

@@ -170,6 +170,8 @@ def _log_folder(ctx):
     if folder is None:
         return None
     if ctx.params["no_tensorboard"]:
+        if ctx.get_parameter_source("tensorboard").name == "DEFAULT_MAP":  # of --config
+            return None
         raise ValueError("--no-tensorboard cannot be used with --tensorboard.")
     folder = folder or Path(ctx.params["out"], FOLDER, LOGS)
     check_folder(folder, "tensorboard")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from keras_seqzoo.cli.lines import renamed
 from keras_seqzoo.cli.options import count_option, given, refuse_given
 from keras_seqzoo.cli.presets import check_task, load_translation_model
 from keras_seqzoo.cli.train.options import (
@@ -127,8 +128,9 @@ def train_translate(
         names = option_names(TranslationModelOptions)
         others = [name for name in names if name not in allowed]
         refuse_given(ctx, others, "cannot be used with --start.")
-        if not given(ctx, ["dropout"]):
-            ctx.params["dropout"] = None  # that of the preset: so the run is recorded
+        for name in allowed:
+            if not given(ctx, [name]):
+                ctx.params[name] = None  # that of the preset: so the run is recorded
         new_vocabulary = bool(given(ctx, VOCABULARY_OPTIONS))
         if new_vocabulary and training.objective in FROM_START:
             raise ValueError(
@@ -138,6 +140,9 @@ def train_translate(
         raise ValueError(
             f"--objective {training.objective} must be given with --start, a trained model."
         )
+    if start is None and model.attention is None:
+        names = ("attention_units", "scaled_attention")
+        refuse_given(ctx, names, "cannot be used with --attention none.")
     _check_alignments(training.objective, alignments, target_language)
     if start is None:
         _check_sources(model.encoder == "tree", source, valid_source)
@@ -213,9 +218,10 @@ def _files(source, target, languages, prefix="", alignments=None):
 
 def _validation(files):
     """Return the columns of validation files: sources, targets, and languages if several."""
-    if isinstance(files, ParallelFiles):
-        return held_in_memory(files)
-    return tuple(map(list, (files.source, files.target, files.column(2))))
+    with renamed(source="--valid-source", target="--valid-target"):
+        if isinstance(files, ParallelFiles):
+            return held_in_memory(files)
+        return tuple(map(list, (files.source, files.target, files.column(2))))
 
 
 def _check_languages(model, name, languages):

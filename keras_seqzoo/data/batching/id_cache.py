@@ -235,7 +235,7 @@ def as_windows(rows):
     return InMemory(rows) if isinstance(rows, tuple) else rows
 
 
-def cache_items(folder, items, kind, encode, **kwargs):
+def cache_items(folder, items, kind, encode, begin=None, **kwargs):
     """Tokenize items into a cache, or return the one that an earlier process made from them.
 
     The earlier cache is used if it was made from the same items and its first block equals what
@@ -246,6 +246,8 @@ def cache_items(folder, items, kind, encode, **kwargs):
         items: iterable of strings or of tuples, read once or twice.
         kind: class, the named tuple of the columns, see `IdCache`.
         encode: function from a list of items to rows of this kind.
+        begin: function called when the items have been compared, before all of them are encoded;
+            or `None`.
         **kwargs: further arguments of `IdCache`.
 
     Returns:
@@ -257,6 +259,8 @@ def cache_items(folder, items, kind, encode, **kwargs):
         ValueError: if there is no item.
     """
     cache = _open_equal(folder, items, kind, encode, **kwargs)
+    if begin is not None:
+        begin()
     if cache is not None:
         return cache
     shutil.rmtree(folder, ignore_errors=True)

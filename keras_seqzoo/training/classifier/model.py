@@ -8,7 +8,7 @@ from typing import Literal
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_labelled, shorten
+from keras_seqzoo.checks import ItemError, check_labelled, shorten
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.layers.classifier_head import POOLINGS
 from keras_seqzoo.models import (
@@ -167,6 +167,12 @@ def make_text_classifier(texts, labels, **kwargs):
     if isinstance(texts, collections.abc.Sized) and isinstance(labels, collections.abc.Sized):
         check_labelled(texts, labels)
     multi_label = isinstance(next(iter(labels), None), (list, tuple))
+    for number, label in enumerate(labels, 1):
+        if isinstance(label, (list, tuple)) != multi_label:
+            kinds = ("one label", "a list of labels")
+            expected, got = kinds[::-1] if multi_label else kinds
+            problem = f"must have {expected}, as the first text, got {got}"
+            raise ItemError("train", "text", number, problem)
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
     names = sorted(counts)
     if len(names) < 2:

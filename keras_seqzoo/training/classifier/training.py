@@ -88,7 +88,7 @@ class TextClassifierTraining(AdamWTraining):
             labels = self.model.label_array(labels, "train")
             return LabelledTexts(columns["token_ids"], labels, columns.get("heads"))
 
-        self._texts = self.cache_rows(train, LabelledTexts, encode)
+        self._texts = self.cache_rows(train, LabelledTexts, encode, long)
         self.tokens = self._texts.tokens["ids"]
         if preprocessor.sequence_length is not None:  # otherwise validation texts are not cut
             _, cut = preprocessor.truncated_ids(validation[0], longest)

@@ -9,7 +9,7 @@ from keras_seqzoo.data import MultilingualFiles, ParallelFiles
 from keras_seqzoo.data.batching.corpus_sampling import sampled_sizes
 from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.models.seq2seq.languages import check_language
-from keras_seqzoo.models.seq2seq.text_translation import UNCUT
+from keras_seqzoo.models.seq2seq.text_graphs import UNCUT
 from keras_seqzoo.training.options import option, options
 from keras_seqzoo.training.subwords import SubwordOptions
 

@@ -16,7 +16,7 @@ from keras_seqzoo.metrics.translation_scores import (
     explain_no_bleu,
 )
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
-from keras_seqzoo.models.seq2seq.text_translation import UNCUT
+from keras_seqzoo.models.seq2seq.text_graphs import UNCUT
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.objectives import make_objective
@@ -160,7 +160,7 @@ class TranslationTraining(AdamWTraining):
             return pairs.take(fits)
 
         more = ("alignments",) if supervised else ()
-        self._pairs = self.cache_rows(train, TokenPairs, encode, more)
+        self._pairs = self.cache_rows(train, TokenPairs, encode, long, more)
         if not self._pairs.rows:
             raise ValueError(
                 f"`train` must have a pair of at most {limits} a side (the last of `boundaries` "
