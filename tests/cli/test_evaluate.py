@@ -48,6 +48,7 @@ def test_a_baseline(seqzoo, tmp_path):
     (tmp_path / "short").write_text("a\n", encoding="utf-8")
     result = seqzoo(*arguments, "--baseline", tmp_path / "short")
     assert result.status == 2 and f"and 1 in {tmp_path}/short" in result.errors
+    assert "--source and --baseline must have the same number of lines" in result.errors
 
 
 def test_an_unknown_tokenizer_is_refused(seqzoo):

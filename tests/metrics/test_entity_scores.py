@@ -96,7 +96,7 @@ def check(expected, found):
         ([["O"]], [], "number of sentences, got 1 and 0"),
         ([["O"], ["O", "O"]], [["O"], ["O"]], "sentence 2: .*got 2 and 1"),
         ([["O"], ["X-a"]], [["O"], ["O"]], "sentence 2: .*O, B-type or I-type.*got 'X-a'"),
-        ([["O"]], [["B-"]], "sentence 1: .*got 'B-'"),
+        ([["O"]], [["B-"]], "`found`, sentence 1: .*got 'B-'"),
         ([["O"]], [["I"]], "sentence 1: .*got 'I'"),
         ([["O"]], [[""]], "sentence 1: .*got ''"),
     ],

@@ -205,6 +205,10 @@ def test_errors(tmp_path):
         training.prepare((TEXTS, LABELS), (TEXTS[:2], ["nothing", "x"]))
     with pytest.raises(ValueError, match="`validation` must have texts and labels of the same"):
         training.prepare((TEXTS, LABELS), ([], []))
+    for labels, got in (("no", ["yes"]), (["no"], "yes")):
+        kinds = "must have (one label|a list of labels), as the first text, got"
+        with pytest.raises(ValueError, match=f"`train`, text 2: {kinds}"):
+            make_text_classifier(TEXTS[:2], [labels, got])
     with pytest.raises(ValueError, match="`labels` must have two different names or more, got yes"):
         make_text_classifier(TEXTS, ["yes"] * 4)
     with pytest.raises(

@@ -138,6 +138,18 @@ def test_a_run_without_a_saved_step_blocks_no_other(tmp_path):
     assert RunState(tmp_path).step == 1
 
 
+def test_what_another_process_began_is_not_discarded(tmp_path):
+    first, second = RunState(tmp_path / "a"), RunState(tmp_path / "b")
+    with first.locked({"epochs": 3}):
+        first.discard()
+    assert not first.exists
+    second.begin({"epochs": 3})
+    again = RunState(tmp_path / "b")
+    with again.locked({"epochs": 4}):
+        again.discard()
+    assert again.exists
+
+
 def test_other_options_are_named(tmp_path):
     begin_and_save(tmp_path, {"epochs": 3, "seed": 1, "boundaries": (4, 8)})
     state = RunState(tmp_path)

@@ -140,9 +140,6 @@ def train_translate(
         raise ValueError(
             f"--objective {training.objective} must be given with --start, a trained model."
         )
-    if start is None and model.attention is None:
-        names = ("attention_units", "scaled_attention")
-        refuse_given(ctx, names, "cannot be used with --attention none.")
     _check_alignments(training.objective, alignments, target_language)
     if start is None:
         _check_sources(model.encoder == "tree", source, valid_source)

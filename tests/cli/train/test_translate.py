@@ -223,10 +223,18 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
     for option in (("--cell", "gru"), ("--separate-vocabularies",), ("--untied",)):
         result = seqzoo(*start, DEFAULT_PRESET, *option)
         assert result.status == 2 and f"{option[0]} cannot be used with --start" in result.errors
+    # What is not given is the preset's, and is recorded so: given later, it is another option.
+    assert options["options"]["tokenizer"] is None
     for name, message in (("none", "got 'none'"), (files["source"].parent, "got")):
         result = seqzoo(*start, name)
         assert result.status == 2 and message in result.errors.splitlines()[-1]
     assert len(made) == 1 and not (tmp_path / "new").exists()
+
+
+def test_names_of_options_in_errors(seqzoo, files, tmp_path):
+    other = {"valid_target": files["target"]}
+    result = seqzoo(*arguments({**files, **other}, tmp_path / "new"))
+    assert "--valid-source and --valid-target must have the same number" in result.errors
 
 
 @pytest.mark.parametrize("gone", [False, True])

@@ -161,6 +161,8 @@ def test_an_equal_cache_is_not_made_again(tmp_path):
 
     assert cache(texts).rows == 2800 and calls == [1024, 1024, 752]
     assert cache(iter(texts)).rows == 2800 and calls == [1024]
+    cache_items(tmp_path / "cache", texts, Sentences, counted, calls.clear)
+    assert calls == []  # what was encoded to compare does not count
     assert cache(texts[:-1]).rows == 2799 and calls == [1024, 1024, 751]
     other = cache(texts[:-1], lambda chunk: encode([text.upper() for text in chunk]))
     assert bytes(other.joined("ids", 0, 3).tolist()) == b"AAA"
