@@ -39,7 +39,7 @@ def configurable(function):
 def read_config(path, command):
     """Read the options of a command from a YAML file.
 
-    An option with its default value in the file counts as not given, and so does `null`.
+    What the file has counts as given, except `null`.
 
     Args:
         path: string or path of the file.
@@ -69,14 +69,14 @@ def read_config(path, command):
             value = _check_value(value, _kind(kinds[parameter.name].annotation))
         except ValueError as error:
             raise ValueError(f"{place}: {key} {error}") from error
-        default = parameter.default
-        if value != ([*default] if isinstance(default, list | tuple) else default):
-            values[parameter.name] = value
+        values[parameter.name] = value
     return values
 
 
 def format_config(ctx, sections):
     """Return the options of a command line as YAML for --config.
+
+    Options that are not given are comments without a space: `#seed: 0`.
 
     Args:
         ctx: the context of the command, after its options are parsed.
@@ -93,8 +93,11 @@ def format_config(ctx, sections):
             value = _plain(ctx.meta[VALUES][parameter.name])
             lines += _comment(parameter.help, kinds[parameter.name].annotation)
             line = f"{option_name(parameter)}: {_dump(value)}"
-            missing = value is None and parameter.name in required
-            lines.append(f"{line}  # required" if missing else line)
+            if value is None and parameter.name in required:
+                line = f"{line}  # required"
+            elif ctx.get_parameter_source(parameter.name).name == "DEFAULT":
+                line = f"#{line}"
+            lines.append(line)
         if lines:
             blocks.append("\n".join([f"# {title}", "", *lines, ""]))
     return "\n".join(blocks)
