@@ -282,8 +282,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             outputs, weights, state = self._run_after(
                 sequence, state, memory, memory_mask, keys, scale, training, mask
             )
-            if mask is not None:
-                outputs = zero_padding(outputs, mask)
+            outputs = zero_padding(outputs, mask)
         if training and self.attention_losses:
             masks = valid_steps(memory_mask, memory, "memory"), valid_steps(mask, sequence)
             for loss in self.attention_losses:
