@@ -96,6 +96,7 @@ def test_alignments_and_xla(jit_compile):
             np.testing.assert_allclose(alignment[: len(weights)], weights, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_saved_model_in_fresh_process():
     model = reference.Model(5, end_token=2, seed=5)
 

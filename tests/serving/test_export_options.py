@@ -127,6 +127,7 @@ def test_operations_of_functions_are_found(tmp_path):
     check_operations(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_blank_phrases_cost_nothing():
     """As many as a line of tabs has would take gigabytes if the search compared them."""
     model = make_model()

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.serving.translation import SPACES, scatter_rows, token_errors
+from keras_seqzoo.tokenizers import ParseTokenizer, WordTokenizer
 
 
 def test_spaces_are_those_of_python():
@@ -28,8 +29,10 @@ def test_scatter_rows():
 
 
 def test_token_errors():
+    tokenizer = WordTokenizer(list("abcde"))
+    assert tokenizer.vocabulary_size() == 10
     ids = tf.constant([[1, 2, 3], [1, 9, 3], [1, 2, 0], [10, 10, 10], [1, 2, 10]])
-    errors = token_errors(ids, tf.constant([3, 2, 2, 4, 3]), vocabulary_size=10).numpy().tolist()
+    errors = token_errors(ids, tf.constant([3, 2, 2, 4, 3]), tokenizer).numpy().tolist()
     assert errors == [
         b"",
         b"",
@@ -37,5 +40,12 @@ def test_token_errors():
         b"`lengths` must be from 0 to the length of `token_ids`, got 4.",
         b"`token_ids` must be from 1 to 9, got 10 as number 3.",
     ]
-    nothing = token_errors(tf.zeros([1, 0], tf.int32), tf.constant([0]), vocabulary_size=10)
+    nothing = token_errors(tf.zeros([1, 0], tf.int32), tf.constant([0]), tokenizer)
     assert nothing.numpy().tolist() == [b""]
+
+
+def test_token_errors_of_trees():
+    tokenizer = ParseTokenizer(list("abcde"))
+    ids = tf.constant([[5 + 10 * 2, 3], [10 * 2, 3], [-5, 3]])  # a word with a head, a head alone
+    errors = token_errors(ids, tf.constant([2, 2, 2]), tokenizer).numpy().tolist()
+    assert errors[0] == b"" and b"got 20 as number 1" in errors[1] and b"got -5" in errors[2]

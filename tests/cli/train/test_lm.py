@@ -61,6 +61,7 @@ def test_train(seqzoo, files, tmp_path):
     assert gone.status == 2 and "2 epochs is finished and the preset is gone" in gone.errors
 
 
+@pytest.mark.slow
 def test_a_preset_says_how_it_was_made(seqzoo, files, tmp_path):
     out = tmp_path / "lm"
     small = (*TINY[:4], "--epochs", 1, "--seed", 5, "--quiet")
@@ -171,6 +172,7 @@ def test_options_of_texts_and_softmax_reach_the_model(seqzoo, files, tmp_path, m
     assert sorted(training.model.tokenizer.words) == ["a", "cat", "dog", "sat", "the"]
 
 
+@pytest.mark.slow
 def test_score(seqzoo, preset):
     text = "the cat\n\na bird\n"
     model = RecurrentLanguageModel.from_preset(str(preset))

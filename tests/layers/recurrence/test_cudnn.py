@@ -150,6 +150,7 @@ def test_bidirectional_stack_trains_in_a_function(as_documented):
     assert_close(run[1](sequence), run[0](sequence), 1e-5)
 
 
+@pytest.mark.slow
 def test_fit_leaves_xla_out(as_documented):
     model = keras.Sequential([LSTM(UNITS, implementation="auto"), keras.layers.Dense(1)])
     model.compile(loss="mse")

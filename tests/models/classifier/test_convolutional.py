@@ -53,6 +53,7 @@ def test_learns_phrases(options, tmp_path):
     np.testing.assert_allclose(loaded.predict_probabilities(TEXTS), expected[:6], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_static_embedding_is_read_and_not_trained(tmp_path):
     model = make(static_embedding=True)
     backbone = model.backbone

@@ -130,6 +130,7 @@ def flat(nest):
     return [np.asarray(part) for part in tf.nest.flatten(nest)]
 
 
+@pytest.mark.slow
 def test_fit_takes_batches_of_ids_and_validates_on_strings(task):
     model, strings, batches = task
     history = model.fit(batches, validation_data=strings, shuffle=False, verbose=0).history

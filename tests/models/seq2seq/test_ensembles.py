@@ -181,6 +181,7 @@ def test_score_names_what_is_wrong(members):
     assert members[0].score([], []) == []
 
 
+@pytest.mark.slow
 def test_changed_settings_change_the_translations(members):
     strategy, rows = Greedy(), SENTENCES[:2]
     fused = ShallowFusion(members[0], Bigrams(), weight=0.0)

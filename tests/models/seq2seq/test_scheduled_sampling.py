@@ -66,6 +66,7 @@ def test_with_teacher_forcing_alone_the_reference_is_read():
     np.testing.assert_array_equal(drawn(1.0), TARGET)
 
 
+@pytest.mark.slow
 def test_without_teacher_forcing_the_decoder_reads_its_own_tokens_one_after_another():
     subject = make_model(scale=40.0)  # so sure that each draw is the most likely token
     read = drawn(0.0, subject=subject)
@@ -84,6 +85,7 @@ def test_without_teacher_forcing_the_decoder_reads_its_own_tokens_one_after_anot
     assert (read[:, 1:] != at_once).any()
 
 
+@pytest.mark.slow
 def test_a_coin_is_tossed_for_each_position():
     subject = make_model()
     reads = draws(0.7, range(60), subject)

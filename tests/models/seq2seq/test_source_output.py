@@ -202,6 +202,7 @@ def batch(subject):
     return subject.preprocessor(texts)
 
 
+@pytest.mark.slow
 def test_a_step_with_a_bias_equals_one_with_logits():
     trained = []
     for metrics in ([], ["accuracy"]):  # a metric needs logits
@@ -223,6 +224,7 @@ OBJECTIVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jit_compile", [False, slow(True)])
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 def test_objectives_train_a_model_with_a_lexicon_as_bias(objective, jit_compile):

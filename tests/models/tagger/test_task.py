@@ -229,6 +229,7 @@ def test_fit_takes_weights_of_sentences():
         model.fit(SENTENCES, TAGS, class_weight={0: 1.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crf", [True, slow(False)])
 def test_metrics_are_of_the_tags_given(crf):
     model = make(crf=crf)
