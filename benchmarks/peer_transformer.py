@@ -5,8 +5,9 @@
 
 `en-fr/train` stands for `en-fr/train.en` and `en-fr/train.fr`. The two languages have a joint
 SentencePiece vocabulary. "tiny" has the sizes and rates of Wu et al. (2021) for Multi30k. The
-weights are the mean of the five checkpoints with the best validation BLEU (greedy). DIR was made by
-the peers' setup.sh. Where training was stopped (Ctrl-C), the same command continues.
+weights are the mean of the five checkpoints with the best validation BLEU (greedy) since training
+last began. DIR was made by the peers' setup.sh. Where training was stopped (Ctrl-C), the same
+command continues.
 """
 
 import argparse
@@ -137,9 +138,14 @@ def run(python, mode, settings, path, *options):
     subprocess.run([python, "-m", "joeynmt", mode, str(path), *options], check=True)
 
 
+def training_parts(folder):
+    """Return the folders of the parts of a training that was stopped and went on, in order."""
+    return sorted(folder.glob("training-*"), key=lambda path: int(path.name.split("-")[1]))
+
+
 def train(python, settings, folder):
     """Train up to the last update, from where training was stopped."""
-    parts = sorted(folder.glob("training-*"))
+    parts = training_parts(folder)
     part = folder / f"training-{len(parts)}"
     settings["model_dir"] = str(part)
     if parts and (parts[-1] / "latest.ckpt").exists():
@@ -175,8 +181,9 @@ def main():
     settings, mean = configuration(arguments, model, pieces), folder / "mean.ckpt"
     if not mean.exists():
         train(python, settings, folder)
-        last = sorted(folder.glob("training-*"))[-1]
-        paths = map(str, last.glob("[0-9]*.ckpt"))
+        paths = [str(path) for path in training_parts(folder)[-1].glob("[0-9]*.ckpt")]
+        if not paths:
+            raise SystemExit(f"{folder} has no checkpoint with a score in its last part")
         subprocess.run([python, "-c", AVERAGE, str(mean), *paths], check=True)
     settings["model_dir"], settings["testing"]["load_model"] = str(mean.parent), str(mean)
     run(python, "test", settings, folder / "test.yaml", "--output-path", str(folder / "output"))

@@ -145,6 +145,14 @@ class Checkpoints(PeriodicSave):
         if not self._folder.exists:
             self._folder.write_index()
 
+    def on_test_begin(self, logs=None):
+        """Keep the states of streams during an evaluation."""
+        self._streams.on_test_begin(logs)
+
+    def on_test_end(self, logs=None):
+        """Set the states of streams as they were before the evaluation."""
+        self._streams.on_test_end(logs)
+
     def on_train_end(self, logs=None):
         """Keep the states of streams for a `fit` that continues the epoch."""
         self._streams.on_train_end(logs)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import check_lengths, read_pairs, run_in_pieces
+from keras_seqzoo.cli.lines import check_lengths, held_in_memory, read_pairs, run_in_pieces
 from keras_seqzoo.cli.options import (
     BatchSize,
     BleuTokenizer,
@@ -178,8 +178,7 @@ def evaluate(
 def _evaluate_classifier(context, preset):
     confusion, batch_size = (context.params[name] for name in ("confusion", "batch_size"))
     parses = is_task(preset, TreeTextClassifier)
-    files = LabelledFiles([context.params["test"]], parses)
-    texts, expected = map(list, zip(*files, strict=True))
+    texts, expected = held_in_memory(LabelledFiles([context.params["test"]], parses))
     model = load_text_classifier(preset)
     if model.multi_label:
         if confusion is not None:

@@ -13,6 +13,7 @@ import warnings
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import ItemError
 from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.data import ParallelFiles, TextFiles, read_lines, read_parallel
 from keras_seqzoo.data.tagged_sentences import is_conllu
@@ -141,7 +142,7 @@ def read_pairs(source, target, option="--target"):
             raise ValueError(f"{name} must be given with a translation model.")
     with renamed(target=option):
         if is_conllu(source):
-            sources, targets = map(list, zip(*ParallelFiles(source, target), strict=True))
+            sources, targets = held_in_memory(ParallelFiles(source, target))
         else:
             sources, targets = read_parallel(source, target)
     if not sources:
@@ -149,11 +150,18 @@ def read_pairs(source, target, option="--target"):
     return sources, targets
 
 
+def held_in_memory(files):
+    """Return the two columns of `TrainingFiles` as a pair of lists."""
+    return tuple(map(list, zip(*files, strict=True))) or ([], [])
+
+
 @contextlib.contextmanager
 def renamed(**options):
     """Replace names of arguments in the message of a `ValueError` by those of options."""
     try:
         yield
+    except ItemError:
+        raise
     except ValueError as error:
         message = str(error)
         for name, option in options.items():

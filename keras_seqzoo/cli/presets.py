@@ -4,12 +4,12 @@ A command for models of one family uses a preset of the package by default. Comm
 any family (`evaluate`, `export`, `score`, `tokenize`) must be given a preset.
 """
 
-import contextlib
 import json
 from typing import Annotated
 
 import typer
 
+from keras_seqzoo.cli.lines import renamed
 from keras_seqzoo.models import (
     Ensemble,
     NGramLanguageModel,
@@ -79,13 +79,9 @@ def is_task(preset, task):
     return found is not None and issubclass(found, task)
 
 
-@contextlib.contextmanager
 def named_by(option):
     """Replace `preset` in the message of a ValueError by the option that it came from."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(str(error).replace("`preset`", option)) from error
+    return renamed(preset=option)
 
 
 def check_task(option, preset, task, what):

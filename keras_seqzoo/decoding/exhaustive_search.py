@@ -53,7 +53,7 @@ class ExhaustiveSearch(DecodingStrategy):
 
     @property
     def max_hypotheses(self):
-        """The `n_best` of the search, which finds any number."""
+        """The `n_best` of the search; it has no limit."""
         return self.n_best
 
     def with_n_best(self, n_best):

@@ -118,7 +118,7 @@ class StepFunction:
         return self.repeat(self._leaves, copies)
 
     def repeat(self, leaves, copies):
-        """Repeat each row of the state `copies` times, in place."""
+        """Return the list with each row of the state `copies` times, next to each other."""
         state, memory = leaves[: self._own], leaves[self._own :]
         return [repeat_rows(leaf, copies) for leaf in state] + memory
 

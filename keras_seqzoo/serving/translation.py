@@ -352,16 +352,19 @@ def token_errors(token_ids, lengths, tokenizer):
     width = tf.shape(token_ids)[1]
     used = tf.sequence_mask(lengths, width + 1)
     padded = tf.pad(token_ids, [[0, 0], [0, 1]])  # with an end, so that a row has an argmax
-    words = padded
+    words, subject = padded, "`token_ids`"
     if isinstance(tokenizer, ParseTokenizer):
-        words = tf.where(padded < 0, padded, tokenizer.split(padded)[0])
+        words, subject = (
+            tf.where(padded < 0, padded, tokenizer.split(padded)[0]),
+            "words of `token_ids`",
+        )
     wrong = used & ((words < 1) | (words >= vocabulary_size))
     first = tf.argmax(tf.cast(wrong, tf.int32), axis=1, output_type=tf.int32)
-    found = tf.gather(padded, first, batch_dims=1)
+    found = tf.gather(words, first, batch_dims=1)
     number = tf.strings.as_string
     wrong_id = tf.strings.join(
         [
-            f"`token_ids` must be from 1 to {vocabulary_size - 1}, got ",
+            f"{subject} must be from 1 to {vocabulary_size - 1}, got ",
             number(found),
             " as number ",
             number(first + 1),

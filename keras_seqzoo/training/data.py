@@ -81,7 +81,7 @@ class CachedData:
             validation: the same for the validation data.
         """
         parts = [("training", train), ("validation", validation)]
-        parts = [(name, items) for name, items in parts if items is not None]
+        parts = [(name, items) for name, items in parts if items is not None and items.total]
         if any(items.dropped for _, items in parts):
             counts = (f"{items.dropped} of {items.total} {name} {kind}" for name, items in parts)
             self.report(f"{what}: {', '.join(counts)}")

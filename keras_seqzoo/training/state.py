@@ -148,10 +148,10 @@ class RunState:
             OSError: if the disk is full; see also `check`.
         """
         self._is_new = not self.directory.exists()
-        self._begins = not self.exists
         with contextlib.ExitStack() as stack:
             with writing_into(self.folder):
                 stack.enter_context(self.lock)
+                self._begins = not self.exists
                 try:
                     self.begin(options)
                 except BaseException:

@@ -48,4 +48,4 @@ def test_token_errors_of_trees():
     tokenizer = ParseTokenizer(list("abcde"))
     ids = tf.constant([[5 + 10 * 2, 3], [10 * 2, 3], [-5, 3]])  # a word with a head, a head alone
     errors = token_errors(ids, tf.constant([2, 2, 2]), tokenizer).numpy().tolist()
-    assert errors[0] == b"" and b"got 20 as number 1" in errors[1] and b"got -5" in errors[2]
+    assert errors[0] == b"" and b"got 0 as number 1" in errors[1] and b"got -5" in errors[2]

@@ -207,7 +207,7 @@ def test_errors(tmp_path):
         training.prepare((TEXTS, LABELS), ([], []))
     for labels, got in (("no", ["yes"]), (["no"], "yes")):
         kinds = "must have (one label|a list of labels), as the first text, got"
-        with pytest.raises(ValueError, match=f"`train`, text 2: {kinds}"):
+        with pytest.raises(ValueError, match=f"`labels`, text 2: {kinds}"):
             make_text_classifier(TEXTS[:2], [labels, got])
     with pytest.raises(ValueError, match="`labels` must have two different names or more, got yes"):
         make_text_classifier(TEXTS, ["yes"] * 4)

@@ -37,6 +37,9 @@ def test_texts_that_are_cut(tmp_path, reported):
     assert reported[1:] == ["cut to 2 tokens: 0 of 2 training texts, 1 of 1 validation texts"]
     training.prepare((["a b", "c"], ["x", "y"]), (["a b"], ["x"]))
     assert len(reported) == 2
+    # The training texts were counted by the process that wrote the files.
+    training.prepare((["a b", "c"], ["x", "y"]), (["a b c"], ["x"]))
+    assert reported[2:] == ["cut to 2 tokens: 1 of 1 validation texts"]
 
 
 def test_sentences_that_are_cut(tmp_path, reported):

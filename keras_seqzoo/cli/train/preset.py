@@ -5,6 +5,7 @@ from pathlib import Path
 import keras
 import typer
 
+from keras_seqzoo.cli.lines import held_in_memory
 from keras_seqzoo.cli.presets import named_by
 from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.cli.progress.training import TrainingProgress
@@ -125,11 +126,6 @@ def train_labelled_preset(ctx, train, valid, line, make_model, model, training_c
     )
 
 
-def held_in_memory(files):
-    """Return the two columns of `TrainingFiles` as a pair of lists."""
-    return tuple(map(list, zip(*files, strict=True))) or ([], [])
-
-
 def report(line):
     """Write a line about the run to standard error; remove a progress line first."""
     clear_line()
@@ -170,9 +166,11 @@ def _log_folder(ctx):
     if folder is None:
         return None
     if ctx.params["no_tensorboard"]:
-        if ctx.get_parameter_source("tensorboard").name == "DEFAULT_MAP":  # of --config
+        places = [ctx.get_parameter_source(x).name for x in ("tensorboard", "no_tensorboard")]
+        if places[0] == places[1]:
+            raise ValueError("--no-tensorboard cannot be used with --tensorboard.")
+        if places[0] == "DEFAULT_MAP":  # the command line overrides the configuration
             return None
-        raise ValueError("--no-tensorboard cannot be used with --tensorboard.")
     folder = folder or Path(ctx.params["out"], FOLDER, LOGS)
     check_folder(folder, "tensorboard")
     return folder

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import renamed
+from keras_seqzoo.cli.lines import held_in_memory, renamed
 from keras_seqzoo.cli.options import count_option, given, refuse_given
 from keras_seqzoo.cli.presets import check_task, load_translation_model
 from keras_seqzoo.cli.train.options import (
@@ -14,7 +14,7 @@ from keras_seqzoo.cli.train.options import (
     option_names,
     train_command,
 )
-from keras_seqzoo.cli.train.preset import held_in_memory, make_report, train_preset
+from keras_seqzoo.cli.train.preset import make_report, train_preset
 from keras_seqzoo.data import MultilingualFiles, ParallelFiles
 from keras_seqzoo.data.pharaoh import format_links
 from keras_seqzoo.data.tagged_sentences import is_conllu

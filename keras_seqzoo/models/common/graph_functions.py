@@ -65,6 +65,10 @@ def _weights(model):
     return [
         weight
         for part in parts
-        if isinstance(part, keras.Model) or hasattr(part, "step")
+        if isinstance(part, keras.Model) or _has_step(part)
         for weight in _weights(part)
     ]
+
+
+def _has_step(part):
+    return callable(getattr(part, "step", None)) and hasattr(part, "__dict__")

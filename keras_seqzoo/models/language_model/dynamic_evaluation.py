@@ -66,7 +66,8 @@ class DynamicEvaluation(RunningText):
             self._weights = self._initial = None
 
     def _read(self, inputs, labels, weights, state):
-        step = graph_function(self.model, ("dynamic evaluation", self), self._score_and_update)
+        key = tuple(map(id, self._weights))  # others if layers are frozen
+        step = graph_function(self, key, self._score_and_update)
         return step(inputs["token_ids"], labels, weights, state, self._initial)
 
     def _score_and_update(self, token_ids, labels, sample_weights, state, initial):

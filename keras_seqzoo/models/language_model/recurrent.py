@@ -71,6 +71,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
     preprocessor_cls = RecurrentLanguageModelPreprocessor
     streams = None
     carried_states = None  # the `CarriedStates` of streams
+    _resets_states = True  # whether `reset_metrics` resets the states of streams
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, softmax=None, **kwargs):
         if backbone.bidirectional:
@@ -108,8 +109,6 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         self.output_layer = output_layer
         self.tie_softmax = tie_softmax
         self.softmax = softmax
-
-        self.resets_states = True  # at `reset_metrics`, those of streams
 
     @property
     def tokenizer(self):
@@ -164,7 +163,11 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         return super().fit(x, *args, shuffle=shuffle and self.streams is None, **kwargs)
 
     def train_on_batch(self, *args, **kwargs):
-        """Train on a batch; see `keras.Model`. Streams go on; `reset_metrics` begins them anew."""
+        """Train on a batch; see `keras.Model`.
+
+        Streams go on from the last batch, whether it was for training or evaluation;
+        `reset_metrics` begins them anew.
+        """
         with self._continuing():
             return super().train_on_batch(*args, **kwargs)
 
@@ -175,16 +178,16 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
 
     @contextlib.contextmanager
     def _continuing(self):
-        states, self.resets_states = self.resets_states, False
+        self._resets_states = False
         try:
             yield
         finally:
-            self.resets_states = states
+            self._resets_states = True
 
     def reset_metrics(self):
         """Start an epoch or an evaluation: reset the metrics and the states of streams."""
         super().reset_metrics()
-        if self.carried_states is not None and self.resets_states:
+        if self.carried_states is not None and self._resets_states:
             self.carried_states.reset()
 
     def needs_no_logits(self, labels, sample_weight):

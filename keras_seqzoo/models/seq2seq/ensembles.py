@@ -53,8 +53,8 @@ class Ensemble(TextTranslation):
 
     @property
     def settings(self):
-        """The weights and the mean; see `TextTranslation`."""
-        return (*self.weights, self.mean)
+        """The weights, the mean, and the settings of the models; see `TextGraphs`."""
+        return (*self.weights, self.mean, *map(_settings_of, self.models))
 
     @property
     def has_alignment(self):
@@ -112,6 +112,10 @@ class Ensemble(TextTranslation):
         )
 
 
+def _settings_of(model):
+    return getattr(model, "settings", ())
+
+
 class ShallowFusion(TextTranslation):
     """Translation by the scores of a translation model and a language model.
 
@@ -138,8 +142,9 @@ class ShallowFusion(TextTranslation):
 
     @property
     def settings(self):
-        """The weight of the language model; see `TextTranslation`."""
-        return (self.weight,)
+        """The weight, the language model, and the settings of both models; see `TextGraphs`."""
+        models = self.model, self.language_model
+        return (self.weight, self.language_model, *map(_settings_of, models))
 
     @property
     def has_alignment(self):

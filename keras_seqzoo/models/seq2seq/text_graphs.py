@@ -61,7 +61,8 @@ class TextGraphs:
         tokenizer = self.preprocessor.tokenizer
 
         def decode(tokens, lengths):
-            return tokenizer.detokenize(tf.RaggedTensor.from_tensor(tokens, lengths=lengths))
+            texts = tokenizer.detokenize(tf.RaggedTensor.from_tensor(tokens, lengths=lengths))
+            return tf.convert_to_tensor(texts, tf.string)  # a list if functions run eagerly
 
         specs = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
         graph = graph_function(self, ("decode", tokenizer, tokenizer.revision), decode, *specs)

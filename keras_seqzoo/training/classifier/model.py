@@ -172,7 +172,7 @@ def make_text_classifier(texts, labels, **kwargs):
             kinds = ("one label", "a list of labels")
             expected, got = kinds[::-1] if multi_label else kinds
             problem = f"must have {expected}, as the first text, got {got}"
-            raise ItemError("train", "text", number, problem)
+            raise ItemError("labels", "text", number, problem)
     counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
     names = sorted(counts)
     if len(names) < 2:

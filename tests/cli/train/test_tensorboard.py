@@ -39,6 +39,12 @@ def test_the_folder(seqzoo, files, tmp_path, monkeypatch, flags, folder):
     [training] = runs
     assert training.tensorboard is None if folder is None else str(training.tensorboard) == folder
     assert not any("tensorboard" in name for name in training.options)
+    # The command line overrides a configuration, in both directions.
+    others = ("no-tensorboard: true", "--tensorboard"), ("tensorboard: x", "--no-tensorboard")
+    for text, flag in others:
+        (tmp_path / "run.yaml").write_text(f"{text}\n")
+        seqzoo(*arguments(files, "out"), "--config", "run.yaml", flag)
+        assert (runs.pop().tensorboard is None) == (flag == "--no-tensorboard")
 
 
 @pytest.mark.parametrize(
