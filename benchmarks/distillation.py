@@ -29,18 +29,19 @@ from keras_seqzoo.decoding import BeamSearch
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 
+CHUNK = 1024  # sources between two writes
+
 
 def load_ensemble(presets):
     """Return the presets' models as an ensemble."""
     return Ensemble([RecurrentSeq2SeqLM.from_preset(str(preset)) for preset in presets])
 
 
-def translations(presets, source, target, beam, interpolate):
-    """Return the ensemble's translation of each training source."""
-    sources, references = load_multi30k("train", source=source, target=target)
+def translations(model, sources, references, beam, interpolate):
+    """Return the model's translation of each source."""
     n_best = beam if interpolate else 1
     strategy = BeamSearch(beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=n_best)
-    found = load_ensemble(presets).translate(sources, strategy)
+    found = model.translate(sources, strategy)
     if not interpolate:
         return [best.text for best, *_ in found]
     return [
@@ -52,11 +53,20 @@ def translations(presets, source, target, beam, interpolate):
     ]
 
 
-def write_translations(path, *arguments):
-    """Write `translations` to a file, unless it is there."""
-    if not path.exists():
-        lines = translations(*arguments)
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+def write_translations(path, presets, languages, beam, interpolate):
+    """Write an ensemble's translations of the training sources, from where it was stopped."""
+    if path.exists():
+        return
+    sources, references = load_multi30k("train", source=languages[0], target=languages[1])
+    model, draft = load_ensemble(presets), path.with_name(f"{path.name}.draft")
+    done = draft.read_text(encoding="utf-8").count("\n") if draft.exists() else 0
+    with draft.open("a", encoding="utf-8") as file:
+        for begin in range(done, len(sources), CHUNK):
+            part = slice(begin, begin + CHUNK)
+            lines = translations(model, sources[part], references[part], beam, interpolate)
+            file.write("".join(f"{line}\n" for line in lines))
+            file.flush()
+    draft.rename(path)
 
 
 def check_settings(path, **settings):
@@ -121,11 +131,11 @@ def main():
     check_settings(student.with_suffix(".json"), **search, **learns, backward=backward)
     known = [find(os.environ["SEQZOO_DATA"], "train", language) for language in languages]
     corpus = student.with_suffix(f".{languages[1]}")
-    write_translations(corpus, teachers, *languages, *search.values())
+    write_translations(corpus, teachers, languages, *search.values())
     pairs = [(known[0], corpus)]
     for number, preset in enumerate(backward, 1):
         corpus = student.with_suffix(f".{number}.{languages[0]}")
-        write_translations(corpus, [preset], *languages[::-1], arguments.beam, False)
+        write_translations(corpus, [preset], languages[::-1], arguments.beam, False)
         pairs.append((corpus, known[1]))
     more = " ".join(f"--source {source} --target {target}" for source, target in pairs)
     options = f"{SIZE} {recipes[0]} {arguments.student_options} {more}"
