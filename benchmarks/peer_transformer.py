@@ -20,6 +20,8 @@ import yaml
 from measure import machine
 from translation_scores import score_texts
 
+from keras_seqzoo.data import read_lines
+
 SYMBOLS = {"unk": 0, "pad": 1, "bos": 2, "eos": 3}
 TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
 # Layers of each side, units, units of the feed-forward layers, heads, dropout.
@@ -192,8 +194,7 @@ def main():
     target = arguments.languages[1]
     for name, prefix in (("dev", arguments.valid), ("test", arguments.test)):
         texts, references = (
-            Path(path).read_text(encoding="utf-8").splitlines()
-            for path in (folder / f"output.{name}", f"{prefix}.{target}")
+            read_lines(path) for path in (folder / f"output.{name}", f"{prefix}.{target}")
         )
         moses, lower, cased = score_texts(texts, references, target)
         scores = (moses.bleu, lower.bleu, cased.bleu, cased.chrf)

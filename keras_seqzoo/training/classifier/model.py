@@ -2,7 +2,6 @@
 
 import collections
 import functools
-import itertools
 import warnings
 from typing import Literal
 
@@ -167,13 +166,7 @@ def make_text_classifier(texts, labels, **kwargs):
     if isinstance(texts, collections.abc.Sized) and isinstance(labels, collections.abc.Sized):
         check_labelled(texts, labels)
     multi_label = isinstance(next(iter(labels), None), (list, tuple))
-    for number, label in enumerate(labels, 1):
-        if isinstance(label, (list, tuple)) != multi_label:
-            kinds = ("one label", "a list of labels")
-            expected, got = kinds[::-1] if multi_label else kinds
-            problem = f"must have {expected}, as the first text, got {got}"
-            raise ItemError("labels", "text", number, problem)
-    counts = collections.Counter(itertools.chain.from_iterable(labels) if multi_label else labels)
+    counts = collections.Counter(_label_names(labels, multi_label))
     names = sorted(counts)
     if len(names) < 2:
         raise ValueError(
@@ -202,6 +195,17 @@ def make_text_classifier(texts, labels, **kwargs):
             options.vectors.fill(backbone.static_token_embedding, tokenizer)
     backbone.token_embedding.trainable = not options.freeze_embeddings
     return model
+
+
+def _label_names(labels, multi_label):
+    """Yield the names of all labels; raise an `ItemError` for a label of another kind."""
+    for number, label in enumerate(labels, 1):
+        if isinstance(label, (list, tuple)) != multi_label:
+            kinds = ("one label", "a list of labels")
+            expected, got = kinds[::-1] if multi_label else kinds
+            problem = f"must have {expected}, as the first text, got {got}"
+            raise ItemError("labels", "text", number, problem)
+        yield from label if multi_label else [label]
 
 
 def _warn_if_swapped(names, number):

@@ -29,7 +29,7 @@ from tests.models.small import (
     model,
     preprocessor,
 )
-from tests.tiers import mostly_slow, slow
+from tests.tiers import mostly_slow
 
 OPTIONS = {
     "copy": {"source_output": "copy", "share_embeddings": True},
@@ -225,7 +225,7 @@ OBJECTIVES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jit_compile", [False, slow(True)])
+@pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
 def test_objectives_train_a_model_with_a_lexicon_as_bias(objective, jit_compile):
     keras.utils.set_random_seed(0)
