@@ -261,7 +261,7 @@ class TranslationSignatures(FamilySignatures):
             message = f"`language` must be one of {', '.join(self.languages)}, got "
             others["error"] = tf.where(known, "", tf.strings.join([message, language, "."]))
         ids = self._preprocessor.encode_source(text, UNCUT, **options)
-        filled &= ids.row_lengths() > (2 if self.languages else 1)  # more than the special tokens
+        filled &= ids.row_lengths() > self._preprocessor.added_source_tokens
         hypotheses, chosen, place, truncated = self._search(
             ids, filled, strategy, required_phrases, alignments=self._copies
         )

@@ -109,6 +109,11 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         self.built = True
 
     @property
+    def added_source_tokens(self):
+        """The number of tokens that `encode_source` adds: `[EOS]`, and that of the language."""
+        return 2 if self.languages else 1
+
+    @property
     def reads_trees(self):
         """Whether sources are parsed sentences, strings in CoNLL-U."""
         return isinstance(self.encoder_tokenizer, ParseTokenizer)
@@ -133,7 +138,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         """
         length = length or self.encoder_sequence_length
         ids = self.encoder_tokenizer(text, training=training)  # ragged (B, None)
-        ids = ids[..., : max(0, length - 2) if self.languages else length - 1]
+        ids = ids[..., : max(0, length - self.added_source_tokens)]
         if self.languages or language is not None:
             ids = tf.concat([self._language_ids(language, ids.nrows()), ids], axis=-1)
         return _append(ids, self.encoder_tokenizer.end_token_id)

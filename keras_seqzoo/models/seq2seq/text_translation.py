@@ -153,8 +153,8 @@ class TextTranslation(TextGraphs):
             return results
         chosen = None if language is None else [language[index] for index in filled]
         ids = self._encode_sources([texts[index] for index in filled], chosen, truncate)
-        special = 2 if self.languages else 1
-        kept = [(index, own) for index, own in zip(filled, ids, strict=True) if len(own) > special]
+        added = self.preprocessor.added_source_tokens
+        kept = [(index, own) for index, own in zip(filled, ids, strict=True) if len(own) > added]
         if not kept:  # normalization may leave nothing of a text
             return results
         filled, ids = zip(*kept, strict=True)
