@@ -1,11 +1,13 @@
 """The run of a command that trains a preset."""
 
+import warnings
 from pathlib import Path
 
 import keras
 import typer
 
 from keras_seqzoo.cli.lines import held_in_memory
+from keras_seqzoo.cli.options import flag
 from keras_seqzoo.cli.presets import named_by
 from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.cli.progress.training import TrainingProgress
@@ -51,7 +53,9 @@ def train_preset(ctx, read, digests, make_model, training_class, training):
         _check_task(ctx, state)
         logs = _log_folder(ctx)
         data = train, validation = read()
-        everything = _record_options(ctx, digests(*data))
+        checksums = digests(*data)
+        _warn_of_equal_texts(checksums)
+        everything = _record_options(ctx, checksums)
         options = _without_free(everything, type(training))
         state.check(options)  # before a model is made
         if not state.is_finished(training.epochs, training.patience):
@@ -141,6 +145,18 @@ def _record_options(ctx, digests):
     """Return the description of a run: its options by name, and digests of its texts."""
     names = [name for name in ctx.params if name not in FREE_PARAMETERS]
     return {"task": ctx.info_name, **{name: ctx.params[name] for name in names}, **digests}
+
+
+def _warn_of_equal_texts(digests):
+    """Warn if the validation texts are the training texts; see `train_preset` for `digests`."""
+    pairs = {"valid": "train", "valid_source": "source", "valid_target": "target"}
+    pairs = {valid: train for valid, train in pairs.items() if valid in digests}
+    if all(digests[valid] == digests[train] for valid, train in pairs.items()):
+        warnings.warn(
+            f"{', '.join(map(flag, pairs))} must be texts that the model does not train on to tell "
+            "which epoch is the best, got the training texts",
+            stacklevel=2,
+        )
 
 
 def _check_task(ctx, state):

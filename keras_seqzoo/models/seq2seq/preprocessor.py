@@ -79,7 +79,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         languages=(),
         **kwargs,
     ):
-        shortest = 2 if languages else 1
+        shortest = 3 if languages else 2  # [EOS], the token of the language, and one of the text
         check_integer("encoder_sequence_length", encoder_sequence_length, minimum=shortest)
         check_integer("decoder_sequence_length", decoder_sequence_length, minimum=1)
         super().__init__(

@@ -135,6 +135,9 @@ def test_warnings_name_options(seqzoo, files, tmp_path, monkeypatch):
     tiny = ("--tokenizer", "bpe", "--units", 2, "--embedding-dim", 2, "--out", tmp_path / "new")
     result = seqzoo("train", "lm", *files, *tiny)
     assert "fewer than the --vocabulary-size of 8000" in result.errors.splitlines()[0]
+    again = (*files[:2], "--valid", files[1], *TINY, "--out", tmp_path / "again")
+    result = seqzoo("train", "lm", *again)
+    assert "warning: --valid must be texts that the model does not train on" in result.errors
 
 
 @pytest.mark.slow

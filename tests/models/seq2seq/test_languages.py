@@ -108,8 +108,8 @@ def test_other_mistakes():
             language_token(name)
     with pytest.raises(ValueError, match="`languages` must differ"):
         multilingual_preprocessor(languages=["fr", "fr"])
-    with pytest.raises(ValueError, match="`encoder_sequence_length` must be an int of at least 2"):
-        multilingual_preprocessor(encoder_sequence_length=1)
+    with pytest.raises(ValueError, match="`encoder_sequence_length` must be an int of at least 3"):
+        multilingual_preprocessor(encoder_sequence_length=2)
     with pytest.raises(ValueError, match="the same target languages"):
         other = RecurrentSeq2SeqLM(
             shared_model().backbone, multilingual_preprocessor(languages=["de", "fr"])

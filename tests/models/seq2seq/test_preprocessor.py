@@ -115,7 +115,7 @@ def test_a_joint_tokenizer_is_one():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoder_sequence_length": 0}, "`encoder_sequence_length`"),
+        ({"encoder_sequence_length": 1}, "`encoder_sequence_length` must be an int of at least 2"),
         ({"decoder_sequence_length": 1.5}, "`decoder_sequence_length`"),
     ],
 )
