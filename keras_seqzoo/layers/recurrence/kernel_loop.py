@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.layers.recurrence.cell_loop import blend_states
 from keras_seqzoo.layers.recurrence.time_arrays import (
     at_least_one,
@@ -190,9 +191,15 @@ def _forward(specs, training, sequences, tensors):
     """Run all recurrences; return their outputs, final states and, in training, their history."""
     recurrences = unpack(specs, tensors)
     length = dimension(recurrences[0].projected, 0)
-    inputs = [read_array(one.projected) for one in recurrences]
+    infers = not (training or is_compiled_by_xla())
+    inputs, casts = [], []
+    for one in recurrences:
+        projected, (weights, see) = [one.projected], _cast_for_steps(one)
+        if infers and len(recurrences) == 1:
+            projected, weights = one.kernel.separate(one.projected, weights)
+        inputs.append([read_array(tensor) for tensor in projected])
+        casts.append((weights, see))
     keeps = [[read_array(keep) for keep in one.keep or ()] for one in recurrences]
-    casts = [_cast_for_steps(one) for one in recurrences]
     dtypes = [loop_dtype(one.projected.dtype) for one in recurrences]
     collected = []
     for one, dtype in zip(recurrences, dtypes, strict=True):
@@ -215,8 +222,11 @@ def _forward(specs, training, sequences, tensors):
             time = length - 1 - step if one.reverse else step
             weights, see = casts[index]
             old, arrays = states[index], collected[index]
-            projected = tf.cast(inputs[index].read(time), dtypes[index])
-            new, saved = one.kernel.forward(projected, see(old[0]), old, weights)
+            projected = [tf.cast(array.read(time), dtypes[index]) for array in inputs[index]]
+            if infers:
+                new, saved = one.kernel.infer(projected, see(old[0]), old, weights), []
+            else:
+                new, saved = one.kernel.forward(*projected, see(old[0]), old, weights)
             blended = new
             if one.keep:
                 blended = blend_states([array.read(time) for array in keeps[index]], old, new)

@@ -9,6 +9,7 @@ import dataclasses
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence.kernels import (
+    Kernel,
     LSTMKernel,
     ResetAfterGRUKernel,
     sum_over_steps,
@@ -46,6 +47,9 @@ class NormalizedLSTMKernel(LSTMKernel):
         read, memory_rate = normalize(memory, memory.shape[1:])
         tanh = tf.tanh(memory_gamma * read + memory_beta)
         return [o * tanh, memory], [activations, normalized, read, tanh, rate, memory_rate]
+
+    separate = Kernel.separate
+    infer = Kernel.infer
 
     def coefficients(self, new, previous, saved):
         """Compute the factors of `LSTMKernel`, and return those of both normalizations."""
@@ -105,6 +109,9 @@ class NormalizedGRUKernel(ResetAfterGRUKernel):
         normalized, rates = normalize(tf.matmul(seen, weights[0]), _gru_sizes(states[0]))
         new, saved = self.advance(projected, weights[1] * normalized, states, *weights[2:])
         return new, [normalized, rates, *saved]
+
+    separate = Kernel.separate
+    infer = Kernel.infer
 
     def coefficients(self, new, previous, saved):
         """Compute the factors of `ResetAfterGRUKernel`, and return those of the normalization."""
