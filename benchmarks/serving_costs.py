@@ -1,4 +1,4 @@
-"""Costs of requests and models on a server: the basis of the advice in docs/serving.md.
+"""Costs of requests and models on a server: the basis of the advice in docs/operations.md.
 
     python benchmarks/serving_costs.py long --exports served
 

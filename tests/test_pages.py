@@ -20,22 +20,34 @@ ROOT = Path(__file__).parent.parent
 PAGES = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md")}
 PAGES["README"] = (ROOT / "README.md").read_text(encoding="utf-8")
 # Their blocks go on from files, models and servers that the reader has.
-BY_THEMSELVES = {"training", "serving", "README"}
-# What would take too long in a block of the page on training, by its number.
+BY_THEMSELVES = {"training", "large_corpora", "objectives", "serving", "README"}
+# What would take too long in a block of a page on training, by the page and its number.
 SHORTER = {
-    0: {"steps_per_epoch=20_000": "steps_per_epoch=2, epochs=1"},
-    1: {"range(10)": "range(1)"},
-    4: {"batch_size=128": "batch_size=128, epochs=1"},
+    ("training", 2): {"batch_size=128": "batch_size=128, epochs=1"},
+    ("large_corpora", 0): {"steps_per_epoch=20_000": "steps_per_epoch=2, epochs=1"},
+    ("large_corpora", 1): {"range(10)": "range(1)"},
 }
 # What the reader has before it.
 BEFORE = {
-    0: """
+    ("training", 1): """
+valid_english, valid_french = english[:4], french[:4]
+model = tiny_model()
+model.compile()
+encoders = model.preprocessor.encode_source, model.preprocessor.encode_target
+dataset = translation_batches(english, french, *encoders, batch_size=8)
+""",
+    ("training", 3): """
+with gzip.open("lines.gz", "wt") as file:
+    file.write("\\n".join(english))
+files = ["lines.gz"]
+""",
+    ("large_corpora", 0): """
 with gzip.open("news/part-0.txt.gz", "wt") as file:
     file.write("\\n".join(english))
 model = make_language_model(english, units=4, embedding_dim=4)
 valid_sentences = english[:4]
 """,
-    1: """
+    ("large_corpora", 1): """
 with gzip.open("pairs.tsv.gz", "wt") as file:
     file.write("\\n".join("\\t".join(pair) for pair in zip(english, french)))
 model = tiny_model()
@@ -43,15 +55,13 @@ model.compile()
 english_tokenizer = model.preprocessor.encode_source
 french_tokenizer = model.preprocessor.encode_target
 """,
-    3: """
-valid_english, valid_french = english[:4], french[:4]
-model = tiny_model()
-model.compile()
-encoders = model.preprocessor.encode_source, model.preprocessor.encode_target
-dataset = translation_batches(english, french, *encoders, batch_size=8)
-""",
-    5: "files = ['news/part-0.txt.gz']",
-    6: "model = tiny_model(dropout=0.2)",
+    ("objectives", 0): "model = tiny_model(dropout=0.2)",
+}
+# What its blocks write.
+WRITTEN = {
+    "training": ("logs/*", "my-preset/task.json"),
+    "large_corpora": ("my-lm/task.json",),
+    "objectives": (),
 }
 
 
@@ -88,21 +98,22 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_blocks_on_training_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", sorted(WRITTEN))
+def test_blocks_on_training_run(page, tmp_path, monkeypatch):
     """With fewer epochs and smaller models than the page has."""
     monkeypatch.chdir(tmp_path)
     Path("news").mkdir()
     names = dict(zip(("english", "french"), parallel_text(16), strict=True))
     names |= {"gzip": gzip, "make_language_model": make_language_model, "tiny_model": tiny_model}
     names["translation_batches"] = translation_batches
-    for number, block in enumerate(blocks("training", "python")):
-        exec(BEFORE.get(number, ""), names)
+    for number, block in enumerate(blocks(page, "python")):
+        exec(BEFORE.get((page, number), ""), names)
         short = re.sub(r"epochs=\d+", "epochs=1", block)
-        for long, replacement in SHORTER.get(number, {}).items():
+        for long, replacement in SHORTER.get((page, number), {}).items():
             assert long in short
             short = short.replace(long, replacement)
-        exec(compile(short, f"training.md block {number}", "exec"), names)
-    assert list(Path("logs").iterdir()) and Path("my-preset", "task.json").exists()
+        exec(compile(short, f"{page}.md block {number}", "exec"), names)
+    assert all(list(Path().glob(pattern)) for pattern in WRITTEN[page])
 
 
 @pytest.mark.slow
@@ -115,16 +126,16 @@ def test_blocks_on_serving_run(tmp_path, monkeypatch, capsys):
     own.private_key_pem.write_to_path("client.key")
     own.cert_chain_pems[0].write_to_path("client.pem")
     export(RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr"), "models/en_fr")
-    load, ask, connect = blocks("serving", "python")
+    ask, connect, load = blocks("serving", "python")
     names = {}
-    exec(load, names)
-    assert capsys.readouterr().out == "Deux chiens courent.\n"
     with ServerProcess({"en_fr": tmp_path / "models" / "en_fr"}) as server:
         exec(ask.replace("localhost:8500", server.grpc), names)
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert names["arrays"]["translations"].shape == (1, 5)
     exec(connect, names)
     names["client"].close()
+    exec(load, names)
+    assert capsys.readouterr().out == "Deux chiens courent.\n"
 
 
 @pytest.mark.parametrize(("page", "line"), sorted(set(command_lines())))

@@ -1,4 +1,4 @@
-"""The recipes of `examples/serving` and of `docs/serving.md` parse, and name what there is."""
+"""The recipes of `examples/serving` and of the manual parse, and name what there is."""
 
 import configparser
 import re
@@ -14,7 +14,9 @@ from tests.serving.model_server.batching import BatchingParameters
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "serving"
-DOCUMENT = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+DOCUMENT = "".join(
+    (ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("serving.md", "operations.md")
+)
 # Options of tensorflow_model_server 2.20 and 2.21, read in its source.
 FLAGS = {
     *("port", "rest_api_port", "rest_api_timeout_in_ms", "model_name", "model_base_path"),
