@@ -159,7 +159,12 @@ def train_translate(
             return started
         options = model.select(*given(ctx, VOCABULARY_OPTIONS))
         moved, kept = transfer_translation_model(
-            started, train.source, train.target, languages=languages, **options
+            started,
+            train.source,
+            train.target,
+            train.language if languages else None,
+            languages=languages,
+            **options,
         )
         _report_kept(make_report(ctx), start, moved, kept)
         return moved

@@ -25,7 +25,8 @@ def transfer_weights(start, model):
     """Copy the weights of a model to one of the same architecture with another vocabulary.
 
     Embeddings and rows of the output layer are copied for the pieces that both vocabularies have.
-    The rows of all other pieces of `model` keep their initial values. All other weights are copied
+    The rows of all other pieces of `model` keep their initial values, and so does a lexicon, which
+    is one of pieces. All other weights are copied
     (Zoph et al. 2016, Transfer learning for low-resource neural machine translation; by piece
     Nguyen and Chiang 2017, Transfer learning across low-resource, related languages for neural
     machine translation).
@@ -33,14 +34,14 @@ def transfer_weights(start, model):
     Args:
         start: a `RecurrentSeq2SeqLM` with a preprocessor.
         model: the `RecurrentSeq2SeqLM` to change. Its backbone has the same configuration as the
-            one of `start`, except for the vocabulary sizes.
+            one of `start`, except for the vocabulary sizes and `lexicon_selectors`.
 
     Returns:
         `KeptPieces`.
 
     Raises:
-        ValueError: if a model has no preprocessor, or has a tree encoder or a lexicon, or the
-            architectures differ.
+        ValueError: if a model has no preprocessor or has a tree encoder, or the architectures
+            differ.
 
     Example:
     ```python
@@ -54,12 +55,11 @@ def transfer_weights(start, model):
             raise ValueError(f"`{name}` must have a preprocessor, got None.")
         if one.preprocessor.reads_trees:
             raise ValueError(f"`{name}` must read texts, got a model of parsed sentences.")
-        refuse_lexicon(name, one)
     axes, other_axes = _vocabulary_axes(start), _vocabulary_axes(model)
-    pairs = list(zip(start.weights, model.weights, strict=False))
+    variables, own_variables = _without_lexicon(start), _without_lexicon(model)
     shapes = [
-        [_shape_without(variable, own) for variable in one.weights]
-        for one, own in ((start, axes), (model, other_axes))
+        [_shape_without(variable, axis) for variable in both]
+        for both, axis in ((variables, axes), (own_variables, other_axes))
     ]
     if shapes[0] != shapes[1]:
         raise ValueError(
@@ -71,7 +71,7 @@ def transfer_weights(start, model):
         side: _shared_rows(getattr(start.preprocessor, side), getattr(model.preprocessor, side))
         for side in ("encoder_tokenizer", "tokenizer")
     }
-    for variable, own in pairs:
+    for variable, own in zip(variables, own_variables, strict=True):
         if id(own) not in other_axes:
             own.assign(variable)
             continue
@@ -83,18 +83,12 @@ def transfer_weights(start, model):
     return KeptPieces(len(rows["encoder_tokenizer"][1]), len(rows["tokenizer"][1]))
 
 
-def refuse_lexicon(name, model):
-    """Raise a `ValueError` for a model with a lexicon.
-
-    Args:
-        name: string, the name of the argument.
-        model: a `RecurrentSeq2SeqLM`.
-    """
-    if model.backbone.source_output in LEXICONS:
-        raise ValueError(
-            f"`{name}` must have no lexicon, which is one of its own pieces, got the "
-            f"`source_output` {model.backbone.source_output!r}."
-        )
+def _without_lexicon(model):
+    """Return the variables of a model except the tables of its lexicon."""
+    if model.backbone.source_output not in LEXICONS:
+        return model.weights
+    tables = {id(variable) for variable in model.backbone.decoder.source_distribution.weights}
+    return [variable for variable in model.weights if id(variable) not in tables]
 
 
 def _vocabulary_axes(model):

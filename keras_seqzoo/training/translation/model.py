@@ -1,32 +1,27 @@
 """Options of translation models, and new models for parallel texts."""
 
-import collections
-import functools
-import itertools
 from typing import Literal
 
-import numpy as np
-
-from keras_seqzoo.checks import list_names
-from keras_seqzoo.data import tokenize_pairs
 from keras_seqzoo.layers.attention.order import ORDERS, READOUTS
 from keras_seqzoo.models import (
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
-    train_ibm_model,
 )
 from keras_seqzoo.models.seq2seq.attention import LOSSES, TERMS, WEIGHTINGS
 from keras_seqzoo.models.seq2seq.encoders.convolutional import ACTIVATIONS
-from keras_seqzoo.models.seq2seq.languages import language_token
 from keras_seqzoo.models.seq2seq.source_output import LEXICONS, SOURCE_OUTPUTS
 from keras_seqzoo.training.options import option, options, rate_option, size_option
+from keras_seqzoo.training.translation.lexicons import (
+    count_pairs,
+    fill_lexicon,
+    lexicon_selectors,
+)
 from keras_seqzoo.training.translation.vocabularies import (
     TranslationVocabularyOptions,
     train_translation_tokenizers,
 )
 
-LEXICON_PAIRS = 100_000  # at most, from which a lexicon is estimated
 # Options that the other encoders do not have.
 RECURRENT_OPTIONS = ("direction",)
 CONVOLUTIONAL_OPTIONS = ("convolution_width", "convolution_activation")
@@ -175,7 +170,7 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
     """
     options = TranslationModelOptions(**kwargs)
     has_lexicon = options.source_output in LEXICONS
-    counts = _count_pairs(source, pair_languages, options.languages) if has_lexicon else {}
+    counts = count_pairs(source, pair_languages, options.languages) if has_lexicon else {}
     decoder_tokenizer, encoder_tokenizer, languages = train_translation_tokenizers(
         source, target, options
     )
@@ -193,10 +188,9 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
         attention_losses=options.attention_losses or (),
         attention_loss_scale=options.attention_loss_scale,
         source_output=options.source_output,
-        lexicon_selectors=[
-            (encoder_tokenizer or decoder_tokenizer).token_to_id(language_token(language))
-            for language in (languages if has_lexicon else ())
-        ],
+        lexicon_selectors=lexicon_selectors(
+            encoder_tokenizer or decoder_tokenizer, languages if has_lexicon else ()
+        ),
     )
     preprocessor = RecurrentSeq2SeqLMPreprocessor(
         decoder_tokenizer,
@@ -207,61 +201,5 @@ def make_translation_model(source, target, pair_languages=None, **kwargs):
     )
     if has_lexicon:
         lexicon = backbone.decoder.source_distribution
-        tables = _train_lexicons(source, target, pair_languages, counts, preprocessor)
-        lexicon.set_lexicon(*(table.reshape(lexicon.lexicon_shape) for table in tables))
+        fill_lexicon(lexicon, preprocessor, source, target, pair_languages, counts)
     return RecurrentSeq2SeqLM(backbone, preprocessor, tie_softmax=options.tie_softmax)
-
-
-def _count_pairs(source, pair_languages, languages):
-    """Return the number of pairs of each target language; its key is `None` for one language."""
-    rows = sum(1 for _ in source)
-    if not languages:
-        return {None: rows}
-    known = list_names(list(dict.fromkeys(languages)))
-    if pair_languages is None:
-        raise ValueError(
-            "`pair_languages` must be given with `languages` and a lexicon as `source_output`, got "
-            "None."
-        )
-    counts = collections.Counter(pair_languages)
-    if set(counts) != set(languages):
-        raise ValueError(
-            f"`pair_languages` must have each of `languages` ({known}) and no other, got "
-            f"{list_names([*map(str, counts)])}."
-        )
-    if sum(counts.values()) != rows:
-        raise ValueError(
-            f"`pair_languages` must be one for each of the {rows} pairs, got "
-            f"{sum(counts.values())}."
-        )
-    return counts
-
-
-def _train_lexicons(source, target, pair_languages, counts, preprocessor):
-    """Estimate the lexicon of each language, from at most `LEXICON_PAIRS` pairs, evenly spaced.
-
-    Args:
-        source: iterable of strings.
-        target: iterable of strings.
-        pair_languages: iterable of strings, or `None` for one language.
-        counts: the result of `_count_pairs`.
-        preprocessor: a `RecurrentSeq2SeqLMPreprocessor`.
-
-    Returns:
-        A list of two arrays `(languages, V, entries)`, target ids and probabilities.
-    """
-    seen, kept = collections.Counter(), {language: [] for language in counts}
-    own = itertools.repeat(None, counts[None]) if None in counts else pair_languages
-    for *pair, language in zip(source, target, own, strict=True):
-        if seen[language] * LEXICON_PAIRS % counts[language] < LEXICON_PAIRS:
-            kept[language].append(pair)
-        seen[language] += 1
-    tokenizers = preprocessor.encoder_tokenizer, preprocessor.tokenizer
-    sizes = [tokenizer.vocabulary_size() for tokenizer in tokenizers]
-    tables = []
-    for language in preprocessor.languages or [None]:
-        encode_source = functools.partial(preprocessor.encode_source, language=language)
-        texts = zip(*kept[language], strict=True)
-        pairs = tokenize_pairs(*texts, encode_source, preprocessor.encode_target)
-        tables.append(train_ibm_model(pairs, *sizes))
-    return [np.stack(table) for table in zip(*tables, strict=True)]

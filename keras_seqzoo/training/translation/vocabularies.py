@@ -7,9 +7,14 @@ from typing import Literal
 from keras_seqzoo.data.training_files import Rereading
 from keras_seqzoo.models import RecurrentSeq2SeqLMPreprocessor, transfer_weights
 from keras_seqzoo.models.seq2seq.languages import language_token
-from keras_seqzoo.models.seq2seq.transfer import refuse_lexicon
+from keras_seqzoo.models.seq2seq.source_output import LEXICONS
 from keras_seqzoo.tokenizers.normalization import STEPS
 from keras_seqzoo.training.options import Options, option, options, size_option
+from keras_seqzoo.training.translation.lexicons import (
+    count_pairs,
+    fill_lexicon,
+    lexicon_selectors,
+)
 from keras_seqzoo.training.vocabularies import SUBWORDS, train_tokenizer
 
 WORD_OPTIONS = ("minimum_count", "split_punctuation")
@@ -91,16 +96,17 @@ def train_translation_tokenizers(source, target, options):
     return train(kind, both, **punctuation, **control), None, languages
 
 
-def transfer_translation_model(start, source, target, **kwargs):
+def transfer_translation_model(start, source, target, pair_languages=None, **kwargs):
     """Train tokenizers on parallel texts and create a model for them with the weights of another.
 
     The model has the architecture, the sequence lengths and the number of tokenizers (one or two)
-    of `start`. See `transfer_weights` for its weights.
+    of `start`. See `transfer_weights` for its weights. A lexicon is estimated anew from the texts.
 
     Args:
         start: a `RecurrentSeq2SeqLM` with a preprocessor.
         source: list of strings, or an iterable of them that can be read several times.
         target: the same.
+        pair_languages: see `make_translation_model`.
         **kwargs: the options in `TranslationVocabularyOptions`, except `separate_vocabularies`.
 
     Returns:
@@ -109,8 +115,7 @@ def transfer_translation_model(start, source, target, **kwargs):
 
     Raises:
         TypeError: if an option is unknown or belongs to the architecture.
-        ValueError: if an option is out of range or does not fit the texts, or `start` has a
-            lexicon.
+        ValueError: see `make_translation_model`.
 
     Example:
     ```python
@@ -118,14 +123,17 @@ def transfer_translation_model(start, source, target, **kwargs):
     model, kept = transfer_translation_model(start, english, german, vocabulary_size=4000)
     ```
     """
-    refuse_lexicon("start", start)
     preprocessor, backbone = start.preprocessor, start.backbone
     joint = preprocessor.encoder_tokenizer is preprocessor.tokenizer
     options = TranslationVocabularyOptions(separate_vocabularies=not joint, **kwargs)
+    has_lexicon = backbone.source_output in LEXICONS
+    counts = count_pairs(source, pair_languages, options.languages) if has_lexicon else {}
     tokenizer, encoder_tokenizer, languages = train_translation_tokenizers(source, target, options)
+    source_tokenizer = encoder_tokenizer or tokenizer
     config = backbone.get_config() | {
-        "encoder_vocabulary_size": (encoder_tokenizer or tokenizer).vocabulary_size(),
+        "encoder_vocabulary_size": source_tokenizer.vocabulary_size(),
         "decoder_vocabulary_size": tokenizer.vocabulary_size(),
+        "lexicon_selectors": lexicon_selectors(source_tokenizer, languages if has_lexicon else ()),
     }
     model = type(start)(
         type(backbone).from_config(config),
@@ -139,4 +147,7 @@ def transfer_translation_model(start, source, target, **kwargs):
         ),
         tie_softmax=start.tie_softmax,
     )
+    if has_lexicon:
+        lexicon = model.backbone.decoder.source_distribution
+        fill_lexicon(lexicon, model.preprocessor, source, target, pair_languages, counts)
     return model, transfer_weights(start, model)

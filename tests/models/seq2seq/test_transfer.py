@@ -11,7 +11,7 @@ from keras_seqzoo.models import (
     transfer_weights,
 )
 from keras_seqzoo.tokenizers import WordTokenizer
-from keras_seqzoo.training import transfer_translation_model
+from keras_seqzoo.training import make_translation_model, transfer_translation_model
 from tests.made_up import tiny_model
 from tests.training.interrupts import assert_equal
 
@@ -132,3 +132,20 @@ def test_a_model_of_new_texts_starts_from_another(separate):
     }
     with pytest.raises(TypeError, match="embedding_dim"):
         transfer_translation_model(start, source, target, embedding_dim=3)
+
+
+@pytest.mark.parametrize("languages", [None, pytest.param(["de"], marks=pytest.mark.slow)])
+def test_a_lexicon_is_estimated_from_the_new_texts(languages):
+    keras.utils.set_random_seed(0)
+    start = tiny_model(source_output="lexicon-bias")
+    source, target = (["a green bird", "a bird sees a dog"] * 3, ["ein vogel", "dog hund"] * 3)
+    pair_languages = languages and languages * len(source)
+    options = {"vocabulary_size": 280, "languages": languages}
+    model, kept = transfer_translation_model(start, source, target, pair_languages, **options)
+    options["source_output"] = "lexicon-bias"
+    fresh = make_translation_model(source, target, pair_languages, **options)
+    found, expected = (one.backbone.decoder.source_distribution for one in (model, fresh))
+    assert found.selectors == expected.selectors and kept.target > 261
+    assert_equal(found.get_weights(), expected.get_weights())
+    recurrent = start.backbone.encoder.stack.get_weights()
+    assert_equal(model.backbone.encoder.stack.get_weights(), recurrent)
