@@ -14,7 +14,7 @@
 # # Classify film reviews
 #
 # We build a classifier from individual layers: an embedding, a GRU in both directions, and a
-# pooling layer that learns which words count. Then we look at those words. The data are 6,000
+# pooling layer that learns which words matter. Then we look at those words. The data are 6,000
 # reviews from the [Large Movie Review Dataset](https://ai.stanford.edu/~amaas/data/sentiment/);
 # `load_imdb` reads them from the folder in the environment variable `SEQZOO_DATA`, or downloads
 # them (84 MB).
@@ -109,12 +109,12 @@ plt.show()
 
 # %% [markdown]
 # The training accuracy keeps rising after the validation accuracy has stopped: with 5,000 reviews,
-# the model learns them by heart. The preset `bilstm_imdb_sentiment`, which starts from word
+# the model overfits. The preset `bilstm_imdb_sentiment`, which starts from word
 # vectors and trains on 22,500 reviews, reaches 91.1% on the test reviews.
 #
-# ## Which words count
+# ## Which words matter
 #
-# A second model over the same layers returns the weights.
+# A second model with the same layers also returns the weights of the pooling layer.
 
 # %%
 reader = keras.Model(ids, [outputs, weights])
@@ -146,5 +146,7 @@ accuracy = max(history["val_accuracy"])
 print(f"accuracy {accuracy:.3f}, difference after loading {difference}")
 
 # %% [markdown]
-# From here: `RecurrentTextClassifier` is this model with a built-in tokenizer, `fit` on strings
-# and export. `seqzoo train classify` trains one from a file of labels and texts.
+# ## Where to go on
+#
+# `RecurrentTextClassifier` is this model with a built-in tokenizer, `fit` on strings and export.
+# `seqzoo train classify` trains one from a file of labels and texts.

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Decoding strategies compared
 #
-# A translation model gives the probability of the next word. Which words to choose is a separate
-# question. Here we compare greedy search, beam search, diverse beam search and sampling, with the
+# A translation model gives the probability of the next word. A decoding strategy chooses the words.
+# Here we compare greedy search, beam search, diverse beam search and sampling, with the
 # preset `gru_attention_multi30k_en_fr`, on 200 validation captions of
 # [Multi30k](https://github.com/multi30k/dataset).
 
@@ -68,12 +68,12 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# ## Long or short
+# ## Length penalty
 #
 # Each additional word makes a translation less probable, so beam search ranked by log P alone
 # stops too early. `BeamSearch` divides log P by the length to the power of α: 0 applies no
-# correction, 1 gives the mean per word. Here are a beam of width 8 and the total length of its
-# translations in words, relative to the references (1):
+# correction, 1 gives the mean per token. For some α, we print the total length of the translations
+# in words, divided by the length of the references, and BLEU:
 
 # %%
 words = sum(len(reference.split()) for reference in references)
@@ -85,11 +85,11 @@ for alpha in (0.0, 0.5, 1.0, 1.5):
     print(f"alpha {alpha}: length {ratios[alpha]:.3f}, BLEU {score:.1f}")
 
 # %% [markdown]
-# ## Lists that differ
+# ## Different translations
 #
 # The best four hypotheses of a beam often differ in a single word. In diverse beam search
-# (Vijayakumar et al. 2018), groups of hypotheses avoid each other's words. Samples are drawn by
-# their probability.
+# (Vijayakumar et al. 2018), groups of hypotheses avoid each other's words. Sampling draws words
+# by their probability.
 
 # %%
 text = ["A boy in a red shirt is jumping over a small wall."]
@@ -107,8 +107,8 @@ for name, strategy in strategies.items():
 # %% [markdown]
 # ## Temperature
 #
-# A temperature below 1 sharpens the distribution; one above 1 flattens it. Here are the mean log
-# probability of 16 samples, and how many of them are different:
+# With a temperature below 1, samples have more probable words; above 1, they vary more. We plot the
+# mean log probability of 16 samples, and how many of them are different:
 
 # %%
 temperatures, means, distinct = (0.2, 0.5, 0.8, 1.1, 1.4), [], []
@@ -126,7 +126,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# ## The sample that is most like the others
+# ## Minimum Bayes risk
 #
 # Minimum Bayes risk decoding takes the candidate with the highest mean chrF against all
 # candidates.
@@ -147,11 +147,11 @@ print(f"{drawn[index].text} (agreement {agreement:.1f})")
 print(best.text, required.text, sep="\n")
 
 # %% [markdown]
-# ## Any model with a step
+# ## A model of your own
 #
-# The strategies need a function from a token and a state to log probabilities and the next state.
-# Here is a chain of three words and an end token, 3. Greedy search takes the most probable first
-# word; beam search finds the more probable sentence.
+# The strategies need only a step function. It takes a token and a state, and returns log
+# probabilities and the next state. Here is a chain of three words and an end token, 3. Greedy
+# search takes the most probable first word; beam search finds the more probable sentence.
 
 # %%
 chain = np.log([[0.1, 0.5, 0.4, 1e-9], [1e-9, 0.4, 0.3, 0.3], [1e-9, 0.05, 0.05, 0.9]])

@@ -34,8 +34,8 @@ model = RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
 # %% [markdown]
 # ## Export
 #
-# The search is fixed now; callers cannot choose it. Each export into the same folder is a new
-# version, which TensorFlow Serving loads while it keeps answering with the old one.
+# The search is fixed at export; callers cannot choose another. Each export into the same folder is
+# a new version. TensorFlow Serving loads it while it still answers with the old one.
 
 # %%
 path = Path(export(model, "models/en_fr", strategy=BeamSearch(5), max_input_length=48))
@@ -76,8 +76,8 @@ print(own == theirs, own)
 # %% [markdown]
 # ## Batches
 #
-# A server that gathers requests into batches answers more requests per second, but each request
-# waits longer.
+# A server can gather requests into batches. Then it answers more requests per second, but each
+# request waits longer.
 
 # %%
 sentence = "A woman in a green coat is waiting at a bus stop and reading a book."
@@ -103,8 +103,8 @@ plt.show()
 # %% [markdown]
 # ## Long lines
 #
-# The length of a caller's input is limited: a longer line is cut at `max_input_length` tokens, and
-# the answer reports it.
+# A line that is longer than `max_input_length` tokens is cut, and the answer says so in
+# `truncated`.
 
 # %%
 answer = translate(text=tf.constant(["A dog runs. " * 500, "A dog runs."]))

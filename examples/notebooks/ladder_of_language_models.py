@@ -15,8 +15,8 @@
 #
 # A language model gives the probability of a text, word by word. Here are four, from counts to an
 # LSTM, trained on the same English captions of [Multi30k](https://github.com/multi30k/dataset) and
-# compared by perplexity: the number of words that the model hesitates between, on average. Lower
-# is better.
+# compared by perplexity. A model with a perplexity of 100 is as uncertain as if it chose among 100
+# equally probable words. Lower is better.
 
 # %%
 import keras
@@ -93,10 +93,10 @@ for cell in ("elman", "lstm"):
     report(cell, recurrent[cell])
 
 # %% [markdown]
-# ## All together
+# ## A mixture
 #
-# Different kinds of models are good at different words. We tune the weights of their mean on half
-# of the validation text, and measure on the other half.
+# Different kinds of models are good at different words, so we take a weighted mean of them. We tune
+# the weights on half of the validation text, and measure on the other half.
 
 # %%
 members = [ngram, feed_forward, recurrent["lstm"]]
@@ -118,7 +118,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# ## What they write
+# ## Generated text
 #
 # The unigram model knows only how frequent words are. Longer contexts make better phrases, and the
 # LSTM better sentences.

@@ -16,7 +16,7 @@
 # A tagger assigns a tag to each word. Here it finds what a request to a music player names: the
 # artist, the song, the time. The words of an entity are tagged `B-` (begin), then `I-` (inside);
 # the rest is `O`. We train the same network with and without a conditional random field, which
-# scores whole tag sequences, and look at what it learned. The requests are made up.
+# scores whole tag sequences. Then we look at what it learned. The requests are made up.
 
 # %%
 import random
@@ -36,9 +36,13 @@ from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 # %% [markdown]
 # ## The data
 #
-# Some names are made of syllables, so most of them never occur in training: the tagger must rely
-# on context and spelling. Others are "the" and a word that also occurs in songs. Songs have one to
-# four words, and some of these are words such as "by" or "tomorrow". 150 requests are few.
+# The data are hard on purpose:
+#
+# - Some names are made of syllables. Most of them never occur in training, so the tagger must rely
+#   on context and spelling.
+# - Other names are "the" and a word that also occurs in songs.
+# - Songs have one to four words. Some are words such as "by" or "tomorrow".
+# - There are only 150 requests for training.
 
 # %%
 SYLLABLES = ["ka", "lo", "mi", "ren", "ta", "vos", "su", "nel", "bri", "do", "fa", "gu"]
@@ -129,7 +133,7 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# ## What the field learned
+# ## What the CRF learned
 #
 # Each cell is the score of a tag (column) after another tag (row). White cells are pairs that IOB2
 # does not allow, such as `I-song` after `O`: the tagger can never output them.
@@ -149,8 +153,8 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Without the field, each tag is chosen independently, so an entity may begin with an `I-` tag. How
-# many sentences have that problem?
+# Without the CRF, each tag is chosen independently, so an entity may begin with an `I-` tag. We
+# count the sentences with this error:
 
 
 # %%
@@ -169,10 +173,10 @@ violations = {name: broken(model) for name, model in models.items()}
 print(violations)
 
 # %% [markdown]
-# ## How sure it is
+# ## The probability of a tag
 #
-# The marginals of the field are the probability of each tag at each word, summed over all tag
-# sequences.
+# The CRF also gives the probability of each tag at each word (its marginals), summed over all tag
+# sequences:
 
 # %%
 request = "play by the river tomorrow by kalomi"
@@ -182,5 +186,7 @@ for word, tag, probability in rows:
     print(f"{word:10} {tag:10} {probability:.2f}")
 
 # %% [markdown]
-# From here: `seqzoo train tag` trains on CoNLL or CoNLL-U files, with word vectors and early
+# ## Where to go on
+#
+# `seqzoo train tag` trains on CoNLL or CoNLL-U files, with word vectors and early
 # stopping. `bilstm_crf_ewt_upos` and `bilstm_crf_wnut17_ner` are presets of the same class.

@@ -125,8 +125,8 @@ figure.tight_layout()
 plt.show()
 
 # %% [markdown]
-# Attention lets us align words. A link joins a target word to the source word that it attended to
-# most, which is often right and sometimes off by one.
+# Attention lets us align words. Each target word is linked to the source word with the largest
+# attention. This is often right, and sometimes one word off.
 
 # %%
 aligned = word_alignment(best)
