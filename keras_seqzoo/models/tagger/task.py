@@ -219,25 +219,31 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
         """
         if self.preprocessor is None:
             raise ValueError("`preprocessor` must not be None for a model to take words.")
-        if isinstance(sentences, tf.RaggedTensor):
-            sentences = sentences.to_list()
-        sentences = list_of_texts(sentences, "sentences")
-        if not sentences:
-            return []
-        if np.ndim(sentences[0]):
-            sentences = tf.ragged.constant(sentences, tf.string, ragged_rank=1)
-        words = self.preprocessor.words_of(sentences)
-        lengths = words.row_lengths().numpy()
-        run = graph_function(self, "best_ids", self.best_ids)
-        names = self.preprocessor.labels
+        words = self.preprocessor.words_of(_as_words(sentences))
+        lengths, starts = words.row_lengths().numpy(), words.row_starts().numpy()
+        words, run, names = words.values.numpy(), self._tag_function(), self.preprocessor.labels
 
         def tag_rows(rows):
-            ids, probabilities = run(self.preprocessor.inputs_of(tf.gather(words, rows)))
-            for row, own, certain in zip(rows, ids.numpy(), probabilities.numpy(), strict=True):
-                length = lengths[row]
-                yield Tagging([names[id] for id in own[:length]], certain[:length].tolist())
+            own = np.concatenate([words[starts[row] :][: lengths[row]] for row in rows])
+            found = run(tf.constant(own, tf.string), lengths[rows])
+            found = zip(lengths[rows], *(part.numpy() for part in found), strict=True)
+            for length, ids, certain in found:
+                yield Tagging([names[id] for id in ids[:length]], certain[:length].tolist())
 
         return run_by_length(tag_rows, lengths, batch_size)
+
+    def _tag_function(self):
+        """Return the graph from words and the numbers of words of the sentences to `best_ids`."""
+        preprocessor = self.preprocessor
+        tokenizers = (preprocessor.tokenizer, preprocessor.piece_tokenizer)
+        revisions = [tokenizer and tokenizer.revision for tokenizer in tokenizers]
+
+        def tag(words, lengths):
+            words = tf.RaggedTensor.from_row_lengths(words, lengths, validate=False)
+            return self.best_ids(preprocessor.inputs_of(words))
+
+        specs = tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int64)
+        return graph_function(self, ("tag", preprocessor, *tokenizers, *revisions), tag, *specs)
 
     def accuracy(self, sentences, tags, batch_size=64):
         """Compute the fraction of words with the right tag; both arguments are lists of lists."""
@@ -262,3 +268,18 @@ def _check_pieces(backbone, preprocessor):
             f"`piece_vocabulary_size` {number} and `piece_tokenizer` "
             f"{preprocessor.piece_tokenizer!r}."
         )
+
+
+def _as_words(sentences):
+    """Return sentences as a list of strings, or as ragged words `(batch, None)`."""
+    if isinstance(sentences, (tf.Tensor, tf.RaggedTensor)):
+        return sentences
+    sentences = list_of_texts(sentences, "sentences")
+    whole = [isinstance(sentence, (str, bytes)) for sentence in sentences]
+    if all(whole):
+        return tf.constant(sentences, tf.string)
+    if any(whole):
+        raise ValueError("`sentences` must be strings or lists of words, got both.")
+    words = [word for sentence in sentences for word in sentence]
+    lengths = list(map(len, sentences))
+    return tf.RaggedTensor.from_row_lengths(tf.constant(words, tf.string), lengths)

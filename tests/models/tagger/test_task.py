@@ -94,6 +94,9 @@ def test_batches_and_order_change_nothing():
     for size in (1, 2):
         assert_same_tags(model.predict_tags(WORDS[::-1], size), expected[::-1])
     assert model.tag([]) == [] and model.tag(["", "dogs"])[0] == []
+    assert model.tag([""]) == [[]] and model.tag([[], ["dogs"]])[0] == []
+    with pytest.raises(ValueError, match="strings or lists of words, got both"):
+        model.tag(["a dog", ["dogs"]])
     assert model.accuracy(WORDS, [tags.split() for tags in TAGS]) == 1.0
 
 
