@@ -1,22 +1,25 @@
 """Speed of taggers and classifiers, compared with the same models from plain Keras layers.
 
     python benchmarks/label_speed.py --preset bilstm_imdb_sentiment
+    python benchmarks/label_speed.py --tagger bilstm_crf_ewt_upos --spacy-python DIR/bin/python
 
 Sentences (reviews) per second in training, with `fit` on the same batches, in turn: the tagger with
 words and characters on UD English-EWT, the bidirectional classifier on IMDb reviews. The plain
 Keras models have the same sizes, dropout, masks and optimizer, and are measured with and without
 XLA. Ours are compiled as `fit` does by default. Then the reviews per second that a classifier
-preset labels, from strings to probabilities.
+preset labels, from strings to probabilities. With `--tagger` only the sentences per second that a
+tagger preset tags, EWT's test set split into words, and a tagger of spaCy beside it.
 """
 
 import argparse
 import os
+import tempfile
 import time
 from pathlib import Path
 
 import keras
 import tensorflow as tf
-from measure import Table, in_turn, machine, timed
+from measure import Table, Worker, in_turn, machine, timed
 
 from keras_seqzoo.data import (
     LabelledTexts,
@@ -26,7 +29,7 @@ from keras_seqzoo.data import (
     read_tagged_sentences,
     tagged_batches,
 )
-from keras_seqzoo.models import RecurrentTextClassifier
+from keras_seqzoo.models import RecurrentTagger, RecurrentTextClassifier
 from keras_seqzoo.training import make_tagger, make_text_classifier
 from keras_seqzoo.training.tagger import BOUNDARIES, encode_sentences
 
@@ -142,13 +145,37 @@ def reviews_per_second(name, number):
     return len(texts) / (time.perf_counter() - started)
 
 
+def tag_in_turn(name, python):
+    """Print how many sentences a preset and a tagger of spaCy tag per second, in turn."""
+    model = RecurrentTagger.from_preset(name)
+    words, _ = read_tagged_sentences(data("ud_ewt", "en_ewt-ud-test.conllu.gz"))
+    competitors = {name: timed(lambda: model.tag(words))}
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+        file.writelines(f"{' '.join(sentence)}\n" for sentence in words)
+        file.flush()
+        peer = Worker(python, "spacy_worker.py", file.name) if python else None
+        if peer is not None:
+            competitors["spaCy, HashEmbedCNN"] = peer.timed("tag")
+        table = Table("tagger", "sentences/s", "of ours")
+        times = in_turn(competitors, rounds=3, seconds=2)
+        for title, milliseconds in times.items():
+            table.row(title, 1e3 * len(words) / milliseconds, times[name] / milliseconds)
+        if peer is not None:
+            peer.close()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sentences", type=int, default=2000)
     parser.add_argument("--reviews", type=int, default=256)
     parser.add_argument("--preset", help="also measure this classifier's reviews per second")
+    parser.add_argument("--tagger", help="measure only the sentences per second of this tagger")
+    parser.add_argument("--spacy-python", help="Python of an environment with spaCy, for --tagger")
     options = parser.parse_args()
     print(machine(), "\n")
+    if options.tagger:
+        tag_in_turn(options.tagger, options.spacy_python)
+        return
     table = Table("model", "by", "texts/s in training", "of the faster Keras'")
     for kind, make in (("tagger", taggers), ("classifier", classifiers)):
         competitors, number = make(options)

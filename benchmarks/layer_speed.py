@@ -16,12 +16,11 @@ everything else were free.
 
 import argparse
 import os
-import subprocess
 from pathlib import Path
 
 import keras
 import tensorflow as tf
-from measure import Table, cores, fastest_matmul, in_turn, machine, timed
+from measure import Table, Worker, cores, fastest_matmul, in_turn, machine, timed
 
 from keras_seqzoo import layers
 
@@ -33,38 +32,6 @@ CELLS = {
 }
 SIZES = ("64x32x256x256", "32x64x512x512", "128x20x256x512", "1x32x256x256")
 PASSES = {"forward": "forward", "train": "forward+backward"}
-
-
-class TorchWorker:
-    """PyTorch's layers, in a process that sleeps while others are measured.
-
-    OpenMP's threads spin for some milliseconds after each run, and `in_turn` waits for that. A
-    passive wait policy would avoid the wait but cost PyTorch almost half of its speed.
-    """
-
-    def __init__(self, python):
-        script = Path(__file__).with_name("torch_worker.py")
-        self._process = subprocess.Popen(
-            [python, script, str(cores())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
-
-    def ask(self, *words):
-        self._process.stdin.write(" ".join(map(str, words)) + "\n")
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise RuntimeError(f"the PyTorch worker ended with {self._process.wait()}")
-        return answer
-
-    def timed(self, command):
-        return lambda runs: [float(time) for time in self.ask(command, runs).split()]
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
 
 
 def layer_passes(layer, sequence, jit_compile, mask=None):
@@ -177,7 +144,7 @@ def main():
     python = arguments.torch_python
     if python is None and arguments.peers:
         python = Path(arguments.peers, "torch", "bin", "python")
-    torch = TorchWorker(python) if python else None
+    torch = Worker(python, "torch_worker.py", cores()) if python else None
     limit, limit_flops = fastest_matmul(keras.DTypePolicy(arguments.dtype).compute_dtype)
     print(machine(), f"\n\n{arguments.dtype}; times in milliseconds.\n")
     names = ("ours", "ours XLA", "masked", "masked XLA", "Keras", "Keras XLA", "PyTorch", "matmuls")

@@ -55,6 +55,42 @@ def in_turn(competitors, rounds=5, seconds=0.3):
     return {name: statistics.median(measured) for name, measured in times.items()}
 
 
+class Worker:
+    """A script of another environment, in a process that sleeps while others are measured.
+
+    It reads commands, one a line, and answers each with a line. OpenMP's threads spin for some
+    milliseconds after each run, and `in_turn` waits for that. A passive wait policy would avoid the
+    wait but cost PyTorch almost half of its speed.
+    """
+
+    def __init__(self, python, script, *arguments):
+        self._script = script
+        self._process = subprocess.Popen(
+            [python, Path(__file__).with_name(script), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+
+    def ask(self, *words):
+        """Send a command; return the answer."""
+        self._process.stdin.write(" ".join(map(str, words)) + "\n")
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{self._script} ended with {self._process.wait()}")
+        return answer
+
+    def timed(self, command):
+        """Return a function like one of `timed` that sends a command with the number of runs."""
+        return lambda runs: [float(time) for time in self.ask(command, runs).split()]
+
+    def close(self):
+        """End the process."""
+        self._process.stdin.close()
+        self._process.wait()
+
+
 def matmul(dtype, shape=MATMULS[0]):
     """Return a function that does one big matmul, and its number of flops."""
     rows, inner, columns = shape
