@@ -77,6 +77,8 @@ def preset_path(preset):
         exported = (path / model).is_file() or any(path.glob(f"*/{model}"))
         what = ", which is an exported model, for a server" if exported else ""
         raise ValueError(f"`preset` must be a folder with a {CONFIG_FILE}, got {name!r}{what}.")
+    if path.is_file():
+        raise ValueError(f"`preset` must be a name or a folder, got the file {name!r}.")
     beside = [str(file.parent) for file in path.parent.glob(f"*/{CONFIG_FILE}")]
     similar = difflib.get_close_matches(name, [*known, *beside], n=3)
     hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""

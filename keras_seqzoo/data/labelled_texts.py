@@ -77,18 +77,21 @@ def _iterate_csv(path):
     try:
         header = next(rows, [])
         if any(header.count(column) != 1 for column in columns):
+            hint = " Separate columns by commas." if ";" in "".join(header) else ""
             raise ValueError(
-                f"{name}, line 1: must name the columns `text` and `label`, got {header}."
+                f"{name}, line 1: must name the columns `text` and `label`, got "
+                f"{header or 'an empty line'}.{hint}"
             )
         places = [header.index(column) for column in columns]
         count = 0
         for row in rows:
             if not row:  # a blank line
                 continue
-            if len(row) != len(header) or not row[places[1]].strip():
+            whole = len(row) == len(header)
+            if not whole or not row[places[1]].strip():
+                need = "a label" if whole else f"{len(header)} columns as in line 1"
                 raise ValueError(
-                    f"{name}, line {rows.line_num}: must have {len(header)} columns and a label, "
-                    f"got {str(row)[:60]}."
+                    f"{name}, line {rows.line_num}: must have {need}, got {str(row)[:60]}."
                 )
             text, label = (" ".join(row[place].split()) for place in places)
             yield text, label

@@ -188,6 +188,6 @@ def decode_text(content, path, first_line=1):
         line = first_line + before.count(b"\n")
         column = error.start - before.rfind(b"\n")
         raise ValueError(
-            f"{os.fspath(path)}, line {line}: not UTF-8 text (byte 0x{content[error.start]:02x}, "
-            f"number {column} of the line)"
+            f"{os.fspath(path)}, line {line} must be UTF-8, got byte 0x{content[error.start]:02x} "
+            f"at position {column}."
         ) from None

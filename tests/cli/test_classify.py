@@ -149,7 +149,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
             "many.jsonl, line 1: must have one label",
         ),
         (
-            ("train", "classify", "--train", "one.tsv", "--valid", "one.tsv", "--out", "new"),
+            ("train", "classify", "--train", "one.tsv", "--valid", "odd.tsv", "--out", "new"),
             "the labels of one.tsv must have two different names or more, got yes",
         ),
         (

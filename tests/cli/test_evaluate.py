@@ -64,7 +64,7 @@ def test_an_unknown_tokenizer_is_refused(seqzoo):
         ({"source": "missing"}, "--source {folder}/missing: no such file"),
         ({"target": "folder"}, "the path must be a file, got the folder {folder}/folder"),
         ({"target": "short"}, "got 2 in {folder}/source and 1 in {folder}/short"),
-        ({"source": "latin"}, "{folder}/latin, line 2: not UTF-8 text (byte 0xe9"),
+        ({"source": "latin"}, "{folder}/latin, line 2 must be UTF-8, got byte 0xe9"),
         ({"source": "empty", "target": "empty"}, "--source must be a file with at least one line"),
         ({"source": "broken.gz"}, "not a whole gzip file: {folder}/broken.gz"),
         ({"preset": "gru_plein"}, "'gru_plain'?"),

@@ -34,11 +34,12 @@ def test_csv(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "", r"a.csv, line 1: must name the columns `text` and `label`, got \[\]"),
+        ("a.csv", "", r"a.csv, line 1: must name the columns `text` and `label`, got an empty"),
+        ("a.csv", "text;label\n", r"got \['text;label'\]. Separate columns by commas"),
         ("a.csv", "review,label\n", r"line 1: must name .* got \['review', 'label'\]"),
         ("a.csv", "text,label\n", "a.csv, line 2: must be a text with a label, got no row"),
-        ("a.csv", "text,label\na,b\n\nc\n", r"line 4: must have 2 columns and a label, got"),
-        ("a.csv", "text,label\na,\n", r"line 2: must have 2 columns and a label, got"),
+        ("a.csv", "text,label\na,b\n\nc\n", "line 4: must have 2 columns as in line 1, got"),
+        ("a.csv", "text,label\na,\n", "line 2: must have a label, got"),
         ("a.csv", 'text,label\n"a"b,c\n', "line 2: must be CSV: "),
         ("a.tsv", "text,label\n", "got 'text,label'. The name of a CSV file must end in .csv"),
         ("a.tsv", "", "a.tsv, line 1: must be a text with a label"),

@@ -109,7 +109,7 @@ def test_bad_texts(cls, tmp_path):
         cls.train(tmp_path / "missing.txt", 300)
     path = tmp_path / "latin1.txt"
     path.write_bytes("gut\nSüße\n".encode("latin-1"))
-    with pytest.raises(ValueError, match="latin1.txt, line 2: not UTF-8 text"):
+    with pytest.raises(ValueError, match="latin1.txt, line 2 must be UTF-8"):
         cls.train(path, 300)
     with pytest.raises(ValueError, match="`texts` must be UTF-8"):
         cls.train([b"\xff"], 300)

@@ -113,7 +113,11 @@ def test_labels_that_training_lacks_count_as_wrong(multi_label, tmp_path):
     probabilities = np.array([[0.1, 0.9]] * 2, np.float32)  # no, yes
     model.predict_probabilities = lambda texts, batch_size: probabilities
     expected = 4 / 5 if multi_label else 1 / 2
-    assert training.evaluate((TEXTS[:2], other), None) == {"accuracy": expected}
+    found = training.evaluate((TEXTS[:2], other), None)
+    assert found == {"accuracy": expected, "val_loss": pytest.approx(-np.log(0.9))}
+    better = training.measures["accuracy"].is_better
+    surer = {**found, "val_loss": 0.05}
+    assert better(surer, found) and not better(found, surer)
 
 
 def test_a_label_for_each_text_looks_like_swapped_columns():

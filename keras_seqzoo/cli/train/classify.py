@@ -43,8 +43,9 @@ def train_classify(
     """Train a text classifier.
 
     DIR becomes the preset. After each epoch, the accuracy on the validation texts is computed, and
-    the weights with the highest accuracy are kept. Ctrl-C stops after the current step; the same
-    command resumes. If the label in a .jsonl file is a list, a text may have any number of labels.
+    the weights with the highest accuracy are kept; if it is the same, those with the lowest loss.
+    Ctrl-C stops after the current step; the same command resumes. If the label in a .jsonl file is
+    a list, a text may have any number of labels.
     With --encoder tree the files are .conllu, and each word has a head.
     """
     if model.start is not None:

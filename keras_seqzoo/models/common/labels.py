@@ -201,6 +201,16 @@ class TextLabels:
         Raises:
             ValueError: if `texts` is empty or `labels` has another length.
         """
+        return self.accuracy_and_loss(texts, labels, batch_size)[0]
+
+    def accuracy_and_loss(self, texts, labels, batch_size=32):
+        """Compute the accuracy and the mean cross-entropy; see `accuracy`.
+
+        The cross-entropy is that of the labels that the model has; NaN if it has none of them.
+
+        Returns:
+            A tuple of two floats.
+        """
         texts, labels = list_of_texts(texts), list(labels)
         check_labelled(texts, labels)
         expected = label_indices(
@@ -208,10 +218,15 @@ class TextLabels:
         )
         found = self.predict_probabilities(texts, batch_size)
         if not self.multi_label:
-            return float(np.mean(found.argmax(axis=1) == expected))
-        right = (found >= LEAST_PROBABILITY) == _indicators(expected, found.shape[1])
+            expected = np.array(expected)
+            known = expected >= 0
+            own = found[known, expected[known]]
+            return float(np.mean(found.argmax(axis=1) == expected)), _mean_loss(own)
+        targets = _indicators(expected, found.shape[1])
+        right = (found >= LEAST_PROBABILITY) == targets
         unknown = sum(row.count(-1) for row in expected)
-        return float(right.sum() / (right.size + unknown))
+        loss = _mean_loss(np.where(targets, found, 1.0 - found))
+        return float(right.sum() / (right.size + unknown)), loss
 
     def label_array(self, labels, argument="labels"):
         """Convert labels to the targets of the loss.
@@ -230,6 +245,12 @@ class TextLabels:
         if not self.multi_label:
             return np.array(indices, np.int32)
         return _indicators(indices, len(self.label_names))
+
+
+def _mean_loss(probabilities):
+    """Return the mean of -log p, NaN for no probability."""
+    least = np.finfo(np.float32).tiny
+    return float(-np.log(np.maximum(probabilities, least)).mean()) if probabilities.size else np.nan
 
 
 def _indicators(indices, number):

@@ -5,7 +5,7 @@ import numpy as np
 from keras_seqzoo.data import LabelledTexts, RaggedIds, labelled_batches
 from keras_seqzoo.models.common.labels import label_indices
 from keras_seqzoo.training.data import DroppedItems
-from keras_seqzoo.training.measure import Measure
+from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
 from keras_seqzoo.training.optimization import AdamWOptions, AdamWTraining
 from keras_seqzoo.training.options import option, options
 from keras_seqzoo.training.reports import TextClassifierReport
@@ -29,7 +29,8 @@ class TextClassifierTraining(AdamWTraining):
 
     Texts are batched by similar length, in random order. They are cut at the preprocessor's
     `truncation_side` to its `sequence_length`, or to 1024 tokens if it has none. After each epoch,
-    the EMA of the weights is evaluated by the accuracy on the validation texts. Texts without
+    the EMA of the weights is evaluated by the accuracy on the validation texts. Of epochs with the
+    same accuracy, the one with the lowest cross-entropy there is the best. Texts without
     tokens are classified by the frequency of the labels in the training texts. Validation labels
     that the model does not have count as wrong, and are reported before the first epoch. With
     `multi_label`, each of them is a wrong decision on its text.
@@ -116,9 +117,9 @@ class TextClassifierTraining(AdamWTraining):
         )
 
     def evaluate(self, validation, stop):
-        """Compute the accuracy on the validation texts."""
-        texts, labels = validation
-        return {"accuracy": self.model.accuracy(texts, labels)}
+        """Compute the accuracy and the loss on the validation texts."""
+        accuracy, loss = self.model.accuracy_and_loss(*validation)
+        return {"accuracy": accuracy} | ({} if np.isnan(loss) else {VALIDATION_LOSS: loss})
 
     def reports(self, validation):
         """Return the report of predicted labels of some validation texts."""

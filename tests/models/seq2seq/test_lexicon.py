@@ -104,7 +104,7 @@ def test_other_bad_files(tmp_path):
     with pytest.raises(OSError, match="no such file"):
         Lexicon.load(path)
     path.write_bytes(b"a\tb\t1\n\xff\tb\t1\n")
-    with pytest.raises(ValueError, match="words.tsv, line 2: not UTF-8"):
+    with pytest.raises(ValueError, match="words.tsv, line 2 must be UTF-8"):
         Lexicon.load(path)
     with gzip.open(tmp_path / "some.gz", "wb") as file:
         file.write(b"a\tb\n")
