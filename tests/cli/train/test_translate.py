@@ -304,7 +304,7 @@ BAD = {
     "folder as file": ({"valid_source": "{folder}"}, "must be a file, got the folder"),
     "unequal lengths": ({"source": "{short}"}, "got 1 in {short} and"),
     "unequal validation": ({"valid_target": "{short}"}, "and 1 in {short}"),
-    "not UTF-8": ({"target": "{latin}"}, "{latin}, line 1: not UTF-8"),
+    "not UTF-8": ({"target": "{latin}"}, "{latin}, line 1 must be UTF-8"),
     "no text": (
         {"source": "{empty}", "target": "{empty}"},
         "{empty} must have at least one line of text",

@@ -17,7 +17,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.training import make_translation_model
-from keras_seqzoo.training.translation import model as model_module
+from keras_seqzoo.training.translation import lexicons
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import assert_close
 from tests.models.small import (
@@ -164,7 +164,7 @@ def test_words_that_the_vocabulary_lacks_are_copied():
 
 @pytest.mark.parametrize("most", [100, 4])
 def test_the_lexicon_is_that_of_the_training_texts(monkeypatch, most):
-    monkeypatch.setattr(model_module, "LEXICON_PAIRS", most)  # 4 of the 8: one of each, in order
+    monkeypatch.setattr(lexicons, "LEXICON_PAIRS", most)  # 4 of the 8: one of each, in order
     source = np.repeat(["rote katze", "rote kuh", "alte katze", "alte kuh"], 2).tolist()
     target = np.repeat(["red cat", "red cow", "old cat", "old cow"], 2).tolist()
     subject = make_translation_model(

@@ -76,7 +76,7 @@ def test_glove_as_it_is_published(tmp_path):
         ("word2vec", b"1 1\nthe x\n", "line 2: must be a word and 1 numbers"),
         ("word2vec", b"2 1\na 1\na 1\n", "must have different words"),
         ("word2vec", b"1 1\na nan\n", "must have finite numbers, got others for 'a'"),
-        ("word2vec", b"1 1\n\xff 1\n", "line 2: not UTF-8"),
+        ("word2vec", b"1 1\n\xff 1\n", "line 2 must be UTF-8"),
         ("glove", b"a 1 2\nb 1\n", "line 2: must be a word and 2 numbers"),
         ("glove", b"a\n", "line 1"),
         ("glove", b"1 2\na 1 2\n", "line 1: must be a word and numbers, got '1 2'"),
