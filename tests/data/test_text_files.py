@@ -30,7 +30,7 @@ def test_lines_end_at_newline_alone(tmp_path, content, lines):
 def test_bad_byte_is_located(tmp_path):
     path = tmp_path / "latin1.txt"
     path.write_bytes("fein\ncafé\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"latin1.txt, line 2 must be UTF-8, got byte 0xe9 at position 4"):
+    with pytest.raises(ValueError, match=r"line 2 must be UTF-8, got byte 0xe9 at position 4"):
         read_lines(path)
 
 
