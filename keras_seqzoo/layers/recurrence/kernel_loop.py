@@ -191,11 +191,11 @@ def _forward(specs, training, sequences, tensors):
     """Run all recurrences; return their outputs, final states and, in training, their history."""
     recurrences = unpack(specs, tensors)
     length = dimension(recurrences[0].projected, 0)
-    infers = not (training or is_compiled_by_xla())
+    infers = len(recurrences) == 1 and not (training or is_compiled_by_xla())
     inputs, casts = [], []
     for one in recurrences:
         projected, (weights, see) = [one.projected], _cast_for_steps(one)
-        if infers and len(recurrences) == 1:
+        if infers:
             projected, weights = one.kernel.separate(one.projected, weights)
         inputs.append([read_array(tensor) for tensor in projected])
         casts.append((weights, see))

@@ -52,16 +52,15 @@ class Kernel:
     def separate(self, projected, weights):
         """Split the projected inputs `(T, B, P)` and the weights by gates, for `infer`.
 
-        Ops that do not depend on each other run in parallel. So where a recurrence is alone in a
-        loop, a matmul for each gate is faster than one for all. Returns two lists of tensors.
+        Ops that do not depend on each other run in parallel. So a matmul for each gate is faster
+        than one for all. Returns two lists of tensors.
         """
         return [projected], weights
 
     def infer(self, projected, seen, states, weights):
-        """Return the new states of `forward`, in a graph that XLA does not compile.
+        """Return the new states of `forward`, from what `separate` made of a step and the weights.
 
-        `projected` is the list of the projected input of a step, or, like `weights`, what
-        `separate` made of it.
+        For a loop that runs one recurrence, outside XLA.
         """
         return self.forward(*projected, seen, states, weights)[0]
 
@@ -126,11 +125,6 @@ def sum_over_steps(left, right):
 
 def _gate(activation):
     return 0.5 + 0.5 * activation
-
-
-def _apart(tensors, gates):
-    """Return a list with a tensor of each gate, from such a list or that of one for all gates."""
-    return tensors if len(tensors) == gates else tf.split(tensors[0], gates, -1)
 
 
 def _flatten_gates(blocks):
@@ -206,16 +200,18 @@ class LSTMKernel(Kernel):
         return [o * tf.tanh(memory), memory], [activations]
 
     def separate(self, projected, weights):
-        """Split into gates."""
-        return tf.split(projected, self._gates, -1), tf.split(weights[0], self._gates, -1)
+        """Split into gates, halved for all but g; see `_gate`."""
+        scales = [0.5] * (self._gates - 2) + [1.0, 0.5]
+        parts = (tf.split(tensor, self._gates, -1) for tensor in (projected, weights[0]))
+        return tuple([scale * x for scale, x in zip(scales, part, strict=True)] for part in parts)
 
     def infer(self, projected, seen, states, weights):
         """Return the new states."""
-        gates = [own + tf.matmul(seen, u) for own, u in zip(projected, weights, strict=True)]
-        gates = _apart(gates, self._gates)
-        memory = tf.sigmoid(gates[0]) * tf.tanh(gates[-2])
-        memory += tf.sigmoid(gates[1]) * states[1] if self.forget_gate else states[1]
-        return [tf.sigmoid(gates[-1]) * tf.tanh(memory), memory]
+        i, *f, g, o = (
+            tf.tanh(own + tf.matmul(seen, u)) for own, u in zip(projected, weights, strict=True)
+        )
+        memory = _gate(i) * g + (_gate(f[0]) * states[1] if f else states[1])
+        return [_gate(o) * tf.tanh(memory), memory]
 
     def advance(self, arguments, states):
         """Return the activations of all gates, the new memory and the output gate."""
@@ -275,24 +271,28 @@ class ResetAfterGRUKernel(Kernel):
         return self.advance(projected, tf.matmul(seen, weights[0]), states, *weights[1:])
 
     def separate(self, projected, weights):
-        """Split into z, r and h~; add the biases of z and r beforehand."""
+        """Split into z, r and h~, z and r halved; add their biases beforehand."""
         update, reset, candidate = tf.split(projected, 3, -1)
         kernel, *bias = weights
         if bias:
             of_update, of_reset, *bias = tf.split(bias[0], 3, -1)
             update = tf.cast(update, of_update.dtype) + of_update
             reset = tf.cast(reset, of_reset.dtype) + of_reset
-        return [update, reset, candidate], [*tf.split(kernel, 3, -1), *bias]
+        kernels = [
+            scale * x for scale, x in zip((0.5, 0.5, 1.0), tf.split(kernel, 3, -1), strict=True)
+        ]
+        return [0.5 * update, 0.5 * reset, candidate], [*kernels, *bias]
 
     def infer(self, projected, seen, states, weights):
         """Return the new states."""
-        inner = [tf.matmul(seen, kernel) for kernel in weights[: len(projected)]]
-        if len(weights) > len(inner):  # the bias, of h~ alone after `separate`
-            inner[-1] += weights[-1]
-        update, reset, candidate = _apart(projected, 3)
-        of_update, of_reset, inner = _apart(inner, 3)
-        candidate = tf.tanh(candidate + tf.sigmoid(reset + of_reset) * inner)
-        return [candidate + tf.sigmoid(update + of_update) * (states[0] - candidate)]
+        kernels, bias = weights[:3], weights[3:]
+        update, reset, inner = (tf.matmul(seen, kernel) for kernel in kernels)
+        update, reset = (
+            _gate(tf.tanh(x + y)) for x, y in ((projected[0], update), (projected[1], reset))
+        )
+        inner = inner + bias[0] if bias else inner
+        candidate = tf.tanh(projected[2] + reset * inner)
+        return [candidate + update * (states[0] - candidate)]
 
     def advance(self, projected, inner, states, bias=None):
         """Run one step with `U·h`; return the new states and what is to be saved."""
