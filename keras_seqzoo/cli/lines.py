@@ -17,6 +17,7 @@ from keras_seqzoo.checks import ItemError
 from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.data import ParallelFiles, TextFiles, read_lines, read_parallel
 from keras_seqzoo.data.tagged_sentences import is_conllu
+from keras_seqzoo.data.text_files import decode_text
 from keras_seqzoo.data.training_files import Rereading
 
 CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
@@ -225,11 +226,5 @@ def _argument_lines(texts):
 
 def _stream_lines(stream):
     for number, line in enumerate(stream, 1):
-        try:
-            text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-            yield text.removeprefix("\ufeff") if number == 1 else text
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"standard input, line {number} must be UTF-8, got byte "
-                f"0x{line[error.start]:02x} at position {error.start + 1}."
-            ) from None
+        text = decode_text(line, "standard input", number).removesuffix("\n").removesuffix("\r")
+        yield text.removeprefix("\ufeff") if number == 1 else text

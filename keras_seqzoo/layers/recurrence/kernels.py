@@ -127,6 +127,12 @@ def _gate(activation):
     return 0.5 + 0.5 * activation
 
 
+def _scale_gates(tensor, scales):
+    """Split `(..., G·U)` into a list of gates `(..., U)`, each multiplied by its scale."""
+    gates = tf.split(tensor, len(scales), -1)
+    return [scale * gate for scale, gate in zip(scales, gates, strict=True)]
+
+
 def _flatten_gates(blocks):
     """Reshape `(..., G, U)` to `(..., G·U)`."""
     size = blocks.shape[-2] * blocks.shape[-1]
@@ -202,8 +208,7 @@ class LSTMKernel(Kernel):
     def separate(self, projected, weights):
         """Split into gates, halved for all but g; see `_gate`."""
         scales = [0.5] * (self._gates - 2) + [1.0, 0.5]
-        parts = (tf.split(tensor, self._gates, -1) for tensor in (projected, weights[0]))
-        return tuple([scale * x for scale, x in zip(scales, part, strict=True)] for part in parts)
+        return _scale_gates(projected, scales), _scale_gates(weights[0], scales)
 
     def infer(self, projected, seen, states, weights):
         """Return the new states."""
@@ -272,26 +277,22 @@ class ResetAfterGRUKernel(Kernel):
 
     def separate(self, projected, weights):
         """Split into z, r and h~, z and r halved; add their biases beforehand."""
-        update, reset, candidate = tf.split(projected, 3, -1)
-        kernel, *bias = weights
+        scales = (0.5, 0.5, 1.0)
+        kernels, *bias = (_scale_gates(weight, scales) for weight in weights)
+        update, reset, candidate = _scale_gates(projected, scales)
         if bias:
-            of_update, of_reset, *bias = tf.split(bias[0], 3, -1)
+            [[of_update, of_reset, *bias]] = bias
             update = tf.cast(update, of_update.dtype) + of_update
             reset = tf.cast(reset, of_reset.dtype) + of_reset
-        kernels = [
-            scale * x for scale, x in zip((0.5, 0.5, 1.0), tf.split(kernel, 3, -1), strict=True)
-        ]
-        return [0.5 * update, 0.5 * reset, candidate], [*kernels, *bias]
+        return [update, reset, candidate], [*kernels, *bias]
 
     def infer(self, projected, seen, states, weights):
         """Return the new states."""
         kernels, bias = weights[:3], weights[3:]
-        update, reset, inner = (tf.matmul(seen, kernel) for kernel in kernels)
-        update, reset = (
-            _gate(tf.tanh(x + y)) for x, y in ((projected[0], update), (projected[1], reset))
-        )
-        inner = inner + bias[0] if bias else inner
-        candidate = tf.tanh(projected[2] + reset * inner)
+        of_update, of_reset, inner = (tf.matmul(seen, kernel) for kernel in kernels)
+        update = _gate(tf.tanh(projected[0] + of_update))
+        reset = _gate(tf.tanh(projected[1] + of_reset))
+        candidate = tf.tanh(projected[2] + reset * (inner + bias[0] if bias else inner))
         return [candidate + update * (states[0] - candidate)]
 
     def advance(self, projected, inner, states, bias=None):

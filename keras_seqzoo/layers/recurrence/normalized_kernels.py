@@ -48,6 +48,7 @@ class NormalizedLSTMKernel(LSTMKernel):
         tanh = tf.tanh(memory_gamma * read + memory_beta)
         return [o * tanh, memory], [activations, normalized, read, tanh, rate, memory_rate]
 
+    # The products of all gates are normalized together, so they stay in one tensor.
     separate = Kernel.separate
     infer = Kernel.infer
 
@@ -110,6 +111,7 @@ class NormalizedGRUKernel(ResetAfterGRUKernel):
         new, saved = self.advance(projected, weights[1] * normalized, states, *weights[2:])
         return new, [normalized, rates, *saved]
 
+    # The products of all gates are normalized together, so they stay in one tensor.
     separate = Kernel.separate
     infer = Kernel.infer
 

@@ -79,8 +79,6 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         languages=(),
         **kwargs,
     ):
-        shortest = 3 if languages else 2  # [EOS], the token of the language, and one of the text
-        check_integer("encoder_sequence_length", encoder_sequence_length, minimum=shortest)
         check_integer("decoder_sequence_length", decoder_sequence_length, minimum=1)
         super().__init__(
             tokenizer,
@@ -98,6 +96,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         self._encoder_tokenizer = encoder_tokenizer
         self.sample_subwords = sample_subwords
         self.languages = check_languages(languages, self.encoder_tokenizer)
+        shortest = self.added_source_tokens + 1  # one of the text
+        check_integer("encoder_sequence_length", encoder_sequence_length, minimum=shortest)
 
     @property
     def encoder_tokenizer(self):

@@ -26,10 +26,9 @@ def transfer_weights(start, model):
 
     Embeddings and rows of the output layer are copied for the pieces that both vocabularies have.
     The rows of all other pieces of `model` keep their initial values, and so does a lexicon, which
-    is one of pieces. All other weights are copied
-    (Zoph et al. 2016, Transfer learning for low-resource neural machine translation; by piece
-    Nguyen and Chiang 2017, Transfer learning across low-resource, related languages for neural
-    machine translation).
+    is one of pieces. All other weights are copied (Zoph et al. 2016, Transfer learning for
+    low-resource neural machine translation; by piece Nguyen and Chiang 2017, Transfer learning
+    across low-resource, related languages for neural machine translation).
 
     Args:
         start: a `RecurrentSeq2SeqLM` with a preprocessor.

@@ -236,14 +236,14 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
         """Return the graph from words and the numbers of words of the sentences to `best_ids`."""
         preprocessor = self.preprocessor
         tokenizers = (preprocessor.tokenizer, preprocessor.piece_tokenizer)
-        revisions = [tokenizer and tokenizer.revision for tokenizer in tokenizers]
+        revisions = (tokenizer and tokenizer.revision for tokenizer in tokenizers)
 
         def tag(words, lengths):
             words = tf.RaggedTensor.from_row_lengths(words, lengths, validate=False)
             return self.best_ids(preprocessor.inputs_of(words))
 
         specs = tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.int64)
-        return graph_function(self, ("tag", preprocessor, *tokenizers, *revisions), tag, *specs)
+        return graph_function(self, ("tag", preprocessor, *revisions), tag, *specs)
 
     def accuracy(self, sentences, tags, batch_size=64):
         """Compute the fraction of words with the right tag; both arguments are lists of lists."""
