@@ -87,14 +87,14 @@ def preset_speed(model, sources, beam, ratio, rounds):
     return {name: statistics.median(each) for name, each in speeds.items()}
 
 
-def latency(model, sources, strategy):
-    """Return the milliseconds of each sentence alone."""
-    for source in sources[:20]:
-        model.translate([source], strategy)
+def latency(model, sources, strategy, jit_compile):
+    """Return the milliseconds of each sentence alone, without tracing and compilation."""
+    for source in sources if jit_compile else sources[:20]:
+        model.translate([source], strategy, jit_compile=jit_compile)
     times = []
     for source in sources:
         started = time.perf_counter()
-        model.translate([source], strategy)
+        model.translate([source], strategy, jit_compile=jit_compile)
         times.append(1e3 * (time.perf_counter() - started))
     return times
 
@@ -242,8 +242,10 @@ def main():
             BeamSearch(arguments.beam, max_source_ratio=ratio, stop="top"),
         ),
     ):
-        times = latency(model, sources, strategy)
-        table.row(name, float(np.median(times)), float(np.percentile(times, 99)))
+        for jit_compile in (False, True):
+            times = latency(model, sources, strategy, jit_compile)
+            own = f"{name}, XLA" if jit_compile else name
+            table.row(own, float(np.median(times)), float(np.percentile(times, 99)))
 
     if arguments.peers and arguments.peer_scripts:
         print(f"\nThe peers' model with input feeding, at most {MAX_LENGTH} tokens.\n")

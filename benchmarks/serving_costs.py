@@ -12,7 +12,8 @@ names a folder in which exports are made, or found again.
 - `merge`: clients that send one row each, without and with batching by the server, by the time that
   a batch waits for other rows.
 - `bfloat16`: batches to models with float32 and bfloat16 weights, in turn.
-- `compiled`: the same for classifier and tagger, without and with XLA programs for their batches.
+- `compiled`: the same for translation model, classifier and tagger, without and with XLA programs
+  for their batches.
 """
 
 import argparse
@@ -182,7 +183,7 @@ def bfloat16(options):
 
 
 def compiled(options):
-    names = options.preset or (CLASSIFIER, TAGGER)
+    names = options.preset or (TRANSLATION, CLASSIFIER, TAGGER)
     shapes = [(rows, TOKENS) for rows in options.rows]
     compare(options, names, {"ordinary": {}, "compiled": {"compiled_shapes": shapes}})
 

@@ -116,8 +116,8 @@ def export(
         typer.Option(
             metavar="ROWSxTOKENS",
             callback=_check_shapes,
-            help="Shape for which XLA compiles a classifier or tagger, such as 32x256; may be "
-            "given several times. The server needs --xla_cpu_compilation_enabled.",
+            help="Shape for which XLA compiles a translation model, classifier or tagger, such as "
+            "32x256; may be given several times. The server needs --xla_cpu_compilation_enabled.",
         ),
     ] = None,
     keep: Annotated[

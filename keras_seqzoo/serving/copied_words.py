@@ -32,7 +32,8 @@ def attended_words(hypotheses, texts, preprocessor, max_input_length):
     words = preprocessor.encoder_tokenizer.split_in_graph(texts)[:, :max_input_length]
     first = 1 if preprocessor.languages else 0  # after the token of the language
     counts = tf.minimum(tf.cast(words.row_lengths(), tf.int32), max_input_length - 1 - first)
-    weights = hypotheses.alignments[..., first:]  # (rows, n, length, source)
+    weights = hypotheses.alignments  # (rows, n, length, source)
+    weights = tf.pad(weights, [[0, 0]] * 3 + [[0, 1]])[..., first:]  # never empty, without rows too
     read = tf.sequence_mask(counts, tf.shape(weights)[-1])[:, tf.newaxis, tf.newaxis]
     best = tf.argmax(tf.where(read, weights, -1.0), axis=-1, output_type=tf.int32)
     words = tf.gather(pad_with_mask(words, "")[0], best, batch_dims=1)

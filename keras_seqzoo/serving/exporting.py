@@ -97,10 +97,10 @@ def export(
         signatures: list of the names of signatures to export; by default all.
         warmup: list of ints, the batch sizes of warm-up requests to each signature; may be empty.
         compiled_shapes: list of pairs of ints, rows and tokens (words for a tagger), such as
-            `[(1, 32), (32, 256)]`, for which XLA compiles a classifier or tagger. A request is
-            padded to the smallest shape that holds it, counted in cells; if none does, it runs
-            without XLA. Each shape has one more warm-up request. A server on CPUs needs
-            `--xla_cpu_compilation_enabled`. By default nothing is compiled.
+            `[(1, 32), (32, 256)]`, for which XLA compiles a translation model, classifier or
+            tagger. A request is padded to the smallest shape that holds it, counted in cells; if
+            none does, it runs without XLA. Each shape has one more warm-up request. A server on
+            CPUs needs `--xla_cpu_compilation_enabled`. By default nothing is compiled.
         keep: int, how many versions to keep: older ones are removed once the new one has appeared.
             By default all are kept.
         card: string or path of a Markdown file that describes the model, or `None`.

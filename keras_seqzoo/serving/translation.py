@@ -5,6 +5,7 @@ from functools import partial
 
 import tensorflow as tf
 
+from keras_seqzoo.decoding import Hypotheses
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.models.seq2seq.languages import language_indices
 from keras_seqzoo.models.seq2seq.text_graphs import UNCUT
@@ -19,7 +20,7 @@ from keras_seqzoo.serving.family import (
     check_strategy,
     text_input,
 )
-from keras_seqzoo.tokenizers import ParseTokenizer
+from keras_seqzoo.serving.token_errors import token_errors
 from keras_seqzoo.tokenizers.words import SPACES
 
 TOKEN_IDS = {
@@ -56,13 +57,22 @@ class TranslationSignatures(FamilySignatures):
         max_input_length: int, the number of tokens to which a source is cut, including `[EOS]`,
             which is kept. The default and the maximum are the preprocessor's
             `encoder_sequence_length`.
+        compiled_shapes: list of pairs of ints, see `export`; not for a search for required phrases.
     """
 
     model_class = TextTranslation
     kind = "a translation model"
-    options = ("strategy", "n_best", "max_length", "max_input_length")
+    options = ("strategy", "n_best", "max_length", "max_input_length", "compiled_shapes")
 
-    def __init__(self, model, strategy=None, n_best=None, max_length=None, max_input_length=None):
+    def __init__(
+        self,
+        model,
+        strategy=None,
+        n_best=None,
+        max_length=None,
+        max_input_length=None,
+        compiled_shapes=None,
+    ):
         super().__init__(model)
         self._preprocessor = preprocessor = model.preprocessor
         self.languages = model.languages
@@ -86,6 +96,13 @@ class TranslationSignatures(FamilySignatures):
             )
         check_constraints(strategy, self._max_length)
         self._takes_phrases = strategy.takes_phrases
+        if compiled_shapes is not None:
+            if self._takes_phrases:
+                raise ValueError(
+                    f"`compiled_shapes` must not be given for a {type(strategy).__name__}, got "
+                    f"{compiled_shapes!r}."
+                )
+            self.set_compiled_shapes(compiled_shapes, self._max_input_length)
         self._copies = copies_words(model)
         self._strategy = strategy.with_n_best(1)
         self._n_best_strategy = strategy.with_n_best(self._n_best)
@@ -148,12 +165,23 @@ class TranslationSignatures(FamilySignatures):
 
     def examples(self, rows):
         """Return inputs of a warm-up request; see the base class."""
-        texts = super().examples(rows)["text"]
+        return self._inputs(super().examples(rows)["text"])
+
+    def compiled_examples(self):
+        """Return inputs of warm-up requests; see the base class."""
+        return [self._inputs(example["text"]) for example in super().compiled_examples()]
+
+    def count_tokens(self, texts):
+        """Return the numbers of tokens of texts; see the base class."""
+        return self._inputs(texts)["lengths"]
+
+    def _inputs(self, texts):
+        """Return the inputs of all signatures for texts, a dict of lists."""
         if self._preprocessor.reads_trees:
             texts = [chain_parse(text.split()) for text in texts]
         language = {}
         if self.languages:
-            names = [self.languages[row % len(self.languages)] for row in range(rows)]
+            names = [self.languages[row % len(self.languages)] for row in range(len(texts))]
             language = {"language": names}
         ids = self._preprocessor.encode_source(tf.constant(texts), **language)
         return {
@@ -161,7 +189,7 @@ class TranslationSignatures(FamilySignatures):
             **language,
             "token_ids": ids.to_tensor().numpy().tolist(),
             "lengths": ids.row_lengths().numpy().tolist(),
-            "required_phrases": [""] * rows,
+            "required_phrases": [""] * len(texts),
         }
 
     def translate(self, text, required_phrases=None, language=None):
@@ -290,12 +318,19 @@ class TranslationSignatures(FamilySignatures):
         if phrases is not None:
             phrases = tf.ragged.boolean_mask(phrases, chosen).to_tensor(-1)
         ids, mask = self._preprocessor.pad(tf.ragged.boolean_mask(ids, chosen))  # (rows, longest)
-        hypotheses = self.model.search(
-            *(ids, mask, strategy, self._max_length),
-            alignments=alignments,
-            required_phrases=phrases,
-            shrink=True,
-        )
+
+        def find(inputs):
+            compiled = inputs["padding_mask"].shape.is_fully_defined()
+            found = self.model.search(
+                *(_without_blank_rows(**inputs) if compiled else inputs.values()),
+                *(strategy, self._max_length, alignments, phrases),
+                shrink=not compiled,
+                compiled=compiled,
+            )
+            return [tensor for tensor in found if tensor is not None]
+
+        found = self.compiled.run(find, {"token_ids": ids, "padding_mask": mask})
+        hypotheses = Hypotheses(*found, *[None] * (len(Hypotheses._fields) - len(found)))
         return hypotheses, chosen, partial(scatter_rows, chosen, filled), truncated
 
     def _detokenize(self, hypotheses, sources):
@@ -313,6 +348,14 @@ class TranslationSignatures(FamilySignatures):
         else:
             texts = tokenizer.detokenize(ids)
         return tf.reshape(texts, [-1, n_best])
+
+
+def _without_blank_rows(token_ids, padding_mask):
+    """Return ids and mask with the first row at blank ones, which would take all steps."""
+    filled = tf.reduce_any(padding_mask, axis=1, keepdims=True)
+    return tf.where(filled, token_ids, token_ids[:1]), tf.where(
+        filled, padding_mask, padding_mask[:1]
+    )
 
 
 def scatter_rows(chosen, filled, values, blank, lost=None):
@@ -333,47 +376,3 @@ def scatter_rows(chosen, filled, values, blank, lost=None):
     values = tf.concat([*others, values], axis=0)
     order = tf.cumsum(tf.cast(chosen, tf.int32)) + 1
     return tf.gather(values, tf.where(chosen, order, tf.cast(filled, tf.int32)))
-
-
-def token_errors(token_ids, lengths, tokenizer):
-    """Describe what is wrong with rows of token ids.
-
-    Args:
-        token_ids: int32 tensor `(batch, length)`.
-        lengths: int32 tensor `(batch,)`.
-        tokenizer: the `TextTokenizer` of the ids. An id of a `ParseTokenizer` is that of a word,
-            which is checked, and the number of its head.
-
-    Returns:
-        string tensor `(batch,)`, empty for rows whose length is from 0 to that of the tensor, and
-        whose ids are from 1 (0 is padding) to the last of the vocabulary.
-    """
-    vocabulary_size = tokenizer.vocabulary_size()
-    width = tf.shape(token_ids)[1]
-    used = tf.sequence_mask(lengths, width + 1)
-    padded = tf.pad(token_ids, [[0, 0], [0, 1]])  # with an end, so that a row has an argmax
-    words, subject = padded, "`token_ids`"
-    if isinstance(tokenizer, ParseTokenizer):
-        words, subject = (
-            tf.where(padded < 0, padded, tokenizer.split(padded)[0]),
-            "words of `token_ids`",
-        )
-    wrong = used & ((words < 1) | (words >= vocabulary_size))
-    first = tf.argmax(tf.cast(wrong, tf.int32), axis=1, output_type=tf.int32)
-    found = tf.gather(words, first, batch_dims=1)
-    number = tf.strings.as_string
-    wrong_id = tf.strings.join(
-        [
-            f"{subject} must be from 1 to {vocabulary_size - 1}, got ",
-            number(found),
-            " as number ",
-            number(first + 1),
-            ".",
-        ]
-    )
-    # Not the length itself: with other requests in the batch, it is the length of the longest.
-    wrong_length = tf.strings.join(
-        ["`lengths` must be from 0 to the length of `token_ids`, got ", number(lengths), "."]
-    )
-    error = tf.where(tf.reduce_any(wrong, axis=1), wrong_id, "")
-    return tf.where((lengths < 0) | (lengths > width), wrong_length, error)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.layers.tied_softmax import TiedSoftmax
+from keras_seqzoo.layers.tied_softmax import TiedSoftmax, for_steps
 from tests.layer_checks import (
     assert_close,
     check_keras_saving,
@@ -53,6 +53,21 @@ def test_logits_are_float32(policy):
     layer = make(6, policy)
     assert layer(HIDDEN).dtype == tf.float32
     assert layer(keras.Input((None, 4))).dtype == "float32"
+
+
+@pytest.mark.parametrize("depth", [4, 6])
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "int8"])
+def test_the_function_for_steps_has_the_results_of_the_layer(depth, policy):
+    layer = make(depth, None if policy == "int8" else policy)
+    layer.build(HIDDEN.shape)
+    layer.bias.assign(np.arange(7.0))
+    if policy == "int8":
+        layer.embedding.quantize("int8")
+    read = for_steps(layer)
+    for hidden in map(tf.constant, (HIDDEN, HIDDEN[:, 0], HIDDEN[:1, 0])):
+        assert_close(read(hidden), layer(hidden), atol=1e-5)
+    dense = keras.layers.Dense(3)
+    assert for_steps(dense) is dense
 
 
 def test_one_variable_gets_the_gradients_of_both_sides():

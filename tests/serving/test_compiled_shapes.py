@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo._compat import read_saved_model
+from keras_seqzoo.decoding import BeamSearch, LexicallyConstrainedBeamSearch, MinimumLength
 from keras_seqzoo.models import (
     ConvolutionalBackbone,
     ConvolutionalTextClassifier,
@@ -24,6 +25,8 @@ from keras_seqzoo.serving.compiled import CompiledShapes
 from keras_seqzoo.serving.family import EXAMPLES
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
+from tests.serving.test_copied_words import make_model as copying
+from tests.serving.test_export import make_model as translator
 from tests.serving.test_export_families import TEXT, classifier, tagger, vectors
 
 LIMIT = 5
@@ -188,25 +191,25 @@ def files_size(path):
     return sum(file.stat().st_size for file in Path(path, "variables").iterdir())
 
 
-def check(model, folder, shapes):
+def check(model, folder, shapes, names=("serving_default",), **options):
     """Compare the answers and the weights of an export with and without shapes."""
-    options = {"max_input_length": LIMIT}
+    options = {"max_input_length": LIMIT, **options}
     path = export(model, folder / "shapes", compiled_shapes=shapes, warmup=[], **options)
     compiled, functions = compiled_functions(path)
-    assert len(compiled) == len(shapes)
+    assert len(compiled) == len(shapes) * len(names)
     assert not {node.op for own in compiled for node in own.node_def} & {"Unique", "UniqueV2"}
     ordinary = export(model, folder / "ordinary", **options)
     assert not compiled_functions(ordinary)[0]
     assert files_size(path) == pytest.approx(files_size(ordinary), rel=0.01)
 
-    calls = [("serving_default", {"text": hexadecimal(texts)}) for texts in BATCHES]
+    calls = [(name, {"text": hexadecimal(texts)}) for texts in BATCHES for name in names]
     found, expected, warm = answers_of(
         [(path, calls, "v1"), (ordinary, calls, "v1"), (path, [], "warmup")]
     )
     for own, other in zip(found["outputs"], expected["outputs"], strict=True):
         assert set(own) == set(other)
         for name, values in own.items():
-            if "probabilit" in name:
+            if "probabilit" in name or "score" in name:
                 np.testing.assert_allclose(values, other[name], atol=1e-5)
             else:
                 assert values == other[name], name
@@ -214,7 +217,8 @@ def check(model, folder, shapes):
     description = json.loads(Path(path, "assets.extra/signature.json").read_text("utf-8"))
     recorded = description["limits"]["compiled_shapes"]
     assert recorded == [list(shape) for shape in shapes]
-    assert [rows for _, _, [rows], _ in warm["outputs"]] == [rows for rows, _ in shapes]
+    rows = [rows for rows, _ in shapes for _ in names]
+    assert [rows for _, _, [rows], _ in warm["outputs"]] == rows
     return [outputs for *_, outputs in warm["outputs"]]
 
 
@@ -234,3 +238,60 @@ def test_classifiers_with_several_shapes(make, tmp_path):
 def test_taggers_with_several_shapes(make, tmp_path):
     warm = check(make(), tmp_path, [(1, 3), (4, LIMIT)])
     assert [outputs["lengths"] for outputs in warm] == [[3], [LIMIT] * 4]
+
+
+TRANSLATION = ("serving_default", "n_best")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "strategy",
+    [BeamSearch(3, n_best=2), BeamSearch(2, max_source_ratio=1.0, constraints=[MinimumLength(2)])],
+    ids=["to the limit", "by the source"],
+)
+def test_translation_models_with_several_shapes(strategy, tmp_path):
+    options = {"strategy": strategy, "max_length": 7, "signatures": TRANSLATION}
+    check(translator(), tmp_path, [(1, 9), (4, 14)], TRANSLATION, max_input_length=14, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("languages", [(), ("fr", "it")])
+def test_models_that_copy_and_models_of_several_languages(languages, tmp_path):
+    model = copying(WordTokenizer, languages, normalization=())  # server ops alone
+    path = export(
+        model, tmp_path, compiled_shapes=[(2, 6)], max_length=5, signatures=["serving_default"]
+    )
+    texts = ["Mia sees Ben", "who, Ada"]
+    inputs = {"text": hexadecimal(texts)}
+    language = [*languages] or None
+    if languages:
+        inputs["language"] = hexadecimal(languages)
+    [answer] = answers_of([(path, [("serving_default", inputs)], "v2")])
+    expected = model.translate(texts, max_length=5, language=language)
+    assert answer["outputs"][0]["translation"] == [best.text for best, *_ in expected]
+
+
+@pytest.mark.slow
+def test_token_ids_are_translated_by_a_compiled_search(tmp_path):
+    model = translator()
+    shapes = [(2, 14)]
+    path = export(model, tmp_path, compiled_shapes=shapes, signatures=["token_ids"], max_length=7)
+    assert len(compiled_functions(path)[0]) == 1
+    ids = model.preprocessor.encode_source(tf.constant(["Nobody waits.", "x"])).to_list()
+    lengths = [*map(len, ids)]
+    ids = [own + [0] * (max(lengths) - len(own)) for own in ids]
+    calls = [("token_ids", {"token_ids": ids, "lengths": lengths})]
+    [answer] = answers_of([(path, calls, "v1")])
+    expected = model.translate(["Nobody waits.", "x"], max_length=7)
+    np.testing.assert_allclose(
+        answer["outputs"][0]["score"], [best.score for best, *_ in expected], atol=1e-5
+    )
+
+
+def test_a_search_for_phrases_has_no_compiled_shapes(tmp_path):
+    options = {"strategy": LexicallyConstrainedBeamSearch(3), "compiled_shapes": [(1, 2)]}
+    with pytest.raises(ValueError) as error:
+        export(translator(), tmp_path, **options)
+    assert str(error.value) == (
+        "`compiled_shapes` must not be given for a LexicallyConstrainedBeamSearch, got [(1, 2)]."
+    )

@@ -75,6 +75,9 @@ def test_served_translations_have_the_words_that_translate_copies(languages):
     words = {word for row in written for text in row for word in text.split()}
     assert words & {"Mia", "Ben", "Ada", "Zoë", "Eva", "Lea", "x", "y", "viii"}
     assert "Tom" not in words  # it was not read
+    inputs = {name: values[:1] for name, values in inputs.items()}
+    blank = tf.function(signatures.translate)(tf.constant([""]), **inputs)
+    assert blank["translation"].numpy().tolist() == [b""]
 
 
 @pytest.mark.slow

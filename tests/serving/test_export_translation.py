@@ -3,7 +3,8 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.serving.translation import SPACES, scatter_rows, token_errors
+from keras_seqzoo.serving.token_errors import token_errors
+from keras_seqzoo.serving.translation import SPACES, scatter_rows
 from keras_seqzoo.tokenizers import ParseTokenizer, WordTokenizer
 
 

@@ -1,10 +1,13 @@
 """The output layer that combines a softmax with a source distribution."""
 
+from functools import partial
+
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
+from keras_seqzoo.layers.tied_softmax import for_steps
 
 FORMS = ("mixture", "bias")
 SMALLEST = 1e-30  # the least p_src in a mixture, so that its logarithm is finite
@@ -80,8 +83,15 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
 
     def call(self, inputs):
         """Compute the logits; see the class."""
+        return self._logits(inputs, self.output_layer)
+
+    def for_steps(self):
+        """Return an object with the results of the layer and its `step_logits`; see `for_steps`."""
+        return _SourceSoftmaxSteps(self, for_steps(self.output_layer))
+
+    def _logits(self, inputs, output_layer):
         features, source = self.split(inputs)
-        logits = tf.cast(self.output_layer(features), tf.float32)
+        logits = tf.cast(output_layer(features), tf.float32)
         if self.form == "bias":
             return logits + tf.math.log(source + self.epsilon)
         gate = tf.cast(self.gate(features), tf.float32)
@@ -97,7 +107,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         features, source = tf.split(inputs, [-1, size], axis=-1)
         return features, tf.cast(source, tf.float32)
 
-    def step_logits(self, features, weights, distribution, index):
+    def step_logits(self, features, weights, distribution, index, output_layer=None):
         """Compute the logits of a step of a search, up to a constant; only for a bias.
 
         Args:
@@ -105,11 +115,12 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
             weights: float tensor `(rows, source_length)`, the attention weights.
             distribution: the `SourceDistribution`.
             index: its `index_entries` of the sources.
+            output_layer: function from features to logits; by default the layer's `output_layer`.
 
         Returns:
             A float32 tensor `(rows, V)`.
         """
-        logits = tf.cast(self.output_layer(features), tf.float32)
+        logits = tf.cast((output_layer or self.output_layer)(features), tf.float32)
         return distribution.add_bias(logits, weights, index, self.epsilon)
 
     def compute_output_shape(self, input_shape):
@@ -130,3 +141,15 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         """Create the layer from its configuration."""
         layer = keras.saving.deserialize_keras_object(config["output_layer"])
         return cls(**{**config, "output_layer": layer})
+
+
+class _SourceSoftmaxSteps:
+    """A `SourceSoftmax` with another function in place of its output layer."""
+
+    def __init__(self, softmax, output_layer):
+        self._softmax = softmax
+        self.step_logits = partial(softmax.step_logits, output_layer=output_layer)
+        self._output_layer = output_layer
+
+    def __call__(self, inputs):
+        return self._softmax._logits(inputs, self._output_layer)

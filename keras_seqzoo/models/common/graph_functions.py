@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 
-def graph_function(model, key, function, *signature):
+def graph_function(model, key, function, *signature, jit_compile=None):
     """Return the graph of a function of a model; trace it at its first use.
 
     A graph reads the weights that existed when it was traced. When weights have been replaced, as
@@ -19,6 +19,7 @@ def graph_function(model, key, function, *signature):
         key: hashable, identifies the function of the model.
         function: the Python function.
         *signature: `tf.TensorSpec`s of its arguments. Without them there may be several graphs.
+        jit_compile: see `tf.function`.
 
     Returns:
         A `tf.function`.
@@ -26,6 +27,7 @@ def graph_function(model, key, function, *signature):
     graphs = _graphs(model)
     if key not in graphs.functions:
         options = {"input_signature": signature} if signature else {"reduce_retracing": True}
+        options["jit_compile"] = jit_compile
         graphs.functions[key] = tf.function(function, autograph=False, **options)
     return graphs.functions[key]
 

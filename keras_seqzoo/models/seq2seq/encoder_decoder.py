@@ -1,9 +1,12 @@
 """The encoder-decoder interface: what a model implements for training and search."""
 
+from functools import partial
+
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.serialization import QuantizedParts
+from keras_seqzoo.layers.tied_softmax import for_steps
 
 
 class Decoder(QuantizedParts, keras.layers.Layer):
@@ -187,24 +190,29 @@ class EncoderDecoder:
         options = {"source_ids": encoder_token_ids} if self.decoder.reads_source else {}
         return self.decoder.init_state(memory, states, mask=mask, **options)
 
-    def for_search(self, state):
+    def for_search(self, state, compiled=False):
         """Split the initial state into the part that a search reorders and the constant part.
 
         Args:
             state: the result of `start`.
+            compiled: bool, whether XLA compiles the search. Then no shape depends on values, and
+                the matrix of the output layer is transposed once for all steps.
 
         Returns:
             A tuple `(step, state, memory)` for a `DecodingStrategy`; see that class.
         """
         memory = {name: state[name] for name in self.decoder.shared_state if name in state}
+        read = self.step
+        if compiled:
+            read = partial(read, output_layer=for_steps(self.output_layer))
         if not memory:
-            return lambda tokens, state, memory: self.step(tokens, state), state, memory
+            return lambda tokens, state, memory: read(tokens, state), state, memory
 
         def without_memory(state):
             return {name: entry for name, entry in state.items() if name not in memory}
 
         def step(tokens, state, memory):
-            log_probabilities, state = self.step(tokens, {**state, **memory})
+            log_probabilities, state = read(tokens, {**state, **memory})
             return log_probabilities, without_memory(state)
 
         return step, without_memory(state), memory
@@ -218,16 +226,18 @@ class EncoderDecoder:
         """Return the attention weights `(rows, source_length)` of the last step, or `None`."""
         return self.decoder.alignment(state)
 
-    def step(self, tokens, state):
+    def step(self, tokens, state, output_layer=None):
         """Read one token per row and compute the distribution of the next one.
 
         Args:
             tokens: int32 tensor `(rows,)`.
             state: the state from `start` or the last `step`.
+            output_layer: function from features to logits, with the results of the model's
+                `output_layer`, which is the default.
 
         Returns:
             A tuple `(log_probabilities, state)`; float32 `(rows, vocabulary_size)`.
         """
         features, state = self.decoder.step(tokens, state)
-        logits = tf.cast(self.output_layer(features), tf.float32)
+        logits = tf.cast((output_layer or self.output_layer)(features), tf.float32)
         return tf.nn.log_softmax(logits), state

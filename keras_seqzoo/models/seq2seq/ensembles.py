@@ -65,10 +65,13 @@ class Ensemble(TextTranslation):
         """Encode the source by all models; see `EncoderDecoder.start`."""
         return [model.start(encoder_token_ids, encoder_padding_mask) for model in self.models]
 
-    def for_search(self, state):
+    def for_search(self, state, compiled=False):
         """Split the states of all models; see `EncoderDecoder.for_search`."""
         steps, states, memories = zip(
-            *(model.for_search(own) for model, own in zip(self.models, state, strict=True)),
+            *(
+                model.for_search(own, compiled)
+                for model, own in zip(self.models, state, strict=True)
+            ),
             strict=True,
         )
 
@@ -158,9 +161,9 @@ class ShallowFusion(TextTranslation):
             "language_model": self.language_model.start(tf.shape(encoder_token_ids)[0]),
         }
 
-    def for_search(self, state):
+    def for_search(self, state, compiled=False):
         """Split the translation model's state; see `EncoderDecoder.for_search`."""
-        inner, own, memory = self.model.for_search(state["model"])
+        inner, own, memory = self.model.for_search(state["model"], compiled)
 
         def step(tokens, state, memory):
             return self._fuse(inner(tokens, state["model"], memory), tokens, state)

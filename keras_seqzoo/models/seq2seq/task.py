@@ -139,24 +139,24 @@ class RecurrentSeq2SeqLM(
         """Compute the input of the output layer, `(batch, decoder_length, units)`."""
         return self.backbone(inputs, training=training)["decoder_sequence_output"]
 
-    def for_search(self, state):
+    def for_search(self, state, compiled=False):
         """Split the initial state; see `EncoderDecoder.for_search`.
 
         With `source_output="lexicon-bias"` the entries of the lexicon are gathered once.
         """
         if self.backbone.source_output == "lexicon-bias" and self.decoder.shared_state:
             index = self.decoder.source_distribution.index_entries(
-                state["source_ids"], trim=not self.jit_compile
+                state["source_ids"], trim=not compiled
             )
             state = {**state, "source_index": index}
-        return super().for_search(state)
+        return super().for_search(state, compiled)
 
-    def step(self, tokens, state):
+    def step(self, tokens, state, output_layer=None):
         """Read one token per row; see `EncoderDecoder.step`."""
         if "source_index" not in state:
-            return super().step(tokens, state)
+            return super().step(tokens, state, output_layer)
         features, state = self.decoder.step_without_source(tokens, state)
-        logits = self.output_layer.step_logits(
+        logits = (output_layer or self.output_layer).step_logits(
             features, state["weights"], self.decoder.source_distribution, state["source_index"]
         )
         return tf.nn.log_softmax(logits), state
@@ -268,7 +268,7 @@ class RecurrentSeq2SeqLM(
         state = self.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
         ids, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
         if self.has_strategy:
-            step, state, memory = self.for_search(state)
+            step, state, memory = self.for_search(state, compiled=self.jit_compile)
             lengths = tf.reduce_sum(tf.cast(inputs["encoder_padding_mask"], tf.int32), axis=-1)
             options = {"source_lengths": lengths, "memory": memory}
             if self.sampler.needs_alignment:

@@ -47,13 +47,13 @@ class TextGraphs:
                 )
         return ids
 
-    def _pad(self, ids, rows):
+    def _pad(self, ids, rows, length=None):
         """Return the ids and mask, `(batch, length)`, of the sequences in `rows`."""
         chosen = [ids[row] for row in rows]
         values = np.concatenate(chosen).astype(np.int32)
         lengths = list(map(len, chosen))
         return self.preprocessor.pad(
-            tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
+            tf.RaggedTensor.from_row_lengths(values, lengths, validate=False), length
         )
 
     def _decode(self, tokens, lengths):
@@ -107,12 +107,31 @@ class TextGraphs:
                 ids, mask, strategy, limit, alignments, required_phrases, shrink=not single
             )
 
-        key = (type(strategy), repr(strategy.get_config()), length, alignments, has_phrases, single)
+        key = (*_identity(strategy), length, alignments, has_phrases, single)
         rows = 1 if single else None
         phrases = [tf.TensorSpec([rows, None, None], tf.int32)] if has_phrases else []
         return self._graph_of_source(key, search, tf.TensorSpec([], tf.int32), *phrases, rows=rows)
+
+    def _search_compiled(self, strategy, max_length, alignments, ids, mask, required_phrases=None):
+        """Run a search that XLA compiles for the shapes of ids, mask and phrases."""
+        inputs = [ids, mask] if required_phrases is None else [ids, mask, required_phrases]
+        specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in inputs]
+
+        def search(ids, mask, required_phrases=None):
+            return self.search(
+                ids, mask, strategy, max_length, alignments, required_phrases, compiled=True
+            )
+
+        shapes = tuple(tuple(spec.shape) for spec in specs)
+        key = ("compiled", *_identity(strategy), max_length, alignments, shapes, self.settings)
+        return graph_function(self, key, search, *specs, jit_compile=True)(*inputs)
 
     def _graph_of_source(self, key, function, *signature, rows=None):
         """Return the graph of a function of source ids, their mask, and more tensors."""
         source = tf.TensorSpec([rows, None], tf.int32), tf.TensorSpec([rows, None], tf.bool)
         return graph_function(self, (key, self.settings), function, *source, *signature)
+
+
+def _identity(strategy):
+    """Return what tells a `DecodingStrategy` from others."""
+    return type(strategy), repr(strategy.get_config())

@@ -1,6 +1,7 @@
 """Translation of strings by any encoder-decoder: search, scores and alignments."""
 
 import math
+from functools import partial
 
 import tensorflow as tf
 
@@ -20,6 +21,7 @@ from keras_seqzoo.models.seq2seq.translation import Translation
 # Target tokens per source token, by default: far more than translations have, and far below
 # `max_length`, up to which a search with length-normalized scores would continue to be sure.
 MAX_SOURCE_RATIO = 3.0
+LENGTH_STEP = 8  # of source tokens, between the shapes that XLA compiles
 
 
 def default_search():
@@ -57,6 +59,7 @@ class TextTranslation(TextGraphs):
         alignments=False,
         required_phrases=None,
         shrink=False,
+        compiled=False,
     ):
         """Search for the best target sequences, in graph.
 
@@ -69,6 +72,7 @@ class TextTranslation(TextGraphs):
             required_phrases: int32 tensor `(batch, count, length)` for a
                 `LexicallyConstrainedBeamSearch`, or `None`.
             shrink: bool, whether finished sentences leave the batch, see `DecodingStrategy`.
+            compiled: bool, whether XLA compiles the search; not with `shrink`.
 
         Returns:
             `keras_seqzoo.decoding.Hypotheses`.
@@ -76,7 +80,7 @@ class TextTranslation(TextGraphs):
         tokenizer = self.preprocessor.tokenizer
         rows = tf.shape(encoder_token_ids)[0]
         start = self.start(encoder_token_ids, encoder_padding_mask)
-        step, state, memory = self.for_search(start)
+        step, state, memory = self.for_search(start, compiled)
         return strategy(
             step,
             state,
@@ -102,6 +106,7 @@ class TextTranslation(TextGraphs):
         on_batch=None,
         required_phrases=None,
         language=None,
+        jit_compile=False,
     ):
         """Translate strings, in batches of similar length.
 
@@ -122,6 +127,10 @@ class TextTranslation(TextGraphs):
                 be a `LexicallyConstrainedBeamSearch`; the default is one of width 10.
             language: the target language of a multilingual model, one of `languages`: a string, or
                 a list with one for each text.
+            jit_compile: bool, whether XLA compiles the search. One sentence then takes about half
+                the time, and a batch of up to 32 less than without. Sources are padded to a
+                multiple of 8 tokens, and batches to a power of two of rows. Each new shape (and
+                strategy, and `max_length`) takes one to three seconds, once.
 
         Returns:
             A list with, for each text, a list of `Translation`, best first.
@@ -158,16 +167,27 @@ class TextTranslation(TextGraphs):
         if not kept:  # normalization may leave nothing of a text
             return results
         filled, ids = zip(*kept, strict=True)
-        search = self._search_function(
-            strategy, max_length, alignments, required_phrases is not None, len(filled) == 1
-        )
+
+        if jit_compile:
+            search = partial(self._search_compiled, strategy, max_length, alignments)
+        else:
+            search = partial(
+                self._search_function(
+                    strategy, max_length, alignments, required_phrases is not None, len(ids) == 1
+                ),
+                max_length=tf.constant(max_length),
+            )
 
         def translate_rows(rows):
-            inputs = [*self._pad(ids, rows), tf.constant(max_length)]
+            given, length = rows, None
+            if jit_compile:
+                given, length = _few_shapes(rows, [len(ids[row]) for row in rows], batch_size)
+            inputs = {}
             if required_phrases is not None:
-                phrases = required_phrases[[filled[row] for row in rows]]
-                inputs.append(self.encode_phrases(phrases).to_tensor(-1))
-            translations = self._read(search(*inputs), [ids[row] for row in rows])
+                phrases = required_phrases[[filled[row] for row in given]]
+                inputs["required_phrases"] = self.encode_phrases(phrases).to_tensor(-1)
+            found = search(*self._pad(ids, given, length), **inputs)
+            translations = self._read(found, [ids[row] for row in rows])
             for row, own in zip(rows, translations, strict=True):
                 if required_phrases is not None and own[0].score == -math.inf:
                     raise ValueError(
@@ -317,6 +337,13 @@ class TextTranslation(TextGraphs):
                     )
                 )
             yield translations
+
+
+def _few_shapes(rows, lengths, batch_size):
+    """Return rows, the last one repeated up to a power of two, and a length to which to pad."""
+    size = min(1 << (len(rows) - 1).bit_length(), batch_size)
+    repeated = [*rows, *[rows[-1]] * (size - len(rows))]
+    return repeated, -(-max(lengths) // LENGTH_STEP) * LENGTH_STEP
 
 
 def without_tensor(texts):

@@ -80,7 +80,7 @@ class SampledTranslations(Objective):
             max_length: int, L.
         """
         start = model.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
-        step, state, memory = model.for_search(start)
+        step, state, memory = model.for_search(start, compiled=model.jit_compile)
         return strategy(
             step,
             state,

@@ -1,0 +1,87 @@
+"""Translation by searches that XLA compiles: the same results, and few programs."""
+
+import numpy as np
+import pytest
+
+from keras_seqzoo.decoding import BeamSearch, LexicallyConstrainedBeamSearch
+from keras_seqzoo.models import Ensemble, RecurrentBackbone, RecurrentLanguageModel, ShallowFusion
+from tests.models import small
+from tests.models.seq2seq.test_source_output import OPTIONS
+from tests.models.seq2seq.test_source_output import make as with_source_output
+
+TEXTS = ["a bee hums", "", "no rain", "the moon is far"]
+SEARCH = BeamSearch(3, n_best=2, max_source_ratio=3.0)
+
+
+def check(subject, texts=TEXTS, **options):
+    options = {"strategy": SEARCH, "max_length": 9, **options}
+    expected = subject.translate(texts, **options)
+    found = subject.translate(texts, **options, jit_compile=True)
+    for own, others in zip(found, expected, strict=True):
+        assert [best.text for best in own] == [best.text for best in others]
+        for one, other in zip(own, others, strict=True):
+            assert one[1:3] == pytest.approx(other[1:3], abs=1e-5)
+            assert one.source_tokens == other.source_tokens
+            assert one.target_tokens == other.target_tokens
+            if other.alignment is None:
+                assert one.alignment is None
+            else:
+                np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
+
+
+def shapes(subject):
+    """The shapes of sources for which there is a program."""
+    return sorted(key[5][0] for key in subject._graphs.functions if key[0] == "compiled")
+
+
+def test_results_are_those_of_translate():
+    subject = small.model(attention_units=5)
+    subject.set_weights(small.shared_model().get_weights())
+    check(subject, alignments=True)
+    assert shapes(subject) == [(4, 16)]  # three rows, padded to four
+    check(subject, ["no rain"], alignments=True)
+    check(subject, ["a bee"], alignments=True)
+    assert shapes(subject) == [(1, 8), (4, 16)]
+
+
+@pytest.mark.slow
+def test_long_sources_and_batches_have_programs_of_their_own():
+    subject = small.model(attention_units=5)
+    subject.set_weights(small.shared_model().get_weights())
+    check(subject, [*TEXTS, "she paints a door in blue"], batch_size=3)
+    assert shapes(subject) == [(1, 8), (3, 16)]  # not four rows: at most a batch
+    check(subject, [], batch_size=3)
+
+
+@pytest.mark.slow
+def test_required_phrases():
+    search = LexicallyConstrainedBeamSearch(8)
+    phrases = [["old cars"], ["door"], [], ["rain", "she"]]
+    check(small.shared_model(), strategy=search, max_length=14, required_phrases=phrases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPTIONS)
+def test_models_that_read_the_source(name):
+    check(with_source_output(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"attention": None}, {"tie_softmax": False}])
+def test_other_models(options):
+    check(small.model(**options))
+
+
+@pytest.mark.slow
+def test_quantized_weights():
+    subject = small.model(attention_units=5)
+    subject.quantize("int8")
+    check(subject)
+
+
+@pytest.mark.slow
+def test_combined_models():
+    members = [small.shared_model(), with_source_output("lexicon-bias")]
+    check(Ensemble(members))
+    language_model = RecurrentLanguageModel(RecurrentBackbone(small.VOCABULARY, 3, 4))
+    check(ShallowFusion(members[1], language_model))
