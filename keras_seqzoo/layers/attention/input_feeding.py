@@ -49,11 +49,16 @@ class InputFeedingKernel(Kernel):
         sizes = [states[0].shape[-1], dimension(keys, 1), memory.shape[2]]
         return [*sizes, *self.cell.kept_sizes(states[1:], weights[6:])]
 
-    def forward(self, projected, seen, states, weights):
+    def split(self, projected):
+        """Split as the cell does."""
+        return self.cell.split(projected)
+
+    def forward(self, inputs, seen, states, weights):
         """Run one step."""
         feed, join, bias, keys, memory, valid = weights[:6]
-        projected = projected + tf.matmul(seen, feed)
-        new, saved = self.cell.forward(projected, states[1], states[1:], weights[6:])
+        fed = tf.split(tf.matmul(seen, feed), [tensor.shape[-1] for tensor in inputs], -1)
+        inputs = [own + more for own, more in zip(inputs, fed, strict=True)]
+        new, saved = self.cell.forward(inputs, states[1], states[1:], weights[6:])
         scores = tf.matmul(new[0][:, tf.newaxis], keys, transpose_b=True)  # (B, 1, S)
         attended = tf.nn.softmax(tf.where(valid > 0, scores, scores.dtype.min)) * valid
         context = tf.matmul(attended, memory)[:, 0]

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence.affine import AffineRecurrent
-from keras_seqzoo.layers.recurrence.kernels import ResetAfterGRUKernel, ResetBeforeGRUKernel
+from keras_seqzoo.layers.recurrence.gru_kernels import ResetAfterGRUKernel, ResetBeforeGRUKernel
 from keras_seqzoo.layers.recurrence.normalization import NormalizedCell
 from keras_seqzoo.layers.recurrence.normalized_kernels import NormalizedGRUKernel
 

@@ -194,10 +194,13 @@ def _forward(specs, training, sequences, tensors):
     infers = len(recurrences) == 1 and not (training or is_compiled_by_xla())
     inputs, casts = [], []
     for one in recurrences:
-        projected, (weights, see) = [one.projected], _cast_for_steps(one)
+        weights, see = _cast_for_steps(one)
+        own = [one.projected]
         if infers:
-            projected, weights = one.kernel.separate(one.projected, weights)
-        inputs.append([read_array(tensor) for tensor in projected])
+            own, weights = one.kernel.separate(one.projected, weights)
+        elif not training:
+            own = one.kernel.split(one.projected)
+        inputs.append([read_array(tensor) for tensor in own])
         casts.append((weights, see))
     keeps = [[read_array(keep) for keep in one.keep or ()] for one in recurrences]
     dtypes = [loop_dtype(one.projected.dtype) for one in recurrences]
@@ -222,11 +225,11 @@ def _forward(specs, training, sequences, tensors):
             time = length - 1 - step if one.reverse else step
             weights, see = casts[index]
             old, arrays = states[index], collected[index]
-            projected = [tf.cast(array.read(time), dtypes[index]) for array in inputs[index]]
+            now = [tf.cast(array.read(time), dtypes[index]) for array in inputs[index]]
             if infers:
-                new, saved = one.kernel.infer(projected, see(old[0]), old, weights), []
+                new, saved = one.kernel.infer(now, see(old[0]), old, weights), []
             else:
-                new, saved = one.kernel.forward(*projected, see(old[0]), old, weights)
+                new, saved = one.kernel.forward(now, see(old[0]), old, weights)
             blended = new
             if one.keep:
                 blended = blend_states([array.read(time) for array in keeps[index]], old, new)

@@ -8,12 +8,8 @@ import dataclasses
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.kernels import (
-    Kernel,
-    LSTMKernel,
-    ResetAfterGRUKernel,
-    sum_over_steps,
-)
+from keras_seqzoo.layers.recurrence.gru_kernels import ResetAfterGRUKernel
+from keras_seqzoo.layers.recurrence.kernels import Kernel, LSTMKernel, sum_over_steps
 from keras_seqzoo.layers.recurrence.normalization import normalization_gradient, normalize
 
 
@@ -39,11 +35,11 @@ class NormalizedLSTMKernel(LSTMKernel):
         units = states[0].shape[-1]
         return [self._gates * units, self._gates * units, units]
 
-    def forward(self, projected, seen, states, weights):
+    def forward(self, inputs, seen, states, weights):
         """Run one step."""
         kernel, gamma, memory_gamma, memory_beta = weights
         normalized, rate = normalize(tf.matmul(seen, kernel), kernel.shape[1:])
-        activations, memory, o = self.advance(projected + gamma * normalized, states)
+        activations, memory, o = self.advance(inputs[0] + gamma * normalized, states)
         read, memory_rate = normalize(memory, memory.shape[1:])
         tanh = tf.tanh(memory_gamma * read + memory_beta)
         return [o * tanh, memory], [activations, normalized, read, tanh, rate, memory_rate]
@@ -105,10 +101,10 @@ class NormalizedGRUKernel(ResetAfterGRUKernel):
         units = states[0].shape[-1]
         return [units, 3 * units]
 
-    def forward(self, projected, seen, states, weights):
+    def forward(self, inputs, seen, states, weights):
         """Run one step."""
         normalized, rates = normalize(tf.matmul(seen, weights[0]), _gru_sizes(states[0]))
-        new, saved = self.advance(projected, weights[1] * normalized, states, *weights[2:])
+        new, saved = self.advance(inputs, weights[1] * normalized, states, *weights[2:])
         return new, [normalized, rates, *saved]
 
     # The products of all gates are normalized together, so they stay in one tensor.

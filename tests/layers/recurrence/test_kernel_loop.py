@@ -9,13 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from keras_seqzoo.layers.recurrence.gru_kernels import ResetAfterGRUKernel, ResetBeforeGRUKernel
 from keras_seqzoo.layers.recurrence.kernel_loop import Recurrence, run_kernel_loop
-from keras_seqzoo.layers.recurrence.kernels import (
-    ElmanKernel,
-    LSTMKernel,
-    ResetAfterGRUKernel,
-    ResetBeforeGRUKernel,
-)
+from keras_seqzoo.layers.recurrence.kernels import ElmanKernel, LSTMKernel
 from keras_seqzoo.layers.recurrence.normalized_kernels import (
     NormalizedGRUKernel,
     NormalizedLSTMKernel,
