@@ -216,8 +216,15 @@ def _evaluate_tagger(context, preset):
 
 
 def _report(expected, found, labels, confusion):
-    # Labels that the model does not know count as errors.
-    labels = [*labels, *sorted(set(expected) - set(labels))]
+    unknown = sorted(set(expected) - set(labels))
+    if unknown:
+        count = sum(label not in labels for label in expected)
+        warnings.warn(
+            f"{count} of {len(expected)} labels are unknown to the model and count as errors: "
+            f"{', '.join(unknown[:10])}{', …' if len(unknown) > 10 else ''}",
+            stacklevel=2,
+        )
+    labels = [*labels, *unknown]
     typer.echo(class_report(expected, found, labels))
     if confusion is not None:
         plot_confusion(confusion_matrix(expected, found, labels), labels, confusion)

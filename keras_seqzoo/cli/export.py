@@ -27,6 +27,7 @@ from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.preset_folders import preset_path
 from keras_seqzoo.serving import export as export_model
+from keras_seqzoo.serving.saved_model import check_directory
 
 EXAMPLES = """\b
 Examples:
@@ -167,6 +168,7 @@ def export(
     for a language model, labels and probabilities for a classifier, words and tags for a tagger,
     and vectors and similar words for word vectors.
     """
+    check_directory(out)  # before the model is loaded
     with phase(context, "loading"):
         model, strategy = _load(context, preset)
     with phase(context, "exporting") as on_step:

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 BYTE_ORDER_MARK = "\ufeff"
+GZIP = b"\x1f\x8b"  # the first bytes of a file
 
 
 def iterate_lines(path):
@@ -184,6 +185,11 @@ def decode_text(content, path, first_line=1):
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
+        if first_line == 1 and content.startswith(GZIP):
+            raise ValueError(
+                f"{os.fspath(path)} must be UTF-8, got gzip data. Decompress it, or let the name "
+                "of the file end in .gz."
+            ) from None
         before = content[: error.start]
         line = first_line + before.count(b"\n")
         column = error.start - before.rfind(b"\n")

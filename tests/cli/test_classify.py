@@ -71,6 +71,7 @@ def test_unknown_labels_count_as_wrong(seqzoo, folder, classifier):
     rows = {line.split()[0]: line.split()[1:] for line in result.output.splitlines()}
     assert list(rows) == ["class", "no", "yes", "maybe", "macro", "accuracy"]
     assert rows["maybe"] == ["0.0000", "0.0000", "0.0000", "1"]
+    assert "labels are unknown to the model and count as errors: maybe" in result.errors
 
 
 @pytest.mark.slow

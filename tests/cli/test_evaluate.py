@@ -67,9 +67,10 @@ def test_an_unknown_tokenizer_is_refused(seqzoo):
         ({"source": "latin"}, "{folder}/latin, line 2 must be UTF-8, got byte 0xe9"),
         ({"source": "empty", "target": "empty"}, "--source must be a file with at least one line"),
         ({"source": "broken.gz"}, "not a whole gzip file: {folder}/broken.gz"),
+        ({"source": "packed"}, "{folder}/packed must be UTF-8, got gzip data. Decompress it, or"),
         ({"preset": "gru_plein"}, "'gru_plain'?"),
     ],
-    ids=["missing", "folder", "unequal", "latin-1", "empty", "gzip", "preset"],
+    ids=["missing", "folder", "unequal", "latin-1", "empty", "gzip", "name", "preset"],
 )
 def test_bad_input(seqzoo, tmp_path, change, message):
     for name, content in {
@@ -79,6 +80,7 @@ def test_bad_input(seqzoo, tmp_path, change, message):
         "latin": b"a\ncaf\xe9\n",
         "empty": b"",
         "broken.gz": b"\x1f\x8b\x08",
+        "packed": b"\x1f\x8b\x08",
     }.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()

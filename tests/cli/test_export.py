@@ -191,8 +191,8 @@ BAD = {
         "--xla must be ROWSxTOKENS, such as 32x256, got '32*256'.",
     ),
     "compiled": (
-        ["--out", "{new}", "--xla", "1x32"],
-        "--xla must not be given for a translation model, got [(1, 32)].",
+        ["--out", "{new}", "--xla", "1x32", "--required-phrases"],
+        "--xla must not be given for a LexicallyConstrainedBeamSearch, got [(1, 32)].",
     ),
     "keep": (["--out", "{new}", "--keep", "0"], "--keep must be at least 1, got 0."),
     "card": (["--out", "{new}", "--card", "{new}.md"], "{new}.md: No such file"),
