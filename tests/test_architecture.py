@@ -15,7 +15,16 @@ MOST_LINES = 400  # of a module
 
 # A package imports from the rows above its own; see ARCHITECTURE.md.
 PACKAGES = [
-    {"checks", "tensors", "replicas", "overriding", "preset_folders", "_compat", "_environment"},
+    {
+        "checks",
+        "tensors",
+        "random_numbers",
+        "replicas",
+        "overriding",
+        "preset_folders",
+        "_compat",
+        "_environment",
+    },
     {"losses", "metrics", "decoding", "layers"},
     {"data"},
     {"zoo", "plots", "counting"},

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_integer, check_number, check_positive
 from keras_seqzoo.decoding.greedy import decode_single_path
 from keras_seqzoo.decoding.strategy import DecodingStrategy
+from keras_seqzoo.random_numbers import uniform
 
 
 def draw(log_probabilities, uniform):
@@ -114,7 +115,7 @@ class Sampling(DecodingStrategy):
         """Return uniform noise in [0, 1) for a step."""
         if self.seed is None:
             return tf.random.uniform(shape)
-        return tf.random.stateless_uniform(shape, tf.stack([self.seed, time]))
+        return uniform(shape, tf.stack([self.seed, time]))
 
     def _restrict(self, logits):
         """Forbid the tokens that `top_k`, `top_p` and `min_p` exclude."""

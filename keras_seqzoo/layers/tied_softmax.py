@@ -80,11 +80,12 @@ class TiedSoftmax(QuantizedParts, keras.layers.Layer):
         matrix = tf.cast(_embedding_matrix(self.embedding), self.compute_dtype)
         return self._logits(hidden, matrix, transpose=True)
 
-    def for_steps(self):
-        """Return a function with the results of the layer, for the steps of a search under XLA.
+    def for_search_steps(self):
+        """Return a function from hidden `(..., features)` to logits `(..., vocabulary)`.
 
-        It reads the matrix once and transposes it. A product of a few rows with the transposed
-        matrix takes half the time; that of one row takes the same.
+        Its results are those of the layer, which must be built. It reads the matrix once and
+        transposes it, for the steps of a search under XLA: a product of a few rows with the
+        transposed matrix takes half the time; that of one row takes the same.
         """
         matrix = tf.cast(_embedding_matrix(self.embedding), self.compute_dtype)
         kernel = tf.transpose(matrix)
@@ -144,16 +145,6 @@ class TiedSoftmax(QuantizedParts, keras.layers.Layer):
         """Create the layer, with the shared embedding if that is in the same file."""
         embedding = keras.saving.deserialize_keras_object(config["embedding"])
         return cls(**{**config, "embedding": embedding})
-
-
-def for_steps(layer):
-    """Return a function with the results of an output layer, for the steps of a search under XLA.
-
-    Args:
-        layer: an output layer; if it has no method `for_steps`, the result is the layer itself.
-    """
-    make = getattr(layer, "for_steps", None)
-    return layer if make is None else make()
 
 
 def _embedding_matrix(embedding):

@@ -6,6 +6,7 @@ from functools import partial
 import tensorflow as tf
 
 from keras_seqzoo.decoding import Hypotheses
+from keras_seqzoo.models.common.graph_functions import check_compilable
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.models.seq2seq.languages import language_indices
 from keras_seqzoo.models.seq2seq.text_graphs import UNCUT
@@ -102,6 +103,7 @@ class TranslationSignatures(FamilySignatures):
                     f"`compiled_shapes` must not be given for a {type(strategy).__name__}, got "
                     f"{compiled_shapes!r}."
                 )
+            check_compilable(model, "compiled_shapes", compiled_shapes)
             self.set_compiled_shapes(compiled_shapes, self._max_input_length)
         self._copies = copies_words(model)
         self._strategy = strategy.with_n_best(1)
@@ -319,18 +321,20 @@ class TranslationSignatures(FamilySignatures):
             phrases = tf.ragged.boolean_mask(phrases, chosen).to_tensor(-1)
         ids, mask = self._preprocessor.pad(tf.ragged.boolean_mask(ids, chosen))  # (rows, longest)
 
-        def find(inputs):
-            compiled = inputs["padding_mask"].shape.is_fully_defined()
+        def find(inputs, by_xla=False):
             found = self.model.search(
-                *(_without_blank_rows(**inputs) if compiled else inputs.values()),
+                *(_without_blank_rows(**inputs) if by_xla else inputs.values()),
                 *(strategy, self._max_length, alignments, phrases),
-                shrink=not compiled,
-                compiled=compiled,
+                shrink=not by_xla,
+                compiled=by_xla,
             )
-            return [tensor for tensor in found if tensor is not None]
+            # The branches of `run` return tensors alone.
+            return {name: own for name, own in found._asdict().items() if own is not None}
 
-        found = self.compiled.run(find, {"token_ids": ids, "padding_mask": mask})
-        hypotheses = Hypotheses(*found, *[None] * (len(Hypotheses._fields) - len(found)))
+        found = self.compiled.run(
+            find, {"token_ids": ids, "padding_mask": mask}, to_compile=partial(find, by_xla=True)
+        )
+        hypotheses = Hypotheses(**{"alignments": None, **found})
         return hypotheses, chosen, partial(scatter_rows, chosen, filled), truncated
 
     def _detokenize(self, hypotheses, sources):

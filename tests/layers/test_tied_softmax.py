@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.layers.tied_softmax import TiedSoftmax, for_steps
+from keras_seqzoo.layers.search_steps import for_search_steps
+from keras_seqzoo.layers.tied_softmax import TiedSoftmax
 from tests.layer_checks import (
     assert_close,
     check_keras_saving,
@@ -63,11 +64,21 @@ def test_the_function_for_steps_has_the_results_of_the_layer(depth, policy):
     layer.bias.assign(np.arange(7.0))
     if policy == "int8":
         layer.embedding.quantize("int8")
-    read = for_steps(layer)
+    read = for_search_steps(layer)
     for hidden in map(tf.constant, (HIDDEN, HIDDEN[:, 0], HIDDEN[:1, 0])):
         assert_close(read(hidden), layer(hidden), atol=1e-5)
     dense = keras.layers.Dense(3)
-    assert for_steps(dense) is dense
+    assert for_search_steps(dense) is dense
+
+
+def test_a_layer_with_a_call_of_its_own_is_not_replaced_in_a_search():
+    class Doubled(TiedSoftmax):
+        def call(self, hidden):
+            return 2.0 * super().call(hidden)
+
+    layer = Doubled(keras.layers.Embedding(7, 4))
+    layer.build(HIDDEN.shape)
+    assert for_search_steps(layer) is layer
 
 
 def test_one_variable_gets_the_gradients_of_both_sides():

@@ -79,7 +79,7 @@ def run_v1(folder, calls):
 
 
 def array(name, value):
-    if name in ("text", "required_phrases"):  # hexadecimal, since JSON holds no bytes
+    if name in ("text", "required_phrases", "language"):  # hexadecimal, since JSON holds no bytes
         return np.array([bytes.fromhex(text) for text in value], object)
     width = [len(value[0]) if value else 0] if name == "token_ids" else []
     return np.array(value, "int32").reshape([len(value), *width])

@@ -19,6 +19,7 @@ from keras_seqzoo.models import (
     RecurrentTagger,
     RecurrentTaggerBackbone,
     RecurrentTaggerPreprocessor,
+    ShallowFusion,
 )
 from keras_seqzoo.serving import export
 from keras_seqzoo.serving.compiled import CompiledShapes
@@ -285,6 +286,19 @@ def test_token_ids_are_translated_by_a_compiled_search(tmp_path):
     expected = model.translate(["Nobody waits.", "x"], max_length=7)
     np.testing.assert_allclose(
         answer["outputs"][0]["score"], [best.score for best, *_ in expected], atol=1e-5
+    )
+
+
+def test_parts_that_xla_cannot_compile_have_no_compiled_shapes(tmp_path):
+    language_model = NGramLanguageModel.train(
+        TEXT, 2, tokenizer=translator().preprocessor.tokenizer
+    )
+    fused = ShallowFusion(translator(), language_model)
+    with pytest.raises(ValueError) as error:
+        export(fused, tmp_path, compiled_shapes=[(1, 2)])
+    assert str(error.value) == (
+        "`compiled_shapes` must not be given for a model with a NGramLookup, which XLA cannot "
+        "compile, got [(1, 2)]."
     )
 
 

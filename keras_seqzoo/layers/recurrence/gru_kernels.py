@@ -15,19 +15,27 @@ from keras_seqzoo.layers.recurrence.kernels import (
 
 def _gru_inputs(inputs):
     """Split the input of a step into both gates and h~, unless it is split into z, r and h~."""
+    if len(inputs) == 3:
+        return inputs
     units = inputs[0].shape[-1] // 3
-    return inputs if len(inputs) == 3 else tf.split(inputs[0], [2 * units, units], -1)
+    return tf.split(inputs[0], [2 * units, units], -1)
 
 
 def _gru_gates(inputs, products):
     """Return the activations of both gates, in one tensor or two like their inputs, and z and r."""
-    gates = [tf.tanh(0.5 * (x + u)) for x, u in zip(inputs, products, strict=False)]
+    gates = [tf.tanh(0.5 * (x + u)) for x, u in zip(inputs, products, strict=True)]
     update, reset = [part for own in gates for part in tf.split(gate(own), 2 // len(gates), -1)]
     return gates, update, reset
 
 
+class _GRUKernel(Kernel):
+    def split(self, projected):
+        """Split into z, r and h~."""
+        return tf.split(projected, 3, -1)
+
+
 @dataclasses.dataclass(frozen=True)
-class ResetAfterGRUKernel(Kernel):
+class ResetAfterGRUKernel(_GRUKernel):
     """`h~ = tanh(p_h + r ⊙ (U_h·h + b'_h))`, `h' = z ⊙ h + (1 - z) ⊙ h~`.
 
     Weights: `[U (U, 3U)]`, or with a bias of the state `[U, b' (3U)]`.
@@ -37,10 +45,6 @@ class ResetAfterGRUKernel(Kernel):
         """Return the sizes of the activations of both gates, h~, and `U_h·h + b'_h`."""
         units = states[0].shape[-1]
         return [2 * units, units, units]
-
-    def split(self, projected):
-        """Split into z, r and h~."""
-        return tf.split(projected, 3, -1)
 
     def forward(self, inputs, seen, states, weights):
         """Run one step."""
@@ -71,7 +75,7 @@ class ResetAfterGRUKernel(Kernel):
         product = product if bias is None else product + bias
         inputs = _gru_inputs(inputs)
         *gates, inner = tf.split(product, [tensor.shape[-1] for tensor in inputs], -1)
-        gates, update, reset = _gru_gates(inputs, gates)
+        gates, update, reset = _gru_gates(inputs[:-1], gates)
         candidate = tf.tanh(inputs[-1] + reset * inner)
         new = candidate + update * (states[0] - candidate)
         return [new], [*gates, candidate, inner]
@@ -108,7 +112,7 @@ class ResetAfterGRUKernel(Kernel):
 
 
 @dataclasses.dataclass(frozen=True)
-class ResetBeforeGRUKernel(Kernel):
+class ResetBeforeGRUKernel(_GRUKernel):
     """`h~ = tanh(p_h + U_h·(r ⊙ h))`, `h' = z ⊙ h + (1 - z) ⊙ h~`.
 
     Weights: `[U_zr (U, 2U), U_h (U, U)]`. Under recurrent dropout r multiplies `seen`.
@@ -124,15 +128,11 @@ class ResetBeforeGRUKernel(Kernel):
         units = states[0].shape[-1]
         return [2 * units, units]
 
-    def split(self, projected):
-        """Split into z, r and h~."""
-        return tf.split(projected, 3, -1)
-
     def forward(self, inputs, seen, states, weights):
         """Run one step."""
         inputs = _gru_inputs(inputs)
         gates = tf.split(tf.matmul(seen, weights[0]), len(inputs) - 1, -1)
-        gates, update, reset = _gru_gates(inputs, gates)
+        gates, update, reset = _gru_gates(inputs[:-1], gates)
         candidate = tf.tanh(inputs[-1] + tf.matmul(reset * seen, weights[1]))
         new = candidate + update * (states[0] - candidate)
         return [new], [*gates, candidate, seen]

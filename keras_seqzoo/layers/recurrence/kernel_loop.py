@@ -191,14 +191,15 @@ def _forward(specs, training, sequences, tensors):
     """Run all recurrences; return their outputs, final states and, in training, their history."""
     recurrences = unpack(specs, tensors)
     length = dimension(recurrences[0].projected, 0)
-    infers = len(recurrences) == 1 and not (training or is_compiled_by_xla())
+    by_xla = is_compiled_by_xla()
+    infers = len(recurrences) == 1 and not (training or by_xla)
     inputs, casts = [], []
     for one in recurrences:
         weights, see = _cast_for_steps(one)
         own = [one.projected]
         if infers:
             own, weights = one.kernel.separate(one.projected, weights)
-        elif not training:
+        elif by_xla and not training:
             own = one.kernel.split(one.projected)
         inputs.append([read_array(tensor) for tensor in own])
         casts.append((weights, see))

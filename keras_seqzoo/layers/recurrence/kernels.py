@@ -36,10 +36,13 @@ class Kernel:
         return [state.shape[-1] for state in states]
 
     def split(self, projected):
-        """Split projected inputs `(..., P)` into the tensors that a step reads without training.
+        """Split projected inputs `(..., P)` into the tensors that a step reads under XLA.
 
-        Under XLA a step is slow if it reads some columns of a tensor. (In training, where it also
-        writes tensors, that does not matter.)
+        There a step is slow if it reads some columns of a tensor. In training, where it also writes
+        tensors, that does not matter.
+
+        Returns:
+            A list of tensors `(..., size)`, whose sizes add up to P.
         """
         return [projected]
 
@@ -47,7 +50,8 @@ class Kernel:
         """Run one step.
 
         Args:
-            inputs: list of tensors `(B, ...)`, a step of the projected input, or of its `split`.
+            inputs: list of a tensor `(B, P)`, a step of the projected input, or of what `split`
+                made of it.
             seen: tensor `(B, U)`, the first state as the weights see it: scaled under dropout.
             states: list of tensors `(B, U)`.
             weights: list of tensors.
@@ -63,7 +67,7 @@ class Kernel:
         Ops that do not depend on each other run in parallel. So a matmul for each gate is faster
         than one for all. Returns two lists of tensors.
         """
-        return self.split(projected), weights
+        return [projected], weights
 
     def infer(self, inputs, seen, states, weights):
         """Return the new states of `forward`, from what `separate` made of a step and the weights.
@@ -139,7 +143,7 @@ def gate(activation):
 def scale_gates(tensor, scales):
     """Split `(..., G·U)` into a list of gates `(..., U)`, each multiplied by its scale."""
     gates = tf.split(tensor, len(scales), -1)
-    return [scale * gate for scale, gate in zip(scales, gates, strict=True)]
+    return [scale * part for scale, part in zip(scales, gates, strict=True)]
 
 
 def flatten_gates(blocks):

@@ -6,8 +6,8 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
+from keras_seqzoo.layers.search_steps import for_search_steps
 from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
-from keras_seqzoo.layers.tied_softmax import for_steps
 
 FORMS = ("mixture", "bias")
 SMALLEST = 1e-30  # the least p_src in a mixture, so that its logarithm is finite
@@ -85,9 +85,12 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         """Compute the logits; see the class."""
         return self._logits(inputs, self.output_layer)
 
-    def for_steps(self):
-        """Return an object with the results of the layer and its `step_logits`; see `for_steps`."""
-        return _SourceSoftmaxSteps(self, for_steps(self.output_layer))
+    def for_search_steps(self):
+        """Return a function with the results of the layer, which also has its `step_logits`.
+
+        It runs what `output_layer` prepares for the steps of a search under XLA.
+        """
+        return _SearchSteps(self, for_search_steps(self.output_layer))
 
     def _logits(self, inputs, output_layer):
         features, source = self.split(inputs)
@@ -115,12 +118,14 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
             weights: float tensor `(rows, source_length)`, the attention weights.
             distribution: the `SourceDistribution`.
             index: its `index_entries` of the sources.
-            output_layer: function from features to logits; by default the layer's `output_layer`.
+            output_layer: function from `(rows, features)` to logits `(rows, V)`; by default the
+                layer's `output_layer`.
 
         Returns:
             A float32 tensor `(rows, V)`.
         """
-        logits = tf.cast((output_layer or self.output_layer)(features), tf.float32)
+        output_layer = self.output_layer if output_layer is None else output_layer
+        logits = tf.cast(output_layer(features), tf.float32)
         return distribution.add_bias(logits, weights, index, self.epsilon)
 
     def compute_output_shape(self, input_shape):
@@ -143,7 +148,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         return cls(**{**config, "output_layer": layer})
 
 
-class _SourceSoftmaxSteps:
+class _SearchSteps:
     """A `SourceSoftmax` with another function in place of its output layer."""
 
     def __init__(self, softmax, output_layer):

@@ -6,6 +6,8 @@ import types
 import keras
 import tensorflow as tf
 
+from keras_seqzoo._compat import flatten_layers
+
 
 def graph_function(model, key, function, *signature, jit_compile=None):
     """Return the graph of a function of a model; trace it at its first use.
@@ -27,8 +29,9 @@ def graph_function(model, key, function, *signature, jit_compile=None):
     graphs = _graphs(model)
     if key not in graphs.functions:
         options = {"input_signature": signature} if signature else {"reduce_retracing": True}
-        options["jit_compile"] = jit_compile
-        graphs.functions[key] = tf.function(function, autograph=False, **options)
+        graphs.functions[key] = tf.function(
+            function, autograph=False, jit_compile=jit_compile, **options
+        )
     return graphs.functions[key]
 
 
@@ -60,16 +63,42 @@ def _same(weights, others):
     return len(weights) == len(others) and all(map(operator.is_, weights, others))
 
 
-def _weights(model):
-    if isinstance(model, keras.Model):
-        return model.weights
-    parts = keras.tree.flatten(list(vars(model).values()))
+def _weights(owner):
+    return [weight for model in keras_models(owner) for weight in model.weights]
+
+
+def keras_models(owner):
+    """Return the Keras models that a model runs, a list.
+
+    Args:
+        owner: see `graph_function`.
+    """
+    if isinstance(owner, keras.Model):
+        return [owner]
+    parts = keras.tree.flatten(list(vars(owner).values()))
     return [
-        weight
+        model
         for part in parts
         if isinstance(part, keras.Model) or _has_step(part)
-        for weight in _weights(part)
+        for model in keras_models(part)
     ]
+
+
+def check_compilable(owner, name, value):
+    """Raise a `ValueError` if XLA cannot compile a part of a model.
+
+    Args:
+        owner: see `graph_function`.
+        name: string, the argument that asks for XLA.
+        value: its value.
+    """
+    for model in keras_models(owner):
+        for layer in flatten_layers(model):
+            if not layer.supports_jit:
+                raise ValueError(
+                    f"`{name}` must not be given for a model with a {type(layer).__name__}, which "
+                    f"XLA cannot compile, got {value!r}."
+                )
 
 
 def _has_step(part):

@@ -5,7 +5,7 @@ import abc
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
-from keras_seqzoo.models.common.random_numbers import fold_in
+from keras_seqzoo.random_numbers import fold_in
 
 
 class Objective(abc.ABC):

@@ -5,8 +5,9 @@ from functools import partial
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.layers.search_steps import for_search_steps
 from keras_seqzoo.layers.serialization import QuantizedParts
-from keras_seqzoo.layers.tied_softmax import for_steps
+from keras_seqzoo.overriding import overrides_without
 
 
 class Decoder(QuantizedParts, keras.layers.Layer):
@@ -196,15 +197,15 @@ class EncoderDecoder:
         Args:
             state: the result of `start`.
             compiled: bool, whether XLA compiles the search. Then no shape depends on values, and
-                the matrix of the output layer is transposed once for all steps.
+                the output layer is prepared once for all steps. Callers pass it only if it is true.
 
         Returns:
             A tuple `(step, state, memory)` for a `DecodingStrategy`; see that class.
         """
         memory = {name: state[name] for name in self.decoder.shared_state if name in state}
         read = self.step
-        if compiled:
-            read = partial(read, output_layer=for_steps(self.output_layer))
+        if compiled and not overrides_without(type(self), "step", "_step"):
+            read = partial(self._step, output_layer=for_search_steps(self.output_layer))
         if not memory:
             return lambda tokens, state, memory: read(tokens, state), state, memory
 
@@ -226,18 +227,25 @@ class EncoderDecoder:
         """Return the attention weights `(rows, source_length)` of the last step, or `None`."""
         return self.decoder.alignment(state)
 
-    def step(self, tokens, state, output_layer=None):
+    def step(self, tokens, state):
         """Read one token per row and compute the distribution of the next one.
 
         Args:
             tokens: int32 tensor `(rows,)`.
             state: the state from `start` or the last `step`.
-            output_layer: function from features to logits, with the results of the model's
-                `output_layer`, which is the default.
 
         Returns:
             A tuple `(log_probabilities, state)`; float32 `(rows, vocabulary_size)`.
         """
+        return self._step(tokens, state, self.output_layer)
+
+    def _step(self, tokens, state, output_layer):
+        """Run `step` with the output layer, or what `for_search_steps` made of it."""
         features, state = self.decoder.step(tokens, state)
-        logits = tf.cast((output_layer or self.output_layer)(features), tf.float32)
+        logits = tf.cast(output_layer(features), tf.float32)
         return tf.nn.log_softmax(logits), state
+
+
+def compiled_option(compiled):
+    """Return the arguments of `for_search`, which without XLA may have no parameter `compiled`."""
+    return {"compiled": True} if compiled else {}

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_number
 from keras_seqzoo.models.common.mixtures import check_same_vocabulary, mixture_weights
+from keras_seqzoo.models.seq2seq.encoder_decoder import compiled_option
 from keras_seqzoo.models.seq2seq.text_translation import TextTranslation
 
 MEANS = ("probabilities", "log_probabilities")
@@ -69,7 +70,7 @@ class Ensemble(TextTranslation):
         """Split the states of all models; see `EncoderDecoder.for_search`."""
         steps, states, memories = zip(
             *(
-                model.for_search(own, compiled)
+                model.for_search(own, **compiled_option(compiled))
                 for model, own in zip(self.models, state, strict=True)
             ),
             strict=True,
@@ -163,7 +164,7 @@ class ShallowFusion(TextTranslation):
 
     def for_search(self, state, compiled=False):
         """Split the translation model's state; see `EncoderDecoder.for_search`."""
-        inner, own, memory = self.model.for_search(state["model"], compiled)
+        inner, own, memory = self.model.for_search(state["model"], **compiled_option(compiled))
 
         def step(tokens, state, memory):
             return self._fuse(inner(tokens, state["model"], memory), tokens, state)

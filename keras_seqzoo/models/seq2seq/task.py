@@ -9,7 +9,7 @@ from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
-from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
+from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder, compiled_option
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import (
     SupervisedAttention,
     without_alignment,
@@ -151,12 +151,11 @@ class RecurrentSeq2SeqLM(
             state = {**state, "source_index": index}
         return super().for_search(state, compiled)
 
-    def step(self, tokens, state, output_layer=None):
-        """Read one token per row; see `EncoderDecoder.step`."""
+    def _step(self, tokens, state, output_layer):
         if "source_index" not in state:
-            return super().step(tokens, state, output_layer)
+            return super()._step(tokens, state, output_layer)
         features, state = self.decoder.step_without_source(tokens, state)
-        logits = (output_layer or self.output_layer).step_logits(
+        logits = output_layer.step_logits(
             features, state["weights"], self.decoder.source_distribution, state["source_index"]
         )
         return tf.nn.log_softmax(logits), state
@@ -268,7 +267,7 @@ class RecurrentSeq2SeqLM(
         state = self.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
         ids, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
         if self.has_strategy:
-            step, state, memory = self.for_search(state, compiled=self.jit_compile)
+            step, state, memory = self.for_search(state, **compiled_option(self.jit_compile))
             lengths = tf.reduce_sum(tf.cast(inputs["encoder_padding_mask"], tf.int32), axis=-1)
             options = {"source_lengths": lengths, "memory": memory}
             if self.sampler.needs_alignment:

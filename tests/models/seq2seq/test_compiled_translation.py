@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from keras_seqzoo.decoding import BeamSearch, LexicallyConstrainedBeamSearch
-from keras_seqzoo.models import Ensemble, RecurrentBackbone, RecurrentLanguageModel, ShallowFusion
+from keras_seqzoo.decoding import BeamSearch, LexicallyConstrainedBeamSearch, Sampling
+from keras_seqzoo.models import (
+    Ensemble,
+    NGramLanguageModel,
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentSeq2SeqLM,
+    ShallowFusion,
+)
 from tests.models import small
 from tests.models.seq2seq.test_source_output import OPTIONS
 from tests.models.seq2seq.test_source_output import make as with_source_output
@@ -14,6 +21,7 @@ SEARCH = BeamSearch(3, n_best=2, max_source_ratio=3.0)
 
 
 def check(subject, texts=TEXTS, **options):
+    """Compare translations with and without XLA."""
     options = {"strategy": SEARCH, "max_length": 9, **options}
     expected = subject.translate(texts, **options)
     found = subject.translate(texts, **options, jit_compile=True)
@@ -31,7 +39,8 @@ def check(subject, texts=TEXTS, **options):
 
 def shapes(subject):
     """The shapes of sources for which there is a program."""
-    return sorted(key[5][0] for key in subject._graphs.functions if key[0] == "compiled")
+    graphs = [graph for key, graph in subject._graphs.functions.items() if key[0] == "compiled"]
+    return sorted(tuple(graph.input_signature[0].shape) for graph in graphs)
 
 
 def test_results_are_those_of_translate():
@@ -58,6 +67,54 @@ def test_required_phrases():
     search = LexicallyConstrainedBeamSearch(8)
     phrases = [["old cars"], ["door"], [], ["rain", "she"]]
     check(small.shared_model(), strategy=search, max_length=14, required_phrases=phrases)
+
+
+@pytest.mark.slow
+def test_phrases_of_other_sizes_share_a_program():
+    subject = small.model(attention_units=5)
+    subject.set_weights(small.shared_model().get_weights())
+    search = LexicallyConstrainedBeamSearch(4)
+    for phrase in ("rain", "far", "old cars"):
+        options = {"strategy": search, "max_length": 14, "required_phrases": [[phrase]]}
+        [[best]] = subject.translate(["no rain"], **options, jit_compile=True)
+        assert phrase in best.text
+    assert len(shapes(subject)) <= 2
+
+
+@pytest.mark.slow
+def test_seeded_samples():
+    check(small.shared_model(), strategy=Sampling(3, seed=4), texts=TEXTS * 2)
+
+
+class OwnStep(RecurrentSeq2SeqLM):
+    def step(self, tokens, state):
+        scores, state = super().step(tokens, state)
+        return 2.0 * scores, state
+
+
+class OwnSearch(RecurrentSeq2SeqLM):
+    def for_search(self, state):
+        return super().for_search(state)
+
+
+def test_subclasses_that_override_the_steps():
+    own = OwnStep(small.backbone(), small.preprocessor())
+    check(own, ["no rain"])
+    own = OwnSearch(small.backbone(), small.preprocessor())
+    assert own.translate(["no rain"], max_length=3)
+    assert Ensemble([own, own]).translate(["no rain"], max_length=3)
+
+
+def test_parts_that_xla_cannot_compile():
+    language_model = NGramLanguageModel.train(small.SENTENCES, 2, tokenizer=small.tokenizer())
+    fused = ShallowFusion(small.shared_model(), language_model)
+    for subject in (fused, Ensemble([fused, fused])):
+        with pytest.raises(ValueError) as error:
+            subject.translate(["no rain"], jit_compile=True)
+        assert str(error.value) == (
+            "`jit_compile` must not be given for a model with a NGramLookup, which XLA cannot "
+            "compile, got True."
+        )
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ class NGramLookup(keras.layers.Layer):
 
     def __init__(self, sizes, **kwargs):
         super().__init__(**kwargs)
+        self.supports_jit = False  # XLA does not support ranges of different lengths
         self.sizes = [int(size) for size in sizes]
         self.vocabulary_size, self.order = self.sizes[0], len(self.sizes)
         self.keys, self.log_probabilities, self.log_backoffs = [], [], []

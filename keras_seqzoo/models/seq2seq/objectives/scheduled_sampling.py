@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_fraction, check_number
 from keras_seqzoo.decoding.sampling import draw
 from keras_seqzoo.models.common.objective import Objective
-from keras_seqzoo.models.common.random_numbers import fold_in, uniform
+from keras_seqzoo.random_numbers import fold_in, uniform
 from keras_seqzoo.tensors import dimension
 
 
