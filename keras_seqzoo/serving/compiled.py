@@ -23,7 +23,7 @@ class CompiledShapes:
         shapes = {_check_shape(shape, max_length) for shape in shapes or ()}
         self.shapes = sorted(shapes, key=lambda shape: (shape[0] * shape[1], shape))
 
-    def run(self, function, inputs, per_token=False, sizes=None, to_compile=None):
+    def run(self, function, inputs, per_token=False, sizes=None):
         """Run a function, compiled for the first of the shapes that holds the inputs.
 
         The inputs are padded to the shape, and the padding is cut off the outputs. Without rows,
@@ -36,14 +36,13 @@ class CompiledShapes:
             per_token: bool, whether outputs are `(batch, length, ...)`; else they are
                 `(batch, ...)`.
             sizes: dict from names of inputs to the sizes after `(batch, length)`, a tuple.
-            to_compile: function with the same results for XLA; by default `function`.
 
         Returns:
             The outputs of the function.
         """
         if not self.shapes:
             return function(inputs)
-        compiled = tf.function(to_compile or function, autograph=False, jit_compile=True)
+        compiled = tf.function(function, autograph=False, jit_compile=True)
         rows, length = tf.unstack(tf.shape(inputs["padding_mask"]))
 
         def branch(shape):

@@ -5,6 +5,7 @@ from functools import partial
 
 import tensorflow as tf
 
+from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.decoding import Hypotheses
 from keras_seqzoo.models.common.graph_functions import check_compilable
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
@@ -321,19 +322,17 @@ class TranslationSignatures(FamilySignatures):
             phrases = tf.ragged.boolean_mask(phrases, chosen).to_tensor(-1)
         ids, mask = self._preprocessor.pad(tf.ragged.boolean_mask(ids, chosen))  # (rows, longest)
 
-        def find(inputs, by_xla=False):
+        def find(inputs):
+            by_xla = is_compiled_by_xla()
             found = self.model.search(
                 *(_without_blank_rows(**inputs) if by_xla else inputs.values()),
                 *(strategy, self._max_length, alignments, phrases),
                 shrink=not by_xla,
-                compiled=by_xla,
             )
             # The branches of `run` return tensors alone.
             return {name: own for name, own in found._asdict().items() if own is not None}
 
-        found = self.compiled.run(
-            find, {"token_ids": ids, "padding_mask": mask}, to_compile=partial(find, by_xla=True)
-        )
+        found = self.compiled.run(find, {"token_ids": ids, "padding_mask": mask})
         hypotheses = Hypotheses(**{"alignments": None, **found})
         return hypotheses, chosen, partial(scatter_rows, chosen, filled), truncated
 

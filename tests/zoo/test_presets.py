@@ -86,10 +86,9 @@ def test_translates_offline(name, offline):
 def test_writes_offline(name, offline):
     model = RecurrentLanguageModel.from_preset(name)
     begin = LANGUAGE_MODELS[name]
-    strategy = Sampling(4, temperature=0.5, seed=1)
-    [texts] = model.generate([begin], strategy=strategy, max_length=80)
-    assert all(text.startswith(begin) for text in texts)
-    assert len(set(" ".join(texts).split())) >= 12
+    [[text]] = model.generate([begin], strategy=Sampling(temperature=0.5, seed=2), max_length=80)
+    assert text.startswith(begin)
+    assert len(set(text.split())) >= 8
     likely, other = model.score([f"{begin} dead.", " ".join([*begin.split()[::-1], "dead ."])])
     assert likely[0] > other[0] + 5
 

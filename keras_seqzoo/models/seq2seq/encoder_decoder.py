@@ -5,6 +5,7 @@ from functools import partial
 import keras
 import tensorflow as tf
 
+from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.layers.search_steps import for_search_steps
 from keras_seqzoo.layers.serialization import QuantizedParts
 from keras_seqzoo.overriding import overrides_without
@@ -191,20 +192,20 @@ class EncoderDecoder:
         options = {"source_ids": encoder_token_ids} if self.decoder.reads_source else {}
         return self.decoder.init_state(memory, states, mask=mask, **options)
 
-    def for_search(self, state, compiled=False):
+    def for_search(self, state):
         """Split the initial state into the part that a search reorders and the constant part.
+
+        If XLA compiles the search, the output layer is prepared once for all steps.
 
         Args:
             state: the result of `start`.
-            compiled: bool, whether XLA compiles the search. Then no shape depends on values, and
-                the output layer is prepared once for all steps. Callers pass it only if it is true.
 
         Returns:
             A tuple `(step, state, memory)` for a `DecodingStrategy`; see that class.
         """
         memory = {name: state[name] for name in self.decoder.shared_state if name in state}
         read = self.step
-        if compiled and not overrides_without(type(self), "step", "_step"):
+        if is_compiled_by_xla() and not overrides_without(type(self), "step", "_step"):
             read = partial(self._step, output_layer=for_search_steps(self.output_layer))
         if not memory:
             return lambda tokens, state, memory: read(tokens, state), state, memory
@@ -244,8 +245,3 @@ class EncoderDecoder:
         features, state = self.decoder.step(tokens, state)
         logits = tf.cast(output_layer(features), tf.float32)
         return tf.nn.log_softmax(logits), state
-
-
-def compiled_option(compiled):
-    """Return the arguments of `for_search`, which without XLA may have no parameter `compiled`."""
-    return {"compiled": True} if compiled else {}

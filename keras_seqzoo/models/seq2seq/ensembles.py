@@ -6,7 +6,6 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_number
 from keras_seqzoo.models.common.mixtures import check_same_vocabulary, mixture_weights
-from keras_seqzoo.models.seq2seq.encoder_decoder import compiled_option
 from keras_seqzoo.models.seq2seq.text_translation import TextTranslation
 
 MEANS = ("probabilities", "log_probabilities")
@@ -66,13 +65,10 @@ class Ensemble(TextTranslation):
         """Encode the source by all models; see `EncoderDecoder.start`."""
         return [model.start(encoder_token_ids, encoder_padding_mask) for model in self.models]
 
-    def for_search(self, state, compiled=False):
+    def for_search(self, state):
         """Split the states of all models; see `EncoderDecoder.for_search`."""
         steps, states, memories = zip(
-            *(
-                model.for_search(own, **compiled_option(compiled))
-                for model, own in zip(self.models, state, strict=True)
-            ),
+            *(model.for_search(own) for model, own in zip(self.models, state, strict=True)),
             strict=True,
         )
 
@@ -162,9 +158,9 @@ class ShallowFusion(TextTranslation):
             "language_model": self.language_model.start(tf.shape(encoder_token_ids)[0]),
         }
 
-    def for_search(self, state, compiled=False):
+    def for_search(self, state):
         """Split the translation model's state; see `EncoderDecoder.for_search`."""
-        inner, own, memory = self.model.for_search(state["model"], **compiled_option(compiled))
+        inner, own, memory = self.model.for_search(state["model"])
 
         def step(tokens, state, memory):
             return self._fuse(inner(tokens, state["model"], memory), tokens, state)

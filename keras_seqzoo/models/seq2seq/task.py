@@ -4,12 +4,13 @@ import keras
 import keras_hub
 import tensorflow as tf
 
+from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
-from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder, compiled_option
+from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import (
     SupervisedAttention,
     without_alignment,
@@ -139,17 +140,17 @@ class RecurrentSeq2SeqLM(
         """Compute the input of the output layer, `(batch, decoder_length, units)`."""
         return self.backbone(inputs, training=training)["decoder_sequence_output"]
 
-    def for_search(self, state, compiled=False):
+    def for_search(self, state):
         """Split the initial state; see `EncoderDecoder.for_search`.
 
         With `source_output="lexicon-bias"` the entries of the lexicon are gathered once.
         """
         if self.backbone.source_output == "lexicon-bias" and self.decoder.shared_state:
             index = self.decoder.source_distribution.index_entries(
-                state["source_ids"], trim=not compiled
+                state["source_ids"], trim=not is_compiled_by_xla()
             )
             state = {**state, "source_index": index}
-        return super().for_search(state, compiled)
+        return super().for_search(state)
 
     def _step(self, tokens, state, output_layer):
         if "source_index" not in state:
@@ -267,7 +268,7 @@ class RecurrentSeq2SeqLM(
         state = self.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
         ids, mask = inputs["decoder_token_ids"], inputs["decoder_padding_mask"]
         if self.has_strategy:
-            step, state, memory = self.for_search(state, **compiled_option(self.jit_compile))
+            step, state, memory = self.for_search(state)
             lengths = tf.reduce_sum(tf.cast(inputs["encoder_padding_mask"], tf.int32), axis=-1)
             options = {"source_lengths": lengths, "memory": memory}
             if self.sampler.needs_alignment:

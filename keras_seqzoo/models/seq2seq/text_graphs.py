@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.decoding import score_targets
-from keras_seqzoo.models.common.graph_functions import graph_function
+from keras_seqzoo.models.common.graph_functions import check_compilable, graph_function
 
 UNCUT = 2**31 - 1  # longer than any text in tokens
 
@@ -118,9 +118,8 @@ class TextGraphs:
         specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in inputs]
 
         def search(ids, mask, required_phrases=None):
-            return self.search(
-                ids, mask, strategy, max_length, alignments, required_phrases, compiled=True
-            )
+            check_compilable(self, "jit_compile", True)  # at the first use of a shape
+            return self.search(ids, mask, strategy, max_length, alignments, required_phrases)
 
         shapes = tuple(tuple(spec.shape) for spec in specs)
         key = ("compiled", *_identity(strategy), max_length, alignments, shapes, self.settings)

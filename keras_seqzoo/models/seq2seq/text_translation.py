@@ -12,9 +12,7 @@ from keras_seqzoo.decoding import (
     DecodingStrategy,
     LexicallyConstrainedBeamSearch,
 )
-from keras_seqzoo.models.common.graph_functions import check_compilable
 from keras_seqzoo.models.common.scores import Score
-from keras_seqzoo.models.seq2seq.encoder_decoder import compiled_option
 from keras_seqzoo.models.seq2seq.languages import check_language
 from keras_seqzoo.models.seq2seq.required_phrases import phrase_table, unmet_phrases
 from keras_seqzoo.models.seq2seq.text_graphs import UNCUT, TextGraphs
@@ -61,7 +59,6 @@ class TextTranslation(TextGraphs):
         alignments=False,
         required_phrases=None,
         shrink=False,
-        compiled=False,
     ):
         """Search for the best target sequences, in graph.
 
@@ -74,7 +71,6 @@ class TextTranslation(TextGraphs):
             required_phrases: int32 tensor `(batch, count, length)` for a
                 `LexicallyConstrainedBeamSearch`, or `None`.
             shrink: bool, whether finished sentences leave the batch, see `DecodingStrategy`.
-            compiled: bool, whether XLA compiles the search; not with `shrink`.
 
         Returns:
             `keras_seqzoo.decoding.Hypotheses`.
@@ -82,7 +78,7 @@ class TextTranslation(TextGraphs):
         tokenizer = self.preprocessor.tokenizer
         rows = tf.shape(encoder_token_ids)[0]
         start = self.start(encoder_token_ids, encoder_padding_mask)
-        step, state, memory = self.for_search(start, **compiled_option(compiled))
+        step, state, memory = self.for_search(start)
         return strategy(
             step,
             state,
@@ -147,8 +143,6 @@ class TextTranslation(TextGraphs):
         self._check_preprocessor("translate")
         if alignments and not self.has_alignment:
             raise ValueError("`alignments` must be False for a model without attention, got True.")
-        if jit_compile:
-            check_compilable(self, "jit_compile", jit_compile)
         strategy = self._choose_strategy(strategy, required_phrases)
         texts = without_tensor(texts)
         texts = self.preprocessor.source_texts(texts)
@@ -172,7 +166,6 @@ class TextTranslation(TextGraphs):
         if not kept:  # normalization may leave nothing of a text
             return results
         filled, ids = zip(*kept, strict=True)
-
         if jit_compile:
             search = partial(self._search_compiled, strategy, max_length, alignments)
         else:

@@ -9,7 +9,6 @@ from keras_seqzoo.decoding.sampling import Sampling
 from keras_seqzoo.metrics.token_bleu import token_bleu
 from keras_seqzoo.models.common.next_token_training import weighted_log_probability
 from keras_seqzoo.models.common.objective import Objective
-from keras_seqzoo.models.seq2seq.encoder_decoder import compiled_option
 from keras_seqzoo.models.seq2seq.source_output import refuse_mixture
 from keras_seqzoo.random_numbers import fold_in, uniform
 from keras_seqzoo.tensors import dimension
@@ -81,7 +80,7 @@ class SampledTranslations(Objective):
             max_length: int, L.
         """
         start = model.start(inputs["encoder_token_ids"], inputs["encoder_padding_mask"])
-        step, state, memory = model.for_search(start, **compiled_option(model.jit_compile))
+        step, state, memory = model.for_search(start)
         return strategy(
             step,
             state,
