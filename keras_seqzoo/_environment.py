@@ -1,4 +1,4 @@
-"""Check of the backend and, at the command line, silence while libraries are imported.
+"""Check of the backend; at the command line, what is set before TensorFlow is imported.
 
 Importing this module checks the backend. The package imports it before anything else.
 """
@@ -101,6 +101,18 @@ def import_quietly(*modules):
             if failed:
                 captured.seek(0)
                 os.write(2, captured.read())
+
+
+def keep_freed_memory():
+    """Have TensorFlow keep the memory of large tensors, for the next ones.
+
+    The C library gives it back to the operating system, which then clears each page of a new
+    tensor. A process that trains makes tensors of the same sizes at every step. The user's own
+    settings come first. It has no effect once TensorFlow has made a tensor.
+    """
+    os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")
+    # No limit but that of the machine: TensorFlow's own is 64 GiB.
+    os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(2**30))
 
 
 def _prepare():

@@ -131,6 +131,31 @@ lazy.import_parts()
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "environment", "keeps"),
+    [
+        ("lm", {}, True),
+        ("lm", {"TF_CPU_ALLOCATOR_USE_BFC": "0"}, False),
+        ("tokenizer", {}, False),
+    ],
+)
+def test_a_command_that_trains_keeps_freed_memory(command, environment, keeps):
+    code = f"""
+from keras_seqzoo.cli.application import TrainCommands
+TrainCommands.entries[{command!r}].load({command!r})
+import tensorflow as tf
+tf.zeros([3])
+try:
+    tf.config.experimental.get_memory_info("CPU:0")
+    print("kept")
+except ValueError:  # the C library's allocator has no statistics
+    print("given back")
+"""
+    result = run(code, **environment)
+    assert result.stdout == ("kept\n" if keeps else "given back\n"), result.stderr
+
+
+@pytest.mark.slow
 def test_a_library_leaves_logging_and_imports_alone():
     code = """
 import logging, os, sys

@@ -65,16 +65,19 @@ class TrainCommands(LazyGroup):
 
     entries = {
         "translate": Entry(
-            "train.translate:train_translate", "Train a translation model on parallel text."
+            "train.translate:train_translate",
+            "Train a translation model on parallel text.",
+            trains=True,
         ),
-        "lm": Entry("train.lm:train_lm", "Train a recurrent language model on text."),
-        "classify": Entry("train.classify:train_classify", "Train a text classifier."),
-        "tag": Entry("train.tag:train_tag", "Train a tagger: a tag for each word."),
+        "lm": Entry("train.lm:train_lm", "Train a recurrent language model on text.", trains=True),
+        "classify": Entry("train.classify:train_classify", "Train a text classifier.", trains=True),
+        "tag": Entry("train.tag:train_tag", "Train a tagger: a tag for each word.", trains=True),
         "ngram": Entry("train.ngram:train_ngram", "Estimate an n-gram language model from text."),
         "tokenizer": Entry("train.tokenizer:train_tokenizer", "Train a tokenizer on text."),
         "vectors": Entry(
             "train.vectors:train_vectors",
             "Learn word vectors from text (word2vec, GloVe, fastText).",
+            trains=True,
         ),
     }
 

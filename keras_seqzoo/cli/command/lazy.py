@@ -31,15 +31,19 @@ class Entry:
         summary: string, the first line of the function's docstring.
         examples: string, the name of the module's constant with examples.
         configurable: bool, whether it has --config and --print-config.
+        trains: bool, whether it trains a network.
     """
 
     function: str
     summary: str
     examples: str = "EXAMPLES"
     configurable: bool = True
+    trains: bool = False
 
     def load(self, name):
         """Import the function and return its command, with this name."""
+        if self.trains:
+            _environment.keep_freed_memory()
         import_parts()
         from keras_seqzoo.cli.command.command import Command
         from keras_seqzoo.cli.command.config import configurable
