@@ -1,10 +1,10 @@
-"""Output layers in the steps of a search under XLA."""
+"""Output layers in the steps of a search."""
 
 from keras_seqzoo.overriding import overrides_without
 
 
 def for_search_steps(layer):
-    """Return what computes the logits of an output layer in the steps of a search under XLA.
+    """Return what computes the logits of an output layer in the steps of a search.
 
     A layer can prepare in a method `for_search_steps` what is the same in all steps.
 

@@ -192,7 +192,9 @@ def _forward(specs, training, sequences, tensors):
     recurrences = unpack(specs, tensors)
     length = dimension(recurrences[0].projected, 0)
     by_xla = is_compiled_by_xla()
-    infers = len(recurrences) == 1 and not (training or by_xla)
+    # Two recurrences run in parallel in any case, and products of one row gain nothing from it.
+    rows = recurrences[0].states[0].shape[0]
+    infers = len(recurrences) == 1 and rows != 1 and not (training or by_xla)
     inputs, casts = [], []
     for one in recurrences:
         weights, see = _cast_for_steps(one)

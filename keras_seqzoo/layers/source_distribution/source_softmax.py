@@ -88,7 +88,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
     def for_search_steps(self):
         """Return a function with the results of the layer, which also has its `step_logits`.
 
-        It runs what `output_layer` prepares for the steps of a search under XLA.
+        It runs what `output_layer` prepares for the steps of a search.
         """
         return _SearchSteps(self, for_search_steps(self.output_layer))
 

@@ -5,7 +5,6 @@ from functools import partial
 import keras
 import tensorflow as tf
 
-from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.layers.search_steps import for_search_steps
 from keras_seqzoo.layers.serialization import QuantizedParts
 from keras_seqzoo.overriding import overrides_without
@@ -195,7 +194,7 @@ class EncoderDecoder:
     def for_search(self, state):
         """Split the initial state into the part that a search reorders and the constant part.
 
-        If XLA compiles the search, the output layer is prepared once for all steps.
+        The output layer is prepared once for all steps.
 
         Args:
             state: the result of `start`.
@@ -205,7 +204,7 @@ class EncoderDecoder:
         """
         memory = {name: state[name] for name in self.decoder.shared_state if name in state}
         read = self.step
-        if is_compiled_by_xla() and not overrides_without(type(self), "step", "_step"):
+        if not overrides_without(type(self), "step", "_step"):
             read = partial(self._step, output_layer=for_search_steps(self.output_layer))
         if not memory:
             return lambda tokens, state, memory: read(tokens, state), state, memory
