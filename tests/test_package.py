@@ -20,7 +20,7 @@ def run(code, *arguments, **environment):
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("KERAS_BACKEND", "KERAS_HOME", "TF_CPP_MIN_LOG_LEVEL")
+        if name not in ("KERAS_BACKEND", "KERAS_HOME") and not name.startswith(("TF_CPP", "TF_CPU"))
     }
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
