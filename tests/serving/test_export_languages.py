@@ -52,7 +52,9 @@ def test_an_unknown_language_is_an_error_of_its_row(served):
     message = b"`language` must be one of fr, de, got "
     assert found["error"].tolist() == [b"", message + b"xx.", b"", message + b"."]
     assert found["translation"].tolist() == [whole["translation"][0], b"", b"", b""]
-    assert found["score"].tolist() == [whole["score"][0], 0.0, 0.0, 0.0]
+    # Fewer rows are searched, and a matmul of other size may round differently.
+    np.testing.assert_allclose(found["score"][0], whole["score"][0], rtol=1e-5)
+    assert found["score"][1:].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_ids_begin_with_the_token_of_the_language(served):
