@@ -84,8 +84,8 @@ class TiedSoftmax(QuantizedParts, keras.layers.Layer):
         """Return a function from hidden `(..., features)` to logits `(..., vocabulary)`.
 
         Its results are those of the layer, which must be built. It reads the matrix once and
-        transposes it. A product of a few rows with the transposed matrix takes half the time under
-        XLA, and up to a tenth op by op without AVX-512. That of one row takes the same.
+        transposes it. A product of a few rows then takes half the time under XLA, and op by op a
+        tenth of it on some CPUs. That of one row takes the same.
         """
         matrix = tf.cast(_embedding_matrix(self.embedding), self.compute_dtype)
         kernel = tf.transpose(matrix)
