@@ -1,4 +1,4 @@
-"""Sizes, dtypes and initial values of tensors."""
+"""Sizes, dtypes, initial values and rows of tensors."""
 
 import tensorflow as tf
 
@@ -12,6 +12,14 @@ def dimension(tensor, axis):
 def loop_dtype(dtype):
     """Return the dtype for loops, softmaxes and sums: float64 for float64, otherwise float32."""
     return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def gather_rows(variable, ids):
+    """Return rows of a Keras variable, `(*ids.shape, ...)`, and read these rows alone.
+
+    `tf.gather` reads all of the variable first: it copies it where an optimizer has updated rows.
+    """
+    return tf.gather(variable.value, ids)
 
 
 def drawn_in_float32(initializer):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_seqzoo.models.word_vectors.character_ngrams import CharacterNgrams
 from keras_seqzoo.models.word_vectors.subword_vectors import SubwordVectors
 from keras_seqzoo.models.word_vectors.word2vec import Word2Vec
+from keras_seqzoo.tensors import gather_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -82,7 +83,7 @@ class FastText(Word2Vec):
             num_segments=tf.size(different),
             sparse_gradient=True,
         )
-        vectors = tf.gather(self.embeddings, different) + sums
+        vectors = gather_rows(self.embeddings, different) + sums
         shape = tf.concat([tf.shape(words), [self.dimensions]], axis=0)
         return tf.reshape(tf.gather(vectors, places), shape)
 

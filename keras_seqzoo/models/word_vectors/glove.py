@@ -12,6 +12,7 @@ from keras_seqzoo.models.word_vectors.cooccurrences import (
 from keras_seqzoo.models.word_vectors.model import WordVectorModel, seed_of
 from keras_seqzoo.models.word_vectors.vectors import WordVectors
 from keras_seqzoo.replicas import part_of_mean
+from keras_seqzoo.tensors import gather_rows
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -118,10 +119,10 @@ class GloVe(WordVectorModel):
     def call(self, words):
         """Return the vectors of words, or the predictions for a batch of pairs."""
         if not isinstance(words, dict):
-            return tf.gather(self.embeddings, words) + tf.gather(self.context_vectors, words)
+            return gather_rows(self.embeddings, words) + gather_rows(self.context_vectors, words)
         rows, columns = words["rows"], words["columns"]
-        products = tf.gather(self.embeddings, rows) * tf.gather(self.context_vectors, columns)
-        biases = tf.gather(self.biases, rows) + tf.gather(self.context_biases, columns)
+        products = gather_rows(self.embeddings, rows) * gather_rows(self.context_vectors, columns)
+        biases = gather_rows(self.biases, rows) + gather_rows(self.context_biases, columns)
         return tf.reduce_sum(products, axis=1) + biases
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):

@@ -50,7 +50,7 @@ class RowAdagrad(keras.optimizers.Optimizer):
         else:
             rows, index = tf.unique(gradient.indices)
             # On a CPU this is twice as fast as tf.math.unsorted_segment_sum.
-            shape = tf.concat([tf.shape(rows), tf.shape(variable)[1:]], axis=0)
+            shape = [tf.size(rows), *variable.shape[1:]]
             gradient = tf.scatter_nd(index[:, tf.newaxis], gradient.values, shape)
         squares = tf.square(gradient)
         axes = list(range(1, squares.shape.rank))

@@ -15,6 +15,7 @@ from keras_seqzoo.models.word_vectors.windows import (
     windows,
 )
 from keras_seqzoo.replicas import part_of_mean
+from keras_seqzoo.tensors import gather_rows
 
 # CBOW makes one prediction for each word, skip-gram one for each neighbour.
 NOISE_WORDS = {"skip-gram": 64, "cbow": 32}
@@ -155,7 +156,7 @@ class Word2Vec(WordVectorModel):
     def call(self, words):
         """Return the vectors of words, or of the words of a batch of windows."""
         words = words["words"] if isinstance(words, dict) else words
-        return tf.gather(self.embeddings, words)
+        return gather_rows(self.embeddings, words)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """Compute the mean loss of the predictions in a batch of windows.
@@ -187,19 +188,19 @@ class Word2Vec(WordVectorModel):
         return tf.reduce_sum(hidden * vectors, axis=2, keepdims=True)
 
     def _negative_sampling(self, hidden, words, targets):
-        scores = self._products(hidden, tf.gather(self.output_vectors, words))
+        scores = self._products(hidden, gather_rows(self.output_vectors, words))
         losses = tf.reduce_sum(targets * tf.nn.softplus(-scores), axis=2)
         shape = [tf.shape(words)[0], self.noise_words]
         drawn = tf.random.stateless_uniform(shape, self.seed_generator.next())
         noise = tf.searchsorted(self._noise, tf.reshape(drawn, [-1]))
         noise = tf.reshape(tf.minimum(noise, len(self.words) - 1), tf.shape(drawn))
-        scores = tf.matmul(hidden, tf.gather(self.output_vectors, noise), transpose_b=True)
+        scores = tf.matmul(hidden, gather_rows(self.output_vectors, noise), transpose_b=True)
         weight = tf.reduce_sum(targets, axis=2) * (self.negatives / self.noise_words)
         return losses + weight * tf.reduce_sum(tf.nn.softplus(scores), axis=2)
 
     def _hierarchical(self, hidden, words, targets):
         nodes, turns = tf.gather(self._nodes, words), tf.gather(self._turns, words)
-        rows = tf.gather(self.output_vectors, nodes)  # (rows, width, longest path, dimensions)
+        rows = gather_rows(self.output_vectors, nodes)  # (rows, width, longest path, dimensions)
         if self.architecture == "skip-gram":
             scores, turns = tf.einsum("rld,rwpd->rlwp", hidden, rows), turns[:, tf.newaxis]
         else:
@@ -209,7 +210,7 @@ class Word2Vec(WordVectorModel):
         return tf.reduce_sum(targets * tf.reduce_sum(turned, axis=3), axis=2)
 
     def _full(self, hidden, words, targets):
-        scores = self._products(hidden, tf.gather(self.output_vectors, words))
+        scores = self._products(hidden, gather_rows(self.output_vectors, words))
         everything = tf.einsum("rld,vd->rlv", hidden, tf.convert_to_tensor(self.output_vectors))
         total = tf.reduce_logsumexp(everything, axis=2)
         return tf.reduce_sum(targets, axis=2) * total - tf.reduce_sum(targets * scores, axis=2)

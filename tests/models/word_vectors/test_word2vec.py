@@ -100,6 +100,17 @@ def test_negative_sampling_in_expectation(architecture):
     assert found == pytest.approx(np.mean(losses), rel=0.05)
 
 
+@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+def test_a_step_reads_rows_alone(architecture):
+    words = [f"word{number}" for number in range(97)]
+    model = Word2Vec(words, [1] * 97, dimensions=4, window=2, architecture=architecture)
+    model.compile(RowAdagrad(0.1))
+    graph = tf.function(lambda: model.train_step((batch(),))).get_concrete_function().graph
+    shapes = [tensor.shape for op in graph.get_operations() for tensor in op.outputs]
+    assert [2, 7, 4] in shapes  # the rows of a batch
+    assert [97, 4] not in shapes
+
+
 def test_row_adagrad():
     generator = np.random.default_rng(0)
     weights, sums = generator.normal(size=(6, 3)).astype(np.float32), np.zeros(6)
