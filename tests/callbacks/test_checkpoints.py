@@ -228,20 +228,36 @@ def test_an_epoch_that_is_not_continued_begins_again(tmp_path):
     assert (checkpoints.epoch, checkpoints.step) == (1, 0)
 
 
+def stream_model():
+    keras.utils.set_random_seed(0)
+    model = RecurrentLanguageModel(RecurrentBackbone(9, embedding_dim=2, units=3, cell="gru"))
+    model.compile(keras.optimizers.SGD(1.0), streams=2)
+    return model
+
+
+def fit_streams(model, checkpoints, *callbacks):
+    """Train a language model for the rest of an epoch; return its weights."""
+    ids = np.random.default_rng(0).integers(5, 9, (2 * STEPS, 6)).astype("int32")
+    data = tf.data.Dataset.from_tensor_slices(({"token_ids": ids[:, :-1]}, ids[:, 1:]))
+    rest = checkpoints.rest(data.batch(2, drop_remainder=True))
+    model.fit(rest, callbacks=[*callbacks, checkpoints], shuffle=False, verbose=0)
+    return model.get_weights()
+
+
 @pytest.mark.slow
 def test_streams_go_on_within_an_epoch(tmp_path):
-    def fit(folder, *callbacks):
-        keras.utils.set_random_seed(0)
-        model = RecurrentLanguageModel(RecurrentBackbone(9, embedding_dim=2, units=3, cell="gru"))
-        model.compile(keras.optimizers.SGD(1.0), streams=2)
-        checkpoints = Checkpoints(folder, steps=1)
-        ids = np.random.default_rng(0).integers(5, 9, (2 * STEPS, 6)).astype("int32")
-        data = tf.data.Dataset.from_tensor_slices(({"token_ids": ids[:, :-1]}, ids[:, 1:]))
-        rest = checkpoints.rest(data.batch(2, drop_remainder=True))
-        model.fit(rest, callbacks=[*callbacks, checkpoints], shuffle=False, verbose=0)
-        return model.get_weights()
-
-    expected = fit(tmp_path / "whole")
+    expected = fit_streams(stream_model(), Checkpoints(tmp_path / "whole", steps=1))
     with pytest.raises(Killed):
-        fit(tmp_path / "parts", Kill(3))
-    assert_equal(fit(tmp_path / "parts"), expected)
+        fit_streams(stream_model(), Checkpoints(tmp_path / "parts", steps=1), Kill(3))
+    found = fit_streams(stream_model(), Checkpoints(tmp_path / "parts", steps=1))
+    assert_equal(found, expected)
+
+
+@pytest.mark.slow
+def test_streams_go_on_in_the_next_fit_of_the_process(tmp_path):
+    expected = fit_streams(stream_model(), Checkpoints(tmp_path / "whole"))
+    model, checkpoints = stream_model(), Checkpoints(tmp_path / "parts")
+    with StopOnInterrupt() as stop:
+        fit_streams(model, checkpoints, InterruptAt(2), stop)
+    assert (checkpoints.epoch, checkpoints.step) == (0, 2)
+    assert_equal(fit_streams(model, checkpoints), expected)

@@ -7,6 +7,7 @@ import pytest
 
 from keras_seqzoo.training import make_text_classifier
 from keras_seqzoo.zoo import save_preset
+from tests.data.test_training_files import write_records
 from tests.serving.fresh_server import outputs_of
 from tests.training.test_classifier import LABELS, TEXTS
 
@@ -35,6 +36,16 @@ def classifier(folder):
     """A preset among the files."""
     small = {"embedding_dim": 3, "units": 3}
     save_preset(make_text_classifier(TEXTS, LABELS, backbone_options=small), folder / "classifier")
+
+
+@pytest.mark.slow
+def test_records_are_evaluated_like_lines(seqzoo, folder, classifier, tmp_path):
+    rows = [{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)]
+    records = write_records(tmp_path / "test.tfrecord", rows)
+    command = ("evaluate", "--preset", folder / "classifier", "--test")
+    expected = seqzoo(*command, folder / "test.tsv")
+    assert expected.status == 0 and expected.output.splitlines()[-1].startswith("accuracy")
+    assert seqzoo(*command, records) == expected
 
 
 @pytest.mark.slow
