@@ -3,9 +3,9 @@
 import gzip
 
 import pytest
-import tensorflow as tf
 
 from tests.cli.train.test_lm import TEXT, TINY
+from tests.data.test_training_files import write_records
 
 PARTS = ("the cat sat\na dog ran\n", "the dog sat on the cat\n\n", "a cat\n")
 TAGS = "the\tD\ndog\tN\nbarks\tV\n\na\tD\ncat\tN\n"
@@ -18,11 +18,8 @@ def folder(tmp_path):
 
     for number, part in enumerate(PARTS):
         (tmp_path / f"part-{number}.gz").write_bytes(gzip.compress(part.encode()))
-    with tf.io.TFRecordWriter(str(tmp_path / "all.tfrecord")) as writer:
-        for line in "".join(PARTS).splitlines():
-            text = tf.train.Feature(bytes_list=tf.train.BytesList(value=[line.encode()]))
-            example = tf.train.Example(features=tf.train.Features(feature={"text": text}))
-            writer.write(example.SerializeToString())
+    lines = "".join(PARTS).splitlines()
+    write_records(tmp_path / "all.tfrecord", [{"text": line} for line in lines])
     return tmp_path
 
 
