@@ -54,14 +54,16 @@ class SourceDistribution(keras.layers.Layer):
         batch = dimension(source_ids, 0)
         ids, probabilities = self.entries(tf.cast(source_ids, tf.int32))  # (B, S, N)
         count = length * dimension(ids, 2)
-        # Each entry is a row of a segment sum, with the steps of all hypotheses as its columns.
-        columns = _copies(rows, batch) * steps
-        weights = tf.reshape(weights, [batch, columns, length])
-        weights = tf.transpose(weights, [0, 2, 1])[:, :, tf.newaxis]  # (B, S, 1, columns)
-        parts = weights * tf.cast(probabilities, dtype)[..., tf.newaxis]
-        parts = tf.reshape(parts, [batch, count, columns])
-        sums = _sum_by_place(parts, tf.reshape(ids, [batch, count]), self.vocabulary_size)
-        found = tf.reshape(tf.transpose(sums, [0, 2, 1]), [rows, steps, self.vocabulary_size])
+        copies = _copies(rows, batch)
+        probabilities = tf.broadcast_to(tf.cast(probabilities, dtype), tf.shape(ids))
+        probabilities = tf.repeat(probabilities, copies, axis=0)[:, tf.newaxis]
+        parts = weights[..., tf.newaxis] * probabilities  # (rows, T, S, N)
+        tokens = tf.repeat(tf.reshape(ids, [batch, count]), copies * steps, axis=0)  # (rows·T, S·N)
+        places = tf.reshape(_flat_places(tokens, self.vocabulary_size), [-1, 1])
+        found = tf.scatter_nd(
+            places, tf.reshape(parts, [-1]), [rows * steps * self.vocabulary_size]
+        )
+        found = tf.reshape(found, [rows, steps, self.vocabulary_size])
         return tf.ensure_shape(found, (None, None, self.vocabulary_size))
 
     def index_entries(self, source_ids, trim=False):
