@@ -1,9 +1,11 @@
-"""BLEU and chrF of translation presets on Multi30k, by beam width and length penalty.
+"""BLEU and chrF of translation presets from English, by beam width and length penalty.
 
     python benchmarks/translation_scores.py gru_attention_multi30k_en_fr --split test_2016_flickr
+    python benchmarks/translation_scores.py multilingual --target es --files tatoeba/en-es/test
 
-The validation split (`val`) is for choices, the test split for the final figure. "Moses" is BLEU as
-in papers on Multi30k: lower case, normalized punctuation, Moses tokens (needs sacremoses).
+The validation split of Multi30k (`val`) is for choices, the test split for the final figure.
+`--files tatoeba/en-es/test` reads `test.en` and `test.es` of that folder instead. "Moses" is BLEU
+as in papers on Multi30k: lower case, normalized punctuation, Moses tokens (needs sacremoses).
 """
 
 import argparse
@@ -13,7 +15,7 @@ from pathlib import Path
 
 import sacremoses
 
-from keras_seqzoo.data import load_multi30k
+from keras_seqzoo.data import load_multi30k, read_lines
 from keras_seqzoo.decoding import BeamSearch, Greedy
 from keras_seqzoo.metrics import score_translations
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
@@ -49,9 +51,10 @@ def score_texts(texts, references, language):
 
 def measure(model, strategy, sources, references, language):
     """Return BLEU of Moses tokens, lower-cased and cased scores, and sentences per second."""
-    model.translate(sources[:64], strategy)  # traces the search
+    options = {"language": language} if model.preprocessor.languages else {}
+    model.translate(sources[:64], strategy, **options)  # traces the search
     started = time.perf_counter()
-    texts = [best.text for best, *_ in model.translate(sources, strategy)]
+    texts = [best.text for best, *_ in model.translate(sources, strategy, **options)]
     speed = len(texts) / (time.perf_counter() - started)
     return *score_texts(texts, references, language), speed
 
@@ -76,12 +79,20 @@ def draw(figure, measured, beam, alpha):
     drawing.savefig(figure, dpi=120)
 
 
+def load(files, split, target):
+    """Return the English sources and the references of files, or of a split of Multi30k."""
+    if files is None:
+        return load_multi30k(split, target=target)
+    return [read_lines(f"{files}.{language}") for language in ("en", target)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("presets", nargs="+", help="names or folders")
     parser.add_argument("--ensemble", action="store_true", help="also measure them as an ensemble")
     parser.add_argument("--target", help="language; by default the end of the preset's name")
     parser.add_argument("--split", default="val", choices=["val", "test_2016_flickr"])
+    parser.add_argument("--files", help="beginning of the files' names, instead of Multi30k")
     parser.add_argument(
         "--beam", type=int, nargs="+", default=[5], help="widths; the first for all alphas"
     )
@@ -113,14 +124,15 @@ def main():
     )
     measured = {}
     for name, (model, target) in models.items():
-        sources, references = load_multi30k(arguments.split, target=target)
+        sources, references = load(arguments.files, arguments.split, target)
         for setting in settings:
             strategy, search = make_strategy(*setting, arguments.max_source_ratio, arguments.stop)
             moses, lower, cased, speed = measure(model, strategy, sources, references, target)
             measured.setdefault(name, {})[setting] = lower.bleu
             scores = (moses.bleu, lower.bleu, cased.bleu, cased.chrf)
             cells = (*(f"{score:.2f}" for score in scores), f"{speed:.0f}")
-            print("|", " | ".join((name, arguments.split, search, *cells)), "|", flush=True)
+            row = (name, arguments.files or f"{arguments.split} {target}", search, *cells)
+            print("|", " | ".join(row), "|", flush=True)
     if arguments.ensemble:
         *single, together = (next(iter(scores.values())) for scores in measured.values())
         mean = statistics.mean(single)
