@@ -9,9 +9,9 @@ student with the first options learns from the references and these translations
 `--interpolate`, the translation is the one of the `--beam` hypotheses with the best BLEU against
 the reference. With `--backward PRESET`, a model of the other direction also translates the
 references, and the student learns from these sources too (Nguyen et al., 2020, Data
-Diversification). With `--presets`, the teachers are there already. The scores are on the validation
-set, as in `translation_recipes.py`. Runs can be resumed: the same command continues where it was
-stopped.
+Diversification). With `--presets`, the teachers are there already. With `--start PRESET`, teachers
+and student are trained further from that preset. The scores are on the validation set, as in
+`translation_recipes.py`. Runs can be resumed: the same command continues where it was stopped.
 """
 
 import argparse
@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--interpolate", action="store_true")
     parser.add_argument("--presets", nargs="+", help="the teachers, in place of new ones")
+    parser.add_argument("--start", help="preset from which all models start")
     parser.add_argument("--backward", nargs="+", default=[], help="presets from target to source")
     arguments = parser.parse_args()
 
@@ -101,9 +102,10 @@ def main():
     if not set(chosen) <= set(range(len(teachers))):
         parser.error(f"--train must be from 1 to {len(teachers)}, got {arguments.train}")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    names = ("languages", "teachers", "epochs", "presets")
+    names = ("languages", "teachers", "epochs", "presets", "start")
     settings = {name: vars(arguments)[name] for name in names}
     check_settings(arguments.folder / "teachers.json", options=recipes, **settings)
+    size = f"--start {arguments.start}" if arguments.start else SIZE
     texts = *load_multi30k("val", source=languages[0], target=languages[1]), languages[1]
     print(machine())
     table = Table("model", "Moses", "lower-cased BLEU", "chrF", "sentences/s")
@@ -114,7 +116,7 @@ def main():
     for number in chosen:
         run, recipe = teachers[number], recipes[number % len(recipes)]
         if not presets:
-            train(run, f"{SIZE} {recipe}", *languages, number + 1, arguments.epochs)
+            train(run, f"{size} {recipe}", *languages, number + 1, arguments.epochs)
         show(
             run.name if presets else f"{run.name} {recipe}",
             measured(run, lambda run=run: scores(run, *texts)),
@@ -138,7 +140,7 @@ def main():
         write_translations(corpus, [preset], languages[::-1], arguments.beam, False)
         pairs.append((corpus, known[1]))
     more = " ".join(f"--source {source} --target {target}" for source, target in pairs)
-    options = f"{SIZE} {recipes[0]} {arguments.student_options} {more}"
+    options = f"{size} {recipes[0]} {arguments.student_options} {more}"
     train(student, options, *languages, 1, arguments.student_epochs)
     show(arguments.name, measured(student, lambda: scores(student, *texts)))
 
