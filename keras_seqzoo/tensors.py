@@ -1,4 +1,4 @@
-"""Sizes, dtypes, initial values and rows of tensors."""
+"""Sizes, dtypes, initial values and parts of tensors."""
 
 import tensorflow as tf
 
@@ -12,6 +12,35 @@ def dimension(tensor, axis):
 def loop_dtype(dtype):
     """Return the dtype for loops, softmaxes and sums: float64 for float64, otherwise float32."""
     return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def by_token(tensor):
+    """Return a tensor `(..., D)` as `(N, D)`."""
+    size = dimension(tensor, -1)
+    if isinstance(size, int) and size > 0:
+        return tf.reshape(tensor, [-1, size])
+    return tf.reshape(tensor, [tf.reduce_prod(tf.shape(tensor)[:-1]), size])
+
+
+def add_at_tokens(table, tokens, values):
+    """Add values to a table at some tokens of the vocabulary.
+
+    Args:
+        table: float tensor `(..., V)`.
+        tokens: int32 tensor `(..., tokens)`, from 0 to V - 1.
+        values: float tensor `(..., tokens)`, of the dtype of the table.
+
+    Returns:
+        A tensor `(..., V)`.
+    """
+    size = dimension(table, -1)
+    rows = tf.size(table) // size
+    tokens = tf.reshape(tokens, [rows, dimension(tokens, -1)])
+    places = tokens + size * tf.range(rows)[:, tf.newaxis]
+    flat = tf.tensor_scatter_nd_add(
+        tf.reshape(table, [-1]), tf.reshape(places, [-1, 1]), tf.reshape(values, [-1])
+    )
+    return tf.ensure_shape(tf.reshape(flat, tf.shape(table)), table.shape)
 
 
 def gather_rows(variable, ids):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_number
 from keras_seqzoo.losses.linear_crossentropy import check_tokens, differentiable
 from keras_seqzoo.losses.token_chunks import TokenChunks
+from keras_seqzoo.tensors import by_token
 
 
 def consistent_linear_crossentropy(
@@ -21,6 +22,7 @@ def consistent_linear_crossentropy(
     transpose_kernel=False,
     chunk_size=160,
     prior=None,
+    prior_tokens=None,
     other_prior=None,
     prior_floor=1e-3,
 ):
@@ -53,7 +55,8 @@ def consistent_linear_crossentropy(
         label_smoothing: ε of ℓ and ℓ', at least 0 and less than 1.
         transpose_kernel: bool, whether `kernel` is `(V, D)`.
         chunk_size: int, the number of tokens to project at a time, in both passes.
-        prior: r, a float tensor `(..., V)`, or `None`; see `linear_crossentropy`.
+        prior: r, a float tensor `(..., K)`, or `None`; see `linear_crossentropy`.
+        prior_tokens: an int tensor `(..., K)`, the tokens of both priors.
         other_prior: r', a tensor of the same shape and dtype, or `None` with `prior=None`.
         prior_floor: δ, added to both priors, a number above 0.
 
@@ -81,6 +84,7 @@ def consistent_linear_crossentropy(
         labels,
         bias,
         prior,
+        prior_tokens,
         sample_weight=sample_weight,
         label_smoothing=label_smoothing,
         transpose_kernel=transpose_kernel,
@@ -105,4 +109,4 @@ def _side_by_side(one, other, name):
             f"`other_{name}` must have the shape and dtype of `{name}`, {tuple(one.shape)} and "
             f"{one.dtype.name}, got {tuple(other.shape)} and {other.dtype.name}."
         )
-    return tf.reshape(tf.concat([one, other], -1), [-1, 2 * one.shape[-1]])
+    return by_token(tf.concat([one, other], -1))

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer, check_positive, check_rate
 from keras_seqzoo.losses.token_chunks import TokenChunks
-from keras_seqzoo.tensors import loop_dtype
+from keras_seqzoo.tensors import by_token, loop_dtype
 
 
 def linear_crossentropy(
@@ -20,6 +20,7 @@ def linear_crossentropy(
     gradient=True,
     chunk_size=320,
     prior=None,
+    prior_tokens=None,
     prior_floor=1e-3,
 ):
     """Compute `SequenceCrossentropy` of `features·kernel + bias`, in chunks of tokens.
@@ -49,7 +50,7 @@ def linear_crossentropy(
     z = x·W + b + log(q + δ)                           ∂L/∂q = ∂L/∂z / (q + δ)
     ```
 
-    The prior and its gradient are `(tokens, V)`: with one, memory still grows with tokens · V.
+    q is given at some tokens of the vocabulary for each token of the text, and is 0 at all others.
 
     Args:
         features: x, a float tensor `(..., D)`.
@@ -66,7 +67,9 @@ def linear_crossentropy(
         chunk_size: int, the number of tokens to project at a time. Larger chunks mean fewer passes
             over the gradient of the kernel; smaller ones less memory and less padding of the last
             chunk.
-        prior: q, a float tensor `(..., V)`, each at least 0, or `None`.
+        prior: q, a float tensor `(..., K)`, each at least 0, or `None`.
+        prior_tokens: an int tensor `(..., K)`, the tokens of `prior`, from 0 to V - 1. Those whose
+            q is not 0 must differ. `None` without a prior.
         prior_floor: δ, a number above 0.
 
     Returns:
@@ -93,6 +96,7 @@ def linear_crossentropy(
         labels,
         bias,
         prior,
+        prior_tokens,
         sample_weight=sample_weight,
         label_smoothing=label_smoothing,
         transpose_kernel=transpose_kernel,
@@ -102,7 +106,7 @@ def linear_crossentropy(
     chunks = functools.partial(TokenChunks, **options)
     for name in ("features", "prior"):
         if name in tensors:
-            tensors[name] = tf.reshape(tensors[name], [-1, tensors[name].shape[-1]])  # (N, D or V)
+            tensors[name] = by_token(tensors[name])  # (N, D or K)
     if not gradient:
         return chunks(**tf.nest.map_structure(tf.stop_gradient, tensors)).loss()
     return differentiable(chunks, tensors)
@@ -114,6 +118,7 @@ def check_tokens(
     labels,
     bias,
     prior,
+    prior_tokens,
     *,
     sample_weight,
     label_smoothing,
@@ -132,24 +137,31 @@ def check_tokens(
     prior_floor = check_positive("prior_floor", prior_floor)
     tensors = {"features": features, "kernel": kernel, "bias": bias, "prior": prior}
     tensors = {k: tf.convert_to_tensor(x) for k, x in tensors.items() if x is not None}
+    if (prior is None) != (prior_tokens is None):
+        missing = "prior" if prior is None else "prior_tokens"
+        other = "prior_tokens" if prior is None else "prior"
+        raise ValueError(f"`{missing}` must be given with `{other}`, got None.")
+    if prior is not None:
+        prior_tokens = tf.cast(tf.convert_to_tensor(prior_tokens), tf.int32)
     labels = tf.cast(tf.convert_to_tensor(labels), tf.int32)
     sums_dtype = loop_dtype(tensors["features"].dtype)
     if sample_weight is None:
         sample_weight = tf.ones_like(labels, sums_dtype)
     sample_weight = tf.cast(tf.convert_to_tensor(sample_weight), sums_dtype)
-    _check_shapes(tensors, labels, sample_weight, transpose_kernel)
+    _check_shapes(tensors, labels, sample_weight, prior_tokens, transpose_kernel)
     options = {
         "labels": tf.reshape(labels, [-1]),
         "sample_weight": tf.stop_gradient(tf.reshape(sample_weight, [-1])),
         "label_smoothing": float(label_smoothing),
         "transpose_kernel": transpose_kernel,
         "chunk_size": chunk_size,
+        "prior_tokens": None if prior is None else by_token(prior_tokens),
         "prior_floor": prior_floor,
     }
     return tensors, options
 
 
-def _check_shapes(tensors, labels, sample_weight, transpose_kernel):
+def _check_shapes(tensors, labels, sample_weight, prior_tokens, transpose_kernel):
     features, kernel = tensors["features"], tensors["kernel"]
     depth, size = reversed(kernel.shape) if transpose_kernel else kernel.shape
     if features.shape[-1] is None or depth != features.shape[-1]:
@@ -165,15 +177,16 @@ def _check_shapes(tensors, labels, sample_weight, transpose_kernel):
                 f"the last dimension, got {tuple(value.shape)}."
             )
     prior = tensors.get("prior")
-    if prior is not None and not (prior.dtype.is_floating and prior.shape[-1:].is_fully_defined()):
-        raise ValueError(
-            "`prior` must be a float tensor with a known last dimension, got "
-            f"{prior.dtype.name} of the shape {prior.shape}."
-        )
-    for name, shape in (("bias", [size]), ("prior", [*features.shape[:-1], size])):
-        if name in tensors and not tensors[name].shape.is_compatible_with(shape):
+    if prior is not None and not prior.dtype.is_floating:
+        raise ValueError(f"`prior` must be a float tensor, got {prior.dtype.name}.")
+    shapes = [("bias", tensors.get("bias"), [size])]
+    if prior is not None:
+        shapes.append(("prior", prior, [*features.shape[:-1], None]))
+        shapes.append(("prior_tokens", prior_tokens, prior.shape))
+    for name, tensor, shape in shapes:
+        if tensor is not None and not tensor.shape.is_compatible_with(shape):
             raise ValueError(
-                f"`{name}` must have the shape {tuple(shape)}, got {tuple(tensors[name].shape)}."
+                f"`{name}` must have the shape {tuple(shape)}, got {tuple(tensor.shape)}."
             )
 
 

@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from keras_seqzoo.tensors import add_at_tokens, dimension
+
 
 class TokenChunks:
     """The valid tokens of a call of `linear_crossentropy`, in chunks.
@@ -10,12 +12,13 @@ class TokenChunks:
         features: float tensor `(N, D)`, or `(N, 2·D)` for two passes of a model.
         kernel: float tensor `(D, V)`, or `(V, D)` with `transpose_kernel`.
         bias: float tensor `(V,)` or None.
-        prior: float tensor `(N, V)`, or `(N, 2·V)` for two passes, or None.
+        prior: float tensor `(N, K)`, or `(N, 2·K)` for two passes, or None.
         labels: int32 tensor `(N,)`.
         sample_weight: float tensor `(N,)`.
         label_smoothing: float.
         transpose_kernel: bool.
         chunk_size: int, the largest number of tokens in a chunk.
+        prior_tokens: int32 tensor `(N, K)`, the tokens of the prior of a pass, or None.
         prior_floor: float, added to the prior before its logarithm.
         consistency: float, the weight of the divergence of two passes, or None for one pass; see
             `consistent_linear_crossentropy`.
@@ -33,6 +36,7 @@ class TokenChunks:
         label_smoothing,
         transpose_kernel,
         chunk_size,
+        prior_tokens,
         prior_floor,
         consistency=None,
     ):
@@ -47,6 +51,7 @@ class TokenChunks:
         self.bias = tf.cast(self.bias, self.weight.dtype)
         self.label_smoothing = label_smoothing
         self.transpose_kernel = transpose_kernel
+        self.prior_tokens = prior_tokens
         self.prior_floor = prior_floor
         self.consistency = consistency
 
@@ -69,7 +74,8 @@ class TokenChunks:
         """Return the loss alone."""
 
         def add_chunk(chunk, loss):
-            return chunk + 1, loss + _loss(*self._project(chunk)[1:], *self._shared)
+            _, *arguments, _ = self._project(chunk)
+            return chunk + 1, loss + _loss(*arguments, *self._shared)
 
         (loss,) = self._for_all_chunks(add_chunk, [tf.zeros([], self.weight.dtype)])
         return tf.math.divide_no_nan(loss, tf.reduce_sum(self.weight))
@@ -78,48 +84,42 @@ class TokenChunks:
         """Return the loss, a scale, and a dict of the gradients to multiply with the scale."""
         dtype = self.weight.dtype
 
-        def add_chunk(chunk, loss, d_kernel, d_bias, rows):
-            features, *arguments = self._project(chunk)
+        def add_chunk(chunk, loss, sums, rows):
+            features, *arguments, prior = self._project(chunk)
             if self.consistency is None:
                 found = _loss_and_gradients(*arguments, *self._shared)
             else:
                 found = _consistent_loss_and_gradients(*arguments, *self._shared, self.consistency)
-            chunk_loss, d_logits, d_chunk_bias, d_prior = found
+            chunk_loss, d_logits, d_bias = found
+            added = {"bias": d_bias}
+            if self.prior is not None:
+                d_prior = self._prior_gradient(d_logits, *prior)
+                added["prior"] = self._at_tokens(chunk, d_prior)
+                d_logits = tf.cast(d_logits, features.dtype)
             d_features = tf.matmul(d_logits, self.kernel, transpose_b=not self.transpose_kernel)
             factors = (d_logits, features) if self.transpose_kernel else (features, d_logits)
-            d_chunk_kernel = tf.matmul(*factors, transpose_a=True)
-            parts = {"features": d_features, "prior": d_prior}
-            rows = {
-                name: array.write(chunk, tf.reshape(parts[name], array.element_shape))
-                for name, array in rows.items()
-            }
-            d_kernel += tf.cast(d_chunk_kernel, dtype)
-            return chunk + 1, loss + chunk_loss, d_kernel, d_bias + d_chunk_bias, rows
+            added["kernel"] = tf.cast(tf.matmul(*factors, transpose_a=True), dtype)
+            sums = {name: sums[name] + own for name, own in added.items()}
+            rows = rows.write(chunk, tf.reshape(d_features, rows.element_shape))
+            return chunk + 1, loss + chunk_loss, sums, rows
 
-        widths = {"features": self.features.shape[1]}
-        dtypes = {"features": self.features.dtype, "prior": dtype}
+        zeros = {"kernel": self.kernel, "bias": self.bias}
         if self.prior is not None:
-            widths["prior"] = self.prior.shape[1]
-        zeros = (
-            tf.zeros(shape, dtype) for shape in ([], tf.shape(self.kernel), tf.shape(self.bias))
-        )
-        arrays = {
-            name: tf.TensorArray(dtypes[name], self.chunks, element_shape=[self.size, width])
-            for name, width in widths.items()
-        }
-        loss, d_kernel, d_bias, rows = self._for_all_chunks(add_chunk, [*zeros, arrays])
+            zeros["prior"] = self.prior
+        zeros = {name: tf.zeros(tf.shape(tensor), dtype) for name, tensor in zeros.items()}
+        width = self.features.shape[1]
+        rows = tf.TensorArray(self.features.dtype, self.chunks, element_shape=[self.size, width])
+        initial = [tf.zeros([], dtype), zeros, rows]
+        loss, sums, rows = self._for_all_chunks(add_chunk, initial)
         # Chunks without valid tokens were not written, and are read as zeros.
-        by_token = {
-            name: tf.gather(tf.reshape(array.stack(), [-1, widths[name]]), self.positions)
-            for name, array in rows.items()
-        }
+        d_features = tf.gather(tf.reshape(rows.stack(), [-1, width]), self.positions)
         scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
-        return loss * scale, scale, {"kernel": d_kernel, "bias": d_bias, **by_token}
+        return loss * scale, scale, {"features": d_features, **sums}
 
     @property
     def _shared(self):
         """What all chunks have in common."""
-        return self.bias, self.label_smoothing, self.prior_floor
+        return self.bias, self.label_smoothing
 
     def _for_all_chunks(self, add_chunk, initial):
         return tf.while_loop(
@@ -140,15 +140,36 @@ class TokenChunks:
 
         Returns:
             Tuple of features `(C, D)`, logits without bias `(C, V)`, labels and weights `(C,)`, and
-            the prior `(C, V)` or `None`.
+            a tuple of the prior and its tokens, both `(C, K)`, or `None`.
         """
         tokens = tf.gather(self.order, chunk)
         valid = chunk * self.size + tf.range(self.size) < self.count
-        features, prior = (self._rows(x, tokens, valid) for x in (self.features, self.prior))
+        features = self._rows(self.features, tokens, valid)
         labels = tf.where(valid, tf.gather(self.labels, tokens), 0)
         weight = tf.where(valid, tf.gather(self.weight, tokens), 0.0)
         logits = tf.matmul(features, self.kernel, transpose_b=self.transpose_kernel)
-        return features, logits, labels, weight, prior
+        if self.prior is None:
+            return features, logits, labels, weight, None
+        prior = tf.cast(self._rows(self.prior, tokens, valid), weight.dtype)
+        prior_tokens = tf.gather(self.prior_tokens, tokens)
+        if self.consistency is not None:
+            prior_tokens = tf.repeat(prior_tokens, 2, axis=0)
+        # A constant, the logarithm of the floor, changes neither loss nor gradients.
+        biases = tf.math.log1p(prior / self.prior_floor)
+        logits = add_at_tokens(tf.cast(logits, weight.dtype), prior_tokens, biases)
+        return features, logits, labels, weight, (prior, prior_tokens)
+
+    def _prior_gradient(self, d_logits, prior, prior_tokens):
+        """Return the gradient of the prior of a chunk."""
+        d_logits = tf.gather(d_logits, prior_tokens, batch_dims=1)
+        return d_logits / (prior + self.prior_floor)
+
+    def _at_tokens(self, chunk, rows):
+        """Return what is `(N, K)` for all tokens, with these rows at those of a chunk, else 0."""
+        rows = tf.reshape(rows, [self.size, dimension(self.prior, 1)])
+        # Rows past the last valid token are 0.
+        places = tf.gather(self.order, chunk)
+        return tf.math.unsorted_segment_sum(rows, places, dimension(self.prior, 0))
 
     def _rows(self, tensor, tokens, valid):
         if tensor is None:
@@ -158,7 +179,7 @@ class TokenChunks:
         rows = tf.where(valid[:, tf.newaxis], rows, tf.zeros([], rows.dtype))
         if self.consistency is None:
             return rows
-        return tf.reshape(rows, [2 * self.size, tensor.shape[1] // 2])
+        return tf.reshape(rows, [2 * self.size, dimension(tensor, 1) // 2])
 
 
 # XLA fuses the operations between the matmuls, which are bound by memory; the matmuls themselves
@@ -166,23 +187,21 @@ class TokenChunks:
 
 
 @tf.function(jit_compile=True, autograph=False)
-def _loss(logits, labels, weight, prior, bias, label_smoothing, prior_floor):
-    logits = _complete(logits, bias, prior, prior_floor)
+def _loss(logits, labels, weight, bias, label_smoothing):
+    logits = tf.cast(logits, bias.dtype) + bias
     return _loss_and_exponentials(logits, labels, weight, label_smoothing)[0]
 
 
 @tf.function(jit_compile=True, autograph=False)
-def _loss_and_gradients(logits, labels, weight, prior, bias, label_smoothing, prior_floor):
-    dtype, logits = logits.dtype, _complete(logits, bias, prior, prior_floor)
+def _loss_and_gradients(logits, labels, weight, bias, label_smoothing):
+    dtype, logits = logits.dtype, tf.cast(logits, bias.dtype) + bias
     loss, d_logits = _loss_and_gradient(logits, labels, weight, label_smoothing)
-    return loss, *_gradients(d_logits, dtype, prior, prior_floor)
+    return loss, tf.cast(d_logits, dtype), tf.reduce_sum(d_logits, axis=0)
 
 
 @tf.function(jit_compile=True, autograph=False)
-def _consistent_loss_and_gradients(
-    logits, labels, weight, prior, bias, label_smoothing, prior_floor, consistency
-):
-    dtype, logits = logits.dtype, _complete(logits, bias, prior, prior_floor)
+def _consistent_loss_and_gradients(logits, labels, weight, bias, label_smoothing, consistency):
+    dtype, logits = logits.dtype, tf.cast(logits, bias.dtype) + bias
     likelihood, d_logits = _loss_and_gradient(
         logits, tf.repeat(labels, 2), 0.5 * tf.repeat(weight, 2), label_smoothing
     )
@@ -196,22 +215,7 @@ def _consistent_loss_and_gradients(
     d_divergence = 0.5 * weight[:, tf.newaxis, tf.newaxis] * (here * (ratio - mean) + here - there)
     d_logits += tf.reshape(d_divergence, [-1, size])
     loss = likelihood + tf.reduce_sum(weight * divergence)
-    return loss, *_gradients(d_logits, dtype, prior, prior_floor)
-
-
-def _complete(logits, bias, prior, prior_floor):
-    logits = tf.cast(logits, bias.dtype) + bias
-    if prior is None:
-        return logits
-    return logits + tf.math.log(tf.cast(prior, bias.dtype) + prior_floor)
-
-
-def _gradients(d_logits, dtype, prior, prior_floor):
-    """Return the gradients of the product of the matmul, of the bias, and of the prior if any."""
-    d_prior = None
-    if prior is not None:
-        d_prior = d_logits / (tf.cast(prior, d_logits.dtype) + prior_floor)
-    return tf.cast(d_logits, dtype), tf.reduce_sum(d_logits, axis=0), d_prior
+    return loss, tf.cast(d_logits, dtype), tf.reduce_sum(d_logits, axis=0)
 
 
 def _loss_and_gradient(logits, labels, weight, label_smoothing):

@@ -12,8 +12,10 @@ from tests.losses.test_linear_crossentropy import (
     LABELS,
     PRIOR,
     PRIOR_FLOOR,
+    PRIOR_TOKENS,
     WEIGHT,
     assert_equal_numbers,
+    dense,
     problems,
     some_zeros,
     with_gradients,
@@ -21,6 +23,7 @@ from tests.losses.test_linear_crossentropy import (
 from tests.properties import examples
 
 OTHER = FEATURES[::-1] * 0.5
+PRIORS = {"prior": PRIOR, "prior_tokens": PRIOR_TOKENS}
 
 
 def test_numbers():
@@ -45,15 +48,18 @@ def test_gradients_equal_automatic_ones(problem, consistency, chunk):
     other_prior = None if prior is None else some_zeros(random, prior.shape)
     labels, smoothing = problem["labels"], problem["label_smoothing"]
 
+    def log_prior(prior, size):
+        if prior is None:
+            return 0.0
+        return tf.math.log(dense(prior, problem["prior_tokens"], size) + PRIOR_FLOOR)
+
     def naive(x, y, w, b, q, r):
         w = tf.transpose(w) if problem["transpose_kernel"] else w
         weight = problem["sample_weight"]
         weight = tf.ones(labels.shape, tf.float64) if weight is None else tf.cast(weight, x.dtype)
         logs = [
             tf.nn.log_softmax(
-                tf.tensordot(z, w, 1)
-                + (0.0 if b is None else b)
-                + (0.0 if own is None else tf.math.log(own + PRIOR_FLOOR))
+                tf.tensordot(z, w, 1) + (0.0 if b is None else b) + log_prior(own, w.shape[1])
             )
             for z, own in ((x, q), (y, r))
         ]
@@ -133,7 +139,10 @@ def test_nothing_of_weight_zero_is_read_from_priors():
     def run(prior, other):
         return with_gradients(
             lambda x, q, r: consistent_linear_crossentropy(
-                x, OTHER, KERNEL, LABELS, 2.0, BIAS, WEIGHT, prior=q, other_prior=r
+                *(x, OTHER, KERNEL, LABELS, 2.0, BIAS, WEIGHT),
+                prior=q,
+                prior_tokens=PRIOR_TOKENS,
+                other_prior=r,
             ),
             *(FEATURES, prior, other),
         )
@@ -153,9 +162,9 @@ def test_nothing_of_weight_zero_is_read_from_priors():
         ({"other_features": FEATURES[:1]}, "`other_features` must have the shape and dtype"),
         ({"label_smoothing": 1.0}, "`label_smoothing`"),
         ({"chunk_size": 0}, "`chunk_size`"),
-        ({"prior": PRIOR}, "`other_prior` must be given if the prior of one pass is, got None"),
+        (PRIORS, "`other_prior` must be given if the prior of one pass is, got None"),
         ({"other_prior": PRIOR}, "`prior` must be given if the prior of one pass is, got None"),
-        ({"prior": PRIOR, "other_prior": PRIOR[:1]}, "`other_prior` must have the shape and dtype"),
+        ({**PRIORS, "other_prior": PRIOR[:1]}, "`other_prior` must have the shape and dtype"),
     ],
 )
 def test_errors_name_the_argument(changes, message):

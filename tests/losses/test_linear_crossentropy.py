@@ -16,7 +16,13 @@ KERNEL = RANDOM.normal(size=(4, 5))
 BIAS = RANDOM.normal(size=5)
 LABELS = np.array([[3, 1, 0], [4, 4, 2]], "int32")
 WEIGHT = np.array([[1.0, 0.5, 0.0], [2.0, 0.0, 0.0]])
-PRIOR = np.maximum(0.0, RANDOM.random((2, 3, 5)) - 0.3)
+PRIOR = np.maximum(0.0, RANDOM.random((2, 3, 3)) - 0.3)
+PRIOR_TOKENS = RANDOM.random((2, 3, 5)).argsort(-1)[..., :3]
+
+
+def dense(prior, tokens, size):
+    """Return the prior of all tokens of the vocabulary, `(..., V)`."""
+    return tf.reduce_sum(prior[..., tf.newaxis] * tf.one_hot(tokens, size, dtype=prior.dtype), -2)
 
 
 def with_gradients(function, *inputs):
@@ -40,7 +46,10 @@ def assert_equal_numbers(actual, expected, tolerance):
 @pytest.mark.parametrize("transpose", [False, True])
 @pytest.mark.parametrize("prior", [None, PRIOR], ids=["", "prior"])
 def test_numbers_and_gradients(smoothing, transpose, prior):
-    logits = FEATURES @ KERNEL + BIAS + (0.0 if prior is None else np.log(prior + 0.001))
+    logits = FEATURES @ KERNEL + BIAS
+    tokens = None if prior is None else PRIOR_TOKENS
+    if prior is not None:
+        logits = logits + np.log(dense(prior, tokens, 5) + 0.001)
     probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     targets = (1 - smoothing) * np.eye(5)[LABELS] + smoothing / 5
     share = WEIGHT[..., None] / WEIGHT.sum()
@@ -50,7 +59,10 @@ def test_numbers_and_gradients(smoothing, transpose, prior):
     expected = [loss, d_logits @ KERNEL.T, d_kernel.T if transpose else d_kernel]
     actual = with_gradients(
         lambda x, w, b, q: linear_crossentropy(
-            x, w, LABELS, b, WEIGHT, smoothing, transpose, chunk_size=2, prior=q
+            *(x, w, LABELS, b, WEIGHT, smoothing, transpose),
+            chunk_size=2,
+            prior=q,
+            prior_tokens=tokens,
         ),
         FEATURES,
         KERNEL.T if transpose else KERNEL,
@@ -59,7 +71,7 @@ def test_numbers_and_gradients(smoothing, transpose, prior):
     )
     expected.append(d_logits.sum((0, 1)))
     if prior is not None:
-        expected.append(d_logits / (prior + 0.001))
+        expected.append(np.take_along_axis(d_logits, tokens, -1) / (prior + 0.001))
     assert_equal_numbers(actual, expected, 1e-12)
 
 
@@ -77,11 +89,15 @@ def problems(draw):
     depth, size = draw(st.integers(1, 5)), draw(st.integers(1, 6))
     transpose = draw(st.booleans())
     weight = draw(st.sampled_from(["none", "mask", "floats", "zeros"]))
+    priors = draw(st.none() | st.integers(0, size))
+    has_prior = priors is not None
+    tokens = random.random((*leading, size)).argsort(-1)[..., :priors]
     return {
         "features": random.normal(size=(*leading, depth)),
         "kernel": random.normal(size=(size, depth) if transpose else (depth, size)),
         "bias": random.normal(size=size) if draw(st.booleans()) else None,
-        "prior": some_zeros(random, (*leading, size)) if draw(st.booleans()) else None,
+        "prior": some_zeros(random, tokens.shape) if has_prior else None,
+        "prior_tokens": tokens if has_prior else None,
         "labels": random.integers(size, size=leading),
         "sample_weight": {
             "none": None,
@@ -98,7 +114,9 @@ def reference(features, kernel, bias, prior, problem):
     """Compute `SequenceCrossentropy` of full logits in their dtype, by `call`."""
     logits = tf.linalg.matvec(kernel, features, transpose_a=not problem["transpose_kernel"])
     logits = logits if bias is None else logits + bias
-    logits = logits if prior is None else logits + tf.math.log(prior + PRIOR_FLOOR)
+    if prior is not None:
+        everywhere = dense(prior, problem["prior_tokens"], logits.shape[-1])
+        logits += tf.math.log(everywhere + PRIOR_FLOOR)
     labels = tf.convert_to_tensor(problem["labels"])
     losses = SequenceCrossentropy(problem["label_smoothing"]).call(labels, logits)
     weight = problem["sample_weight"]
@@ -214,7 +232,10 @@ def test_nothing_of_weight_zero_is_read(compiled, chunk_size):
     def run(features, labels, prior):
         return with_gradients(
             lambda x, w, b, q: linear_crossentropy(
-                x, w, labels, b, WEIGHT, 0.1, chunk_size=chunk_size, prior=q
+                *(x, w, labels, b, WEIGHT, 0.1),
+                chunk_size=chunk_size,
+                prior=q,
+                prior_tokens=PRIOR_TOKENS,
             ),
             *(features, KERNEL, BIAS, prior),
         )
@@ -231,35 +252,30 @@ def test_nothing_of_weight_zero_is_read(compiled, chunk_size):
 def test_a_prior_in_graphs_and_with_half_precision(compiled, dtype):
     @tf.function(
         jit_compile=compiled,
-        input_signature=[tf.TensorSpec([None, 4], dtype), tf.TensorSpec([None, 5])],
+        input_signature=[
+            tf.TensorSpec([None, 4], dtype),
+            tf.TensorSpec([None, None]),
+            tf.TensorSpec([None, None], tf.int64),
+        ],
         autograph=False,
     )
-    def run(x, q):
-        return with_gradients(
-            lambda x, q: linear_crossentropy(x, KERNEL, LABELS.reshape(-1), BIAS, prior=q), x, q
-        )
+    def run(x, q, tokens):
+        return with_gradients(lambda x, q: loss(x, q, tokens), x, q)
+
+    def loss(x, q, tokens):
+        options = {"prior": q, "prior_tokens": tokens}
+        return linear_crossentropy(x, KERNEL, LABELS.reshape(-1), BIAS, **options)
 
     x, q = (tf.constant(value.reshape(6, -1), tf.float32) for value in (FEATURES, PRIOR))
-    expected = with_gradients(
-        lambda x, q: linear_crossentropy(x, KERNEL, LABELS.reshape(-1), BIAS, prior=q), x, q
-    )
-    actual = run(tf.cast(x, dtype), q)
+    tokens = tf.constant(PRIOR_TOKENS.reshape(6, -1))
+    expected = with_gradients(lambda x, q: loss(x, q, tokens), x, q)
+    actual = run(tf.cast(x, dtype), q, tokens)
     assert [x.dtype for x in actual] == [tf.float32, dtype, tf.float32]
     # the gradient by the prior is up to 1000 times the one by a logit
     for one, other in zip(actual, expected, strict=True):
         scale = float(tf.reduce_max(tf.abs(other)))
         tolerance = 1e-5 if dtype == "float32" else 2e-2
         np.testing.assert_allclose(to_numpy(one) / scale, other / scale, atol=tolerance)
-
-
-def test_a_prior_needs_a_known_size():
-    run = tf.function(
-        lambda q: linear_crossentropy(FEATURES, KERNEL, LABELS, prior=q),
-        input_signature=[tf.TensorSpec(None, tf.float64)],
-        autograph=False,
-    )
-    with pytest.raises(ValueError, match="`prior` must be a float tensor with a known last dim"):
-        run(PRIOR)
 
 
 def test_upstream_gradients_and_casts_come_through():
@@ -306,9 +322,14 @@ def test_errors_name_the_argument():
         linear_crossentropy(FEATURES, KERNEL, LABELS, sample_weight=WEIGHT[0])
     with pytest.raises(ValueError, match="`bias`"):
         linear_crossentropy(FEATURES, KERNEL, LABELS, bias=BIAS[:2])
-    with pytest.raises(ValueError, match=r"`prior` must have the shape \(2, 3, 5\), got \(2, 3, 4"):
-        linear_crossentropy(FEATURES, KERNEL, LABELS, prior=PRIOR[..., :4])
-    with pytest.raises(ValueError, match="`prior` must be a float tensor.*, got int64"):
-        linear_crossentropy(FEATURES, KERNEL, LABELS, prior=PRIOR.astype("int64"))
-    with pytest.raises(ValueError, match="`prior_floor` must be a number above 0, got 0"):
-        linear_crossentropy(FEATURES, KERNEL, LABELS, prior=PRIOR, prior_floor=0.0)
+    for changes, message in (
+        ({"prior": PRIOR[:1]}, r"`prior` must have the shape \(2, 3, None\), got \(1, 3, 3\)"),
+        ({"prior_tokens": PRIOR_TOKENS[..., :2]}, r"`prior_tokens` must have the shape \(2, 3, 3"),
+        ({"prior": PRIOR.astype("int64")}, "`prior` must be a float tensor, got int64"),
+        ({"prior": None}, "`prior` must be given with `prior_tokens`, got None"),
+        ({"prior_tokens": None}, "`prior_tokens` must be given with `prior`, got None"),
+        ({"prior_floor": 0.0}, "`prior_floor` must be a number above 0, got 0"),
+    ):
+        options = {"prior": PRIOR, "prior_tokens": PRIOR_TOKENS, **changes}
+        with pytest.raises(ValueError, match=message):
+            linear_crossentropy(FEATURES, KERNEL, LABELS, **options)

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.tensors import dimension, loop_dtype
 
@@ -15,7 +16,9 @@ class SourceDistribution(keras.layers.Layer):
     ```
 
     A subclass defines p(y | x) by `entries`. Target tokens that no source token leads to have
-    probability 0. Padding with attention weight 0 contributes nothing.
+    probability 0. Padding with attention weight 0 contributes nothing. The layer computes the
+    probabilities of the other tokens alone, far fewer than V: at most `source_length` times the
+    entries of a token.
 
     Args:
         vocabulary_size: int, V, the number of target tokens.
@@ -23,11 +26,13 @@ class SourceDistribution(keras.layers.Layer):
 
     Call arguments:
         weights: float tensor `(rows, steps, source_length)`, a, the attention weights.
-        source_ids: int32 tensor `(batch, source_length)`, x. `rows` is `batch` or, in a search, a
+        index: the result of `index_entries` for the source. `rows` is its batch or, in a search, a
             multiple of it, with the hypotheses of a source one after another.
 
     Returns:
-        A tensor of probabilities `(rows, steps, V)`, in float64 for float64, else in float32.
+        A tuple of target tokens, an int32 tensor `(rows, steps, tokens)`, and their p_src, of the
+        same shape, in float64 for float64, else in float32. Tokens with a probability above 0
+        differ.
     """
 
     def __init__(self, vocabulary_size, **kwargs):
@@ -46,38 +51,17 @@ class SourceDistribution(keras.layers.Layer):
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `entries`.")
 
-    def call(self, weights, source_ids):
-        """Compute the distribution; see the class."""
-        dtype = loop_dtype(self.compute_dtype)
-        weights = tf.cast(weights, dtype)
-        rows, steps, length = (dimension(weights, axis) for axis in range(3))
-        batch = dimension(source_ids, 0)
-        ids, probabilities = self.entries(tf.cast(source_ids, tf.int32))  # (B, S, N)
-        count = length * dimension(ids, 2)
-        copies = _copies(rows, batch)
-        probabilities = tf.broadcast_to(tf.cast(probabilities, dtype), tf.shape(ids))
-        probabilities = tf.repeat(probabilities, copies, axis=0)[:, tf.newaxis]
-        parts = weights[..., tf.newaxis] * probabilities  # (rows, T, S, N)
-        tokens = tf.repeat(tf.reshape(ids, [batch, count]), copies * steps, axis=0)  # (rows·T, S·N)
-        places = tf.reshape(_flat_places(tokens, self.vocabulary_size), [-1, 1])
-        found = tf.scatter_nd(
-            places, tf.reshape(parts, [-1]), [rows * steps * self.vocabulary_size]
-        )
-        found = tf.reshape(found, [rows, steps, self.vocabulary_size])
-        return tf.ensure_shape(found, (None, None, self.vocabulary_size))
-
-    def index_entries(self, source_ids, trim=False):
-        """Sort the entries of sources, for `add_bias`.
+    def index_entries(self, source_ids):
+        """Sort the entries of sources by their target tokens, once for all steps.
 
         Args:
-            source_ids: int32 tensor `(batch, source_length)`.
-            trim: bool, whether `tokens` is as short as the batch allows; not for XLA, which needs
-                fixed shapes.
+            source_ids: int tensor `(batch, source_length)`.
 
         Returns:
-            A dict of tensors `(batch, entries)`. The entries of a source are sorted by their target
-            tokens: `steps` are their source steps, `chances` are p(y | x), and `places` number the
-            different target tokens. `tokens` are these target tokens, each once, then zeros.
+            A dict of tensors. Those of shape `(batch, entries)`, sorted by their target tokens:
+            `steps` are their source steps, `chances` are p(y | x), and `places` number the
+            different target tokens. `tokens`, `(batch, tokens)`, are these target tokens, each
+            once, then zeros; under XLA, which needs fixed shapes, they are as many as the entries.
         """
         ids, chances = self.entries(tf.cast(source_ids, tf.int32))  # (B, S, N)
         batch, length, each = (dimension(ids, axis) for axis in range(3))
@@ -93,7 +77,7 @@ class SourceDistribution(keras.layers.Layer):
             tf.reshape(ids, [-1]), _flat_places(places, count), batch * count
         )
         tokens = tf.reshape(tf.maximum(tokens, 0), [batch, count])
-        if trim:
+        if not is_compiled_by_xla():
             tokens = tokens[:, : tf.maximum(tf.reduce_max(places), -1) + 1]
         return {
             "steps": order // each,
@@ -102,68 +86,31 @@ class SourceDistribution(keras.layers.Layer):
             "tokens": tokens,
         }
 
-    def add_bias(self, logits, weights, index, epsilon):
-        """Add log(1 + p_src / ε) to logits, at the target tokens of the source alone.
-
-        This is log(p_src + ε) up to a constant, which a softmax cancels.
-
-        Args:
-            logits: float32 tensor `(rows, V)`.
-            weights: float tensor `(rows, source_length)`, a; see the class for its rows.
-            index: the result of `index_entries` for the sources.
-            epsilon: ε, a float.
-
-        Returns:
-            A float32 tensor `(rows, V)`.
-        """
-        weights = tf.cast(weights, logits.dtype)
+    def call(self, weights, index):
+        """Compute the probabilities; see the class."""
+        weights = tf.cast(weights, loop_dtype(self.compute_dtype))
+        rows, steps, length = (dimension(weights, axis) for axis in range(3))
         batch, count = (dimension(index["places"], axis) for axis in range(2))
-        rows, length = (dimension(weights, axis) for axis in range(2))
-        copies = _copies(rows, batch)
-        weights = tf.transpose(tf.reshape(weights, [batch, copies, length]), [0, 2, 1])  # (B, S, K)
-        parts = tf.gather(weights, index["steps"], batch_dims=1)  # (B, E, K)
-        parts *= tf.cast(index["chances"], logits.dtype)[..., tf.newaxis]
         tokens = index["tokens"]  # (B, U)
-        sums = _sum_by_place(parts, index["places"], count)[:, : dimension(tokens, 1)]
-        sums = tf.transpose(sums, [0, 2, 1])  # (B, K, U)
-        tokens = tf.repeat(tokens, copies, axis=0)  # (rows, U)
-        places = tf.reshape(_flat_places(tokens, self.vocabulary_size), [-1, 1])
-        bias = tf.reshape(tf.math.log1p(sums / epsilon), [-1])
-        # The zeros after the tokens of a source get nothing: their sums are 0.
-        found = tf.tensor_scatter_nd_add(tf.reshape(logits, [-1]), places, bias)
-        return tf.reshape(found, [rows, self.vocabulary_size])
-
-    def compute_output_spec(self, weights, source_ids):
-        """Return the shape and dtype of the distribution."""
-        dtype = loop_dtype(self.compute_dtype).name
-        return keras.KerasTensor((*weights.shape[:2], self.vocabulary_size), dtype=dtype)
+        copies = rows // (tf.maximum(batch, 1) if tf.is_tensor(batch) else max(batch, 1))
+        # Each entry is a row of a segment sum, with the steps of all hypotheses as its columns.
+        columns = tf.reshape(weights, [batch, copies * steps, length])
+        columns = tf.transpose(columns, [0, 2, 1])  # (B, S, columns)
+        parts = tf.gather(columns, index["steps"], batch_dims=1)  # (B, E, columns)
+        parts *= tf.cast(index["chances"], weights.dtype)[..., tf.newaxis]
+        sums = tf.math.unsorted_segment_sum(
+            tf.reshape(parts, [batch * count, copies * steps]),
+            _flat_places(index["places"], count),
+            batch * count,
+        )
+        sums = tf.reshape(sums, [batch, count, copies * steps])[:, : dimension(tokens, 1)]
+        sums = tf.reshape(tf.transpose(sums, [0, 2, 1]), [rows, steps, dimension(tokens, 1)])
+        tokens = tf.repeat(tokens, copies, axis=0)[:, tf.newaxis]  # (rows, 1, U)
+        return tf.broadcast_to(tokens, tf.shape(sums)), sums
 
     def get_config(self):
         """Return the constructor arguments."""
         return {**super().get_config(), "vocabulary_size": self.vocabulary_size}
-
-
-def _copies(rows, batch):
-    """Return the number of hypotheses of each source."""
-    return rows // (tf.maximum(batch, 1) if tf.is_tensor(batch) else max(batch, 1))
-
-
-def _sum_by_place(parts, places, size):
-    """Sum the parts `(batch, entries, columns)` at each place below `size`, in each row.
-
-    Args:
-        parts: float tensor `(batch, entries, columns)`.
-        places: int32 tensor `(batch, entries)`.
-        size: int or int tensor.
-
-    Returns:
-        A tensor `(batch, size, columns)`.
-    """
-    batch, count, columns = (dimension(parts, axis) for axis in range(3))
-    sums = tf.math.unsorted_segment_sum(
-        tf.reshape(parts, [batch * count, columns]), _flat_places(places, size), batch * size
-    )
-    return tf.reshape(sums, [batch, size, columns])
 
 
 def _flat_places(places, count):

@@ -25,9 +25,10 @@ class CopyDistribution(SourceDistribution):
     Call arguments and return value: see `SourceDistribution`.
 
     Example:
-    >>> weights, source = tf.constant([[[0.5, 0.2, 0.3]]]), tf.constant([[3, 1, 3]])
-    >>> CopyDistribution(4)(weights, source).numpy().round(1)
-    array([[[0. , 0.2, 0. , 0.8]]], dtype=float32)
+    >>> layer, weights = CopyDistribution(4), tf.constant([[[0.5, 0.2, 0.3]]])
+    >>> tokens, probabilities = layer(weights, layer.index_entries([[3, 1, 3]]))
+    >>> tokens.numpy().tolist(), probabilities.numpy().round(1).tolist()
+    ([[[1, 3]]], [[[0.2, 0.8]]])
     """
 
     def entries(self, source_ids):

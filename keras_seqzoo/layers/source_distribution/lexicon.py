@@ -50,8 +50,9 @@ class LexiconDistribution(SourceDistribution):
     Example:
     >>> layer = LexiconDistribution(4, source_vocabulary_size=3, entries=2)
     >>> layer.set_lexicon([[0, 0], [1, 2], [3, 0]], [[0, 0], [0.75, 0.25], [1, 0]])
-    >>> layer(tf.constant([[[0.8, 0.2]]]), tf.constant([[1, 2]])).numpy().round(1)
-    array([[[0. , 0.6, 0.2, 0.2]]], dtype=float32)
+    >>> tokens, _ = layer(tf.constant([[[0.8, 0.2]]]), layer.index_entries([[1, 2]]))
+    >>> tokens.numpy().tolist()
+    [[[0, 1, 2, 3]]]
     """
 
     def __init__(self, vocabulary_size, source_vocabulary_size, entries=10, selectors=(), **kwargs):
@@ -110,6 +111,8 @@ class LexiconDistribution(SourceDistribution):
 
     def entries(self, source_ids):
         """Return the entries of the lexicon."""
+        if not self.built:
+            self.build()
         if self.selectors:
             selects = source_ids[:, :, tf.newaxis] == self.selectors  # (B, S, selectors)
             chosen = tf.argmax(tf.reduce_any(selects, axis=1), axis=-1, output_type=tf.int32)

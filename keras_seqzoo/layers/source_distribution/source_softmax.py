@@ -1,13 +1,12 @@
 """The output layer that combines a softmax with a source distribution."""
 
-from functools import partial
-
 import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice
 from keras_seqzoo.layers.search_steps import for_search_steps
 from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
+from keras_seqzoo.tensors import add_at_tokens
 
 FORMS = ("mixture", "bias")
 SMALLEST = 1e-30  # the least p_src in a mixture, so that its logarithm is finite
@@ -17,8 +16,7 @@ SMALLEST = 1e-30  # the least p_src in a mixture, so that its logarithm is finit
 class SourceSoftmax(QuantizedParts, keras.layers.Layer):
     """Output layer that combines a softmax with a source distribution p_src.
 
-    Its input is features h followed by p_src, as `RecurrentDecoder` returns them with a
-    `SourceDistribution`. z are the logits that `output_layer` computes from h:
+    z are the logits that `output_layer` computes from features h:
 
     - `"mixture"`: a gate g weighs the two, as in the pointer-generator of See et al. 2017 ("Get to
       the point", equations 8 and 9) and the linear interpolation of Arthur et al. 2016 (equation
@@ -30,10 +28,11 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
       ```
 
     - `"bias"`: p_src is a bias of the logits (Arthur et al. 2016, equation 13). ε is the attribute
-      `epsilon`, 0.001.
+      `epsilon`, 0.001. Only the tokens of p_src change, by log(1 + p_src/ε): a softmax cancels the
+      constant log ε.
 
       ```
-      p(y) = softmax(z + log(p_src + ε))_y
+      p(y) = softmax(z + log(p_src + ε))_y = softmax(z + log(1 + p_src/ε))_y
       ```
 
     Args:
@@ -42,7 +41,10 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         **kwargs: arguments of `keras.layers.Layer`, such as `name` and `dtype`.
 
     Call arguments:
-        inputs: float tensor `(..., features + V)`.
+        inputs: a dict of `features`, h, a float tensor `(..., features)`, and what a
+            `SourceDistribution` returns: `source_tokens`, an int32 tensor `(..., tokens)`, and
+            `source_probabilities`, a float tensor of the same shape. `RecurrentDecoder` returns
+            such a dict. All other tokens have p_src = 0.
 
     Returns:
         Logits, a float32 tensor `(..., V)`. Those of a mixture are log p.
@@ -52,7 +54,11 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
 
     Example:
     >>> layer = SourceSoftmax(VocabularyProjection(3))
-    >>> layer(tf.constant([[1.0, 2.0, 0.0, 0.9, 0.1]])).shape
+    >>> layer({
+    ...     "features": tf.constant([[1.0, 2.0]]),
+    ...     "source_tokens": tf.constant([[1]]),
+    ...     "source_probabilities": tf.constant([[1.0]]),
+    ... }).shape
     TensorShape([1, 3])
     """
 
@@ -76,65 +82,45 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
 
     def build(self, input_shape):
         """Create the weights of the softmax and of the gate."""
-        features = (*input_shape[:-1], input_shape[-1] - self.vocabulary_size)
         for layer in (self.output_layer, self.gate):
             if layer is not None and not layer.built:
-                layer.build(features)
+                layer.build(input_shape["features"])
 
     def call(self, inputs):
         """Compute the logits; see the class."""
         return self._logits(inputs, self.output_layer)
 
     def for_search_steps(self):
-        """Return a function with the results of the layer, which also has its `step_logits`.
+        """Return a function with the results of the layer.
 
         It runs what `output_layer` prepares for the steps of a search.
         """
-        return _SearchSteps(self, for_search_steps(self.output_layer))
+        output_layer = for_search_steps(self.output_layer)
+        return lambda inputs: self._logits(inputs, output_layer)
 
     def _logits(self, inputs, output_layer):
-        features, source = self.split(inputs)
+        features, tokens = inputs["features"], inputs["source_tokens"]
+        source = tf.cast(inputs["source_probabilities"], tf.float32)
         logits = tf.cast(output_layer(features), tf.float32)
         if self.form == "bias":
-            return logits + tf.math.log(source + self.epsilon)
+            return add_at_tokens(logits, tokens, tf.math.log1p(source / self.epsilon))
         gate = tf.cast(self.gate(features), tf.float32)
         own = tf.math.log_sigmoid(gate) + tf.nn.log_softmax(logits)
+        source = add_at_tokens(tf.zeros_like(logits), tokens, source)
         # Where p_src is below SMALLEST, the gradient is that of the softmax alone.
         copied = tf.math.log_sigmoid(-gate) + tf.math.log(tf.maximum(source, SMALLEST))
         largest = tf.stop_gradient(tf.maximum(own, copied))
         return largest + tf.math.log(tf.exp(own - largest) + tf.exp(copied - largest))
 
-    def split(self, inputs):
-        """Return the features and p_src, in float32, of the inputs."""
-        size = self.vocabulary_size
-        features, source = tf.split(inputs, [-1, size], axis=-1)
-        return features, tf.cast(source, tf.float32)
-
-    def step_logits(self, features, weights, distribution, index, output_layer=None):
-        """Compute the logits of a step of a search, up to a constant; only for a bias.
-
-        Args:
-            features: float tensor `(rows, features)`, without p_src.
-            weights: float tensor `(rows, source_length)`, the attention weights.
-            distribution: the `SourceDistribution`.
-            index: its `index_entries` of the sources.
-            output_layer: function from `(rows, features)` to logits `(rows, V)`; by default the
-                layer's `output_layer`.
-
-        Returns:
-            A float32 tensor `(rows, V)`.
-        """
-        output_layer = self.output_layer if output_layer is None else output_layer
-        logits = tf.cast(output_layer(features), tf.float32)
-        return distribution.add_bias(logits, weights, index, self.epsilon)
-
     def compute_output_shape(self, input_shape):
         """Return the shape with the vocabulary in place of the inputs."""
-        return (*input_shape[:-1], self.vocabulary_size)
+        return (*input_shape["features"][:-1], self.vocabulary_size)
 
     def compute_output_spec(self, inputs):
         """Return the shape and dtype of the logits."""
-        return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype="float32")
+        return keras.KerasTensor(
+            (*inputs["features"].shape[:-1], self.vocabulary_size), dtype="float32"
+        )
 
     def get_config(self):
         """Return the constructor arguments."""
@@ -146,15 +132,3 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         """Create the layer from its configuration."""
         layer = keras.saving.deserialize_keras_object(config["output_layer"])
         return cls(**{**config, "output_layer": layer})
-
-
-class _SearchSteps:
-    """A `SourceSoftmax` with another function in place of its output layer."""
-
-    def __init__(self, softmax, output_layer):
-        self._softmax = softmax
-        self.step_logits = partial(softmax.step_logits, output_layer=output_layer)
-        self._output_layer = output_layer
-
-    def __call__(self, inputs):
-        return self._softmax._logits(inputs, self._output_layer)

@@ -22,14 +22,14 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
     Args:
         output_layer: a `LargeSoftmax`, or a function that maps inputs `(chunk, ...)` to logits
             `(chunk, V)`.
-        inputs: tensor `(tokens, ...)`.
+        inputs: tensor `(tokens, ...)`, or a nest of such tensors that the layer takes.
         labels: int32 tensor `(tokens,)`.
         chunk_size: int, the largest number of tokens whose logits exist at a time.
 
     Returns:
         float32 tensor `(tokens,)`.
     """
-    inputs, labels = tf.convert_to_tensor(inputs), tf.convert_to_tensor(labels)
+    labels = tf.convert_to_tensor(labels)
     count = dimension(labels, 0)
     size = min(chunk_size, count) if isinstance(count, int) else chunk_size
     size = max(size, 1)
@@ -37,15 +37,15 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
     # The last chunk is padded: XLA needs one shape for all.
     missing = chunks * size - count
     labels = tf.reshape(tf.pad(labels, [[0, missing]]), [-1, size])
-    inputs = tf.pad(inputs, [[0, missing]] + [[0, 0]] * (inputs.shape.rank - 1))
-    inputs = tf.reshape(inputs, [-1, size, *inputs.shape[1:]])
+    inputs = tf.nest.map_structure(lambda tensor: _in_chunks(tensor, chunks, size), inputs)
     scores = tf.TensorArray(tf.float32, chunks, element_shape=[size])
 
     def score(chunk, scores):
+        own = tf.nest.map_structure(lambda tensor: tensor[chunk], inputs)
         if isinstance(output_layer, LargeSoftmax):
-            found = output_layer.label_log_probabilities(inputs[chunk], labels[chunk])
+            found = output_layer.label_log_probabilities(own, labels[chunk])
         else:
-            logits = tf.cast(output_layer(inputs[chunk]), tf.float32)
+            logits = tf.cast(output_layer(own), tf.float32)
             found = -tf.nn.sparse_softmax_cross_entropy_with_logits(labels[chunk], logits)
         return chunk + 1, scores.write(chunk, found)
 
@@ -55,12 +55,21 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
     return tf.reshape(scores.stack(), [-1])[:count]
 
 
+def _in_chunks(tensor, chunks, size):
+    """Return a tensor `(tokens, ...)` as `(chunks, size, ...)`, with zeros at the end."""
+    tensor = tf.convert_to_tensor(tensor)
+    missing = chunks * size - dimension(tensor, 0)
+    tensor = tf.pad(tensor, [[0, missing]] + [[0, 0]] * (tensor.shape.rank - 1))
+    rest = [dimension(tensor, axis) for axis in range(1, tensor.shape.rank)]
+    return tf.reshape(tensor, [chunks, size, *rest])
+
+
 def weighted_log_probability(output_layer, hidden, labels, weights):
     """Compute Σ w·log P of tokens, a chunk of tokens at a time; see `linear_crossentropy`.
 
     Args:
         output_layer: a layer without a loss of its own, see `NextTokenTraining`.
-        hidden: its inputs, a float tensor `(..., features)`.
+        hidden: its inputs, a float tensor `(..., features)`, or a dict for a `SourceSoftmax`.
         labels: int tensor `(...)`.
         weights: w, a float32 tensor `(...)` of either sign, a constant for gradients. Tokens of
             weight zero are skipped.
@@ -113,7 +122,7 @@ class NextTokenTraining(ReloadableModel):
 
     The model has an attribute `output_layer`, the last layer, and a method
     `features(inputs, training)` that returns the input of this layer, a float tensor
-    `(..., features)`.
+    `(..., features)`, or a dict for a `SourceSoftmax`.
 
     Example:
     >>> class Bigrams(NextTokenTraining, keras.Model):
@@ -224,7 +233,7 @@ def next_token_loss(output_layer, hidden, labels, sample_weight, label_smoothing
 
     Args:
         output_layer: the last layer of a model, see `NextTokenTraining`.
-        hidden: its inputs, a float tensor `(..., features)`.
+        hidden: its inputs, a float tensor `(..., features)`, or a dict for a `SourceSoftmax`.
         labels: int tensor `(...)` or `(..., 1)`.
         sample_weight: tensor of the shape of the labels, or `None`.
         label_smoothing: float, see `SequenceCrossentropy`.
@@ -233,10 +242,11 @@ def next_token_loss(output_layer, hidden, labels, sample_weight, label_smoothing
     Returns:
         A float32 scalar; with several replicas, this replica's part of the mean.
     """
-    if labels.shape.rank == hidden.shape.rank:
+    features = hidden["features"] if isinstance(output_layer, SourceSoftmax) else hidden
+    if labels.shape.rank == features.shape.rank:
         labels = tf.squeeze(labels, -1)
         sample_weight = None if sample_weight is None else tf.squeeze(sample_weight, -1)
-    mask = getattr(hidden, "_keras_mask", None)
+    mask = getattr(features, "_keras_mask", None)
     if mask is not None:
         mask = tf.cast(mask, tf.float32)
         sample_weight = mask if sample_weight is None else mask * _to_float(sample_weight)
@@ -259,8 +269,8 @@ def consistent_next_token_loss(
 
     Args:
         output_layer: the last layer of a model, not a `LargeSoftmax`, see `NextTokenTraining`.
-        hidden: its inputs in one pass, a float tensor `(..., features)`.
-        other: its inputs in the other pass.
+        hidden: its inputs in one pass, a float tensor `(..., features)`, or a dict.
+        other: its inputs in the other pass. A `SourceSoftmax` has the same tokens in both.
         labels: int tensor `(...)`.
         sample_weight: tensor of the shape of the labels, or `None`.
         label_smoothing: float.
@@ -336,9 +346,12 @@ def _is_projection(layer):
 def _projection(layer, hidden):
     """Return the arguments of `linear_crossentropy` that an output layer and its input give."""
     if isinstance(layer, SourceSoftmax):
-        features, prior = layer.split(hidden)
-        projection = _projection(layer.output_layer, features)
-        return {**projection, "prior": prior, "prior_floor": layer.epsilon}
+        return {
+            **_projection(layer.output_layer, hidden["features"]),
+            "prior": hidden["source_probabilities"],
+            "prior_tokens": hidden["source_tokens"],
+            "prior_floor": layer.epsilon,
+        }
     if isinstance(layer, TiedSoftmax):
         features, kernel, bias, transpose_kernel = layer.linear(hidden)
     else:

@@ -100,8 +100,8 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
 
     Returns:
         A dict of `encoder_sequence_output` `(batch, encoder_length, memory_size)` and
-        `decoder_sequence_output` `(batch, decoder_length, feature_size)`. With `source_output`,
-        probabilities of all target tokens follow the features.
+        `decoder_sequence_output` `(batch, decoder_length, feature_size)`. With `source_output`, the
+        latter is a dict, the inputs of a `keras_seqzoo.layers.SourceSoftmax`.
 
     Raises:
         ValueError: if an argument is out of range or contradicts another, or a mask and its ids

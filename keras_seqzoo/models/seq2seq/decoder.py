@@ -54,8 +54,7 @@ class RecurrentDecoder(Decoder):
         context_feeding: bool, see `AttentionDecoder`.
         readout: `"tanh"`, `"deep"`, `"concat"` or `"state"`, see `AttentionDecoder`.
         attention_losses: a list of `AttentionLoss`, see `AttentionDecoder`.
-        source_distribution: a `SourceDistribution` or `None`, only with attention. Its
-            probabilities then follow the features, for a `SourceSoftmax`.
+        source_distribution: a `SourceDistribution` or `None`, only with attention.
 
     Call arguments:
         token_ids: int32 tensor `(batch, target_length)`.
@@ -66,7 +65,9 @@ class RecurrentDecoder(Decoder):
 
     Returns:
         A tuple `(features, state)`: float `(batch, target_length, feature_size)` and a dict of
-        tensors whose first dimension is `batch`.
+        tensors whose first dimension is `batch`. With a `source_distribution`, the features are the
+        inputs of a `SourceSoftmax`: a dict with the features and the distribution's tokens and
+        probabilities.
 
     Raises:
         ValueError: if `context` or `bridge` is unknown, or arguments contradict each other.
@@ -163,7 +164,7 @@ class RecurrentDecoder(Decoder):
         """See `Decoder`; empty for an attention layer that overrides `call`."""
         if getattr(type(self.attention), "call", None) is not Attention.call:
             return ()
-        source = ("source_ids", "source_index") if self.reads_source else ()
+        source = ("source_index",) if self.reads_source else ()
         return ("memory", "keys", "mask", *source)
 
     @property
@@ -192,7 +193,7 @@ class RecurrentDecoder(Decoder):
             state["mask"] = tf.ones(steps, tf.bool) if mask is None else mask
             state["weights"] = tf.zeros(steps, loop_dtype(self.compute_dtype))
             if self.reads_source:
-                state["source_ids"] = tf.cast(source_ids, tf.int32)
+                state["source_index"] = self.source_distribution.index_entries(source_ids)
         elif self.context == "every_step":
             state["context"] = _final_outputs(encoder_states[-1])
         return state
@@ -236,19 +237,15 @@ class RecurrentDecoder(Decoder):
 
     def step(self, token_ids, state):
         """Run one step, without dropout."""
-        features, state = self.step_without_source(token_ids, state)
-        if self.reads_source:
-            steps = features[:, tf.newaxis], state["weights"][:, tf.newaxis]
-            features = self._with_source(*steps, state)[:, 0]
-        return features, state
-
-    def step_without_source(self, token_ids, state):
-        """Run one step; the features are not followed by a source distribution."""
         inputs = self._embed(token_ids)  # (B, E)
         if self.attention is not None:
             features, weights, recurrent = self.core.step(
                 inputs, _recurrent_state(state), state["memory"], state["mask"], state["keys"]
             )
+            if self.reads_source:
+                steps = features[:, tf.newaxis], weights[:, tf.newaxis]
+                features = self._with_source(*steps, state)
+                features = {name: value[:, 0] for name, value in features.items()}
             return features, {**state, **recurrent, "weights": weights}
         if self.context == "every_step":
             inputs = tf.concat([inputs, state["context"]], axis=-1)
@@ -256,11 +253,15 @@ class RecurrentDecoder(Decoder):
         return features, {**state, "layers": layers}
 
     def _with_source(self, features, weights, state):
-        """Append the source distribution, if there is one, to the features `(rows, T, F)`."""
+        """Return the features `(rows, T, F)`, with the source distribution if there is one."""
         if not self.reads_source:
             return features
-        source = self.source_distribution(weights, state["source_ids"])
-        return tf.concat([features, tf.cast(source, features.dtype)], axis=-1)
+        tokens, probabilities = self.source_distribution(weights, state["source_index"])
+        return {
+            "features": features,
+            "source_tokens": tokens,
+            "source_probabilities": probabilities,
+        }
 
     def compute_mask(self, inputs, previous_mask=None):
         """Return `None`: the outputs carry no mask."""

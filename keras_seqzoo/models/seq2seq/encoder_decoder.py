@@ -51,7 +51,8 @@ class Decoder(QuantizedParts, keras.layers.Layer):
         """Run over whole target sequences, int32 `(batch, target_length)`.
 
         Returns:
-            A tuple `(features, state)`; features `(batch, target_length, feature_size)`.
+            A tuple `(features, state)`; features `(batch, target_length, feature_size)`, or a nest
+            of such tensors that the output layer takes.
         """
         raise NotImplementedError(f"{type(self).__name__} must implement `call`.")
 
@@ -83,7 +84,8 @@ class TeacherForcing(keras.layers.Layer):
         training: bool.
 
     Returns:
-        Features, a float tensor `(batch, target_length, feature_size)`.
+        The decoder's features: a float tensor `(batch, target_length, feature_size)`, or a nest of
+        tensors `(batch, target_length, ...)`.
     """
 
     def __init__(self, decoder, **kwargs):

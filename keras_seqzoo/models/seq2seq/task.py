@@ -4,7 +4,6 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
@@ -137,29 +136,11 @@ class RecurrentSeq2SeqLM(
         return [[one._replace(alignment=None) for one in found] for found in copied]
 
     def features(self, inputs, training=None):
-        """Compute the input of the output layer, `(batch, decoder_length, units)`."""
-        return self.backbone(inputs, training=training)["decoder_sequence_output"]
+        """Compute the input of the output layer, `(batch, decoder_length, units)`.
 
-    def for_search(self, state):
-        """Split the initial state; see `EncoderDecoder.for_search`.
-
-        With `source_output="lexicon-bias"` the entries of the lexicon are gathered once.
+        With a `source_output` it is a dict, see `keras_seqzoo.layers.SourceSoftmax`.
         """
-        if self.backbone.source_output == "lexicon-bias" and self.decoder.shared_state:
-            index = self.decoder.source_distribution.index_entries(
-                state["source_ids"], trim=not is_compiled_by_xla()
-            )
-            state = {**state, "source_index": index}
-        return super().for_search(state)
-
-    def _step(self, tokens, state, output_layer):
-        if "source_index" not in state:
-            return super()._step(tokens, state, output_layer)
-        features, state = self.decoder.step_without_source(tokens, state)
-        logits = output_layer.step_logits(
-            features, state["weights"], self.decoder.source_distribution, state["source_index"]
-        )
-        return tf.nn.log_softmax(logits), state
+        return self.backbone(inputs, training=training)["decoder_sequence_output"]
 
     def compile(
         self,

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -59,63 +61,65 @@ CASES = {
 every = pytest.mark.parametrize(("make", "entries", "size"), CASES.values(), ids=CASES)
 
 
+def dense(layer, found):
+    """Return the probabilities of all tokens; those with a probability above 0 differ."""
+    tokens, probabilities = (np.asarray(x) for x in found)
+    assert tokens.shape == probabilities.shape and tokens.dtype == np.int32
+    result = np.zeros((*tokens.shape[:2], layer.vocabulary_size))
+    for place in np.ndindex(tokens.shape):
+        if probabilities[place] > 0:
+            assert result[place[:2]][tokens[place]] == 0
+            result[place[:2]][tokens[place]] = probabilities[place]
+    return result
+
+
+def run(layer, weights, source):
+    return layer(weights, layer.index_entries(source))
+
+
 @every
-def test_numbers(make, entries, size):
-    found = make()(WEIGHTS, SOURCE)
-    np.testing.assert_allclose(found, expected(WEIGHTS, SOURCE, entries, size), atol=1e-6)
+@pytest.mark.parametrize("jit_compile", [None, False, slow(True)])
+def test_numbers(make, entries, size, jit_compile):
+    layer = make()
+    call = partial(run, layer)
+    if jit_compile is not None:
+        specs = [tf.TensorSpec([None, None, None]), tf.TensorSpec([None, None], tf.int32)]
+        call = tf.function(call, specs, autograph=False, jit_compile=jit_compile)
+    found = call(WEIGHTS, SOURCE)
+    np.testing.assert_allclose(dense(layer, found), expected(WEIGHTS, SOURCE, entries, size), 1e-5)
+    nothing = call(WEIGHTS[:0], SOURCE[:0])
+    assert nothing[0].shape[:2] == nothing[1].shape[:2] == (0, 3)
+    unread = call(WEIGHTS[..., :0], SOURCE[:, :0])
+    assert not dense(layer, unread).any()
 
 
 @every
 def test_hypotheses_of_a_source_stand_one_after_another(make, entries, size):
     weights = RANDOM.dirichlet(np.ones(4), (6, 1)).astype("float32")
-    found = make()(weights, SOURCE)
-    np.testing.assert_allclose(found, expected(weights, SOURCE, entries, size), atol=1e-6)
-    assert make()(weights[:0], SOURCE[:0]).shape == (0, 1, size)
-
-
-@every
-@pytest.mark.parametrize(
-    ("jit_compile", "trim"), [(None, False), (None, True), (False, True), slow(True, False)]
-)
-def test_its_logarithm_is_added_at_the_entries_alone(make, entries, size, jit_compile, trim):
-    weights = RANDOM.dirichlet(np.ones(4), 6).astype("float32")  # three hypotheses of each source
-    weights[3:] = [1, 0, 0, 0]
-    logits = RANDOM.normal(size=(6, size)).astype("float32")
     layer = make()
-
-    def run(logits, weights, source):
-        return layer.add_bias(logits, weights, layer.index_entries(source, trim), 0.01)
-
-    if jit_compile is not None:
-        specs = [tf.TensorSpec([None, size])]
-        specs += [tf.TensorSpec([None, None], dtype) for dtype in (tf.float32, tf.int32)]
-        run = tf.function(run, specs, autograph=False, jit_compile=jit_compile)
-    chances = expected(weights[:, np.newaxis], SOURCE, entries, size)[:, 0]
-    found = run(*map(tf.constant, (logits, weights, SOURCE)))
-    np.testing.assert_allclose(found, logits + np.log1p(chances / 0.01), atol=1e-5)
-    nothing = run(*(tf.constant(x[:0]) for x in (logits, weights, SOURCE)))
-    assert nothing.shape == (0, size)
-    unchanged = run(*map(tf.constant, (logits, weights[:, :0], SOURCE[:, :0])))
-    np.testing.assert_array_equal(unchanged, logits)
+    found = dense(layer, run(layer, weights, SOURCE))
+    np.testing.assert_allclose(found, expected(weights, SOURCE, entries, size), atol=1e-6)
 
 
 @every
 def test_general_checks(make, entries, size):
-    check_serialisation(make(), WEIGHTS, SOURCE)
-    check_keras_saving(make(), WEIGHTS, SOURCE)
-    check_xla_equals_eager(make(), WEIGHTS, SOURCE)
+    inputs = tf.constant(WEIGHTS), make().index_entries(SOURCE)
+    check_serialisation(make(), *inputs)
+    check_keras_saving(make(), *inputs)
+    check_xla_equals_eager(make(), *inputs)
 
 
 def test_an_empty_lexicon_has_no_translations():
     layer = LexiconDistribution(7, source_vocabulary_size=5, entries=2)
-    assert not layer(WEIGHTS, SOURCE).numpy().any() and not layer.trainable_weights
+    assert not dense(layer, run(layer, WEIGHTS, SOURCE)).any() and not layer.trainable_weights
 
 
 def test_without_a_selector_the_first_lexicon_is_used():
-    found = lexicons()(WEIGHTS[:1, :, :1], np.array([[3]]))
+    arguments = WEIGHTS[:1, :, :1], np.array([[3]])
+    found = dense(lexicons(), run(lexicons(), *arguments))
     first = LexiconDistribution(7, source_vocabulary_size=6, entries=2)
     first.set_lexicon(SELECTED[0], CHANCES[0])
-    np.testing.assert_array_equal(found, first(WEIGHTS[:1, :, :1], np.array([[3]])))
+    np.testing.assert_array_equal(found, dense(first, run(first, *arguments)))
 
 
 def test_lexicons_need_a_table_each():
@@ -125,7 +129,8 @@ def test_lexicons_need_a_table_each():
 
 def test_padding_changes_nothing():
     source = np.where(np.arange(4) < [[4], [1]], SOURCE, 2)
-    np.testing.assert_array_equal(lexicon()(WEIGHTS, source), lexicon()(WEIGHTS, SOURCE))
+    padded, found = (dense(lexicon(), run(lexicon(), WEIGHTS, ids)) for ids in (source, SOURCE))
+    np.testing.assert_array_equal(padded, found)
 
 
 @pytest.mark.parametrize(
@@ -164,4 +169,4 @@ def test_sizes_are_checked(sizes, message):
 def test_double_precision():
     layer = LexiconDistribution(7, 5, 2, dtype="float64")
     layer.set_lexicon(TARGETS, PROBABILITIES)
-    assert layer(tf.cast(WEIGHTS, tf.float64), SOURCE).dtype == tf.float64
+    assert run(layer, tf.cast(WEIGHTS, tf.float64), SOURCE)[1].dtype == tf.float64

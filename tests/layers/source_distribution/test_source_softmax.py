@@ -12,8 +12,14 @@ from tests.layer_checks import (
 
 RANDOM = np.random.default_rng(0)
 FEATURES = RANDOM.normal(size=(2, 3, 4))
-SOURCE = RANDOM.dirichlet(np.ones(5), (2, 3)) * [0, 1, 1, 1, 1]
-INPUTS = np.concatenate([FEATURES, SOURCE], axis=-1).astype("float32")
+TOKENS = RANDOM.random((2, 3, 5)).argsort(-1)[..., :3].astype("int32")
+PROBABILITIES = RANDOM.dirichlet(np.ones(3), (2, 3)) * [0, 1, 1]
+SOURCE = (PROBABILITIES[..., None] * np.eye(5)[TOKENS]).sum(-2)
+INPUTS = {
+    "features": FEATURES.astype("float32"),
+    "source_tokens": TOKENS,
+    "source_probabilities": PROBABILITIES.astype("float32"),
+}
 
 
 def make(form="mixture", **options):
@@ -38,7 +44,8 @@ def test_a_bias():
     layer = make("bias")
     logits = layer(INPUTS)
     kernel, _ = layer.get_weights()
-    np.testing.assert_allclose(logits, FEATURES @ kernel + np.log(SOURCE + 1e-3), rtol=1e-4)
+    expected = softmax(FEATURES @ kernel + np.log(SOURCE + 1e-3))
+    np.testing.assert_allclose(softmax(logits.numpy()), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("form", ["mixture", "bias"])
@@ -61,5 +68,8 @@ def test_the_form_is_checked():
 
 
 def test_a_mask_stays():
-    inputs = keras.layers.Masking()(np.ones((1, 2, 5), "float32"))
-    assert SourceSoftmax(VocabularyProjection(3))(inputs)._keras_mask is not None
+    features = keras.layers.Masking()(np.ones((1, 2, 2), "float32"))
+    source = {"source_tokens": np.ones((1, 2, 1), "int32")}
+    source["source_probabilities"] = np.ones((1, 2, 1), "float32")
+    layer = SourceSoftmax(VocabularyProjection(3))
+    assert layer({"features": features, **source})._keras_mask is not None

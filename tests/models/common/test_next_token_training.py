@@ -34,53 +34,63 @@ OTHER_LAYERS = {
 
 
 def source_softmax(size=9, form="bias"):
-    """A built layer, and features that it takes: four numbers and a distribution."""
+    """A built layer, the tokens of a distribution, and features and probabilities of two passes."""
     layer = SourceSoftmax(VocabularyProjection(size), form)
-    layer.build((None, 4 + size))
+    layer.build({"features": (None, 4)})
     random = np.random.default_rng(2)
     layer.output_layer.bias.assign(random.normal(size=size))
-    source = np.maximum(0.0, random.random((2, 3, 5, size)) - 0.5)
-    features = np.concatenate([random.normal(size=(2, 3, 5, 4)), source], -1)
-    return layer, tf.constant(features, tf.float32)
+    tokens = tf.constant(random.random((3, 5, size)).argsort(-1)[..., :4], tf.int32)
+    probabilities = np.maximum(0.0, random.random((2, 3, 5, 4)) - 0.5)
+    passes = (random.normal(size=(2, 3, 5, 4)), probabilities)
+    return layer, tokens, *(tf.constant(x, tf.float32) for x in passes)
 
 
 def test_losses_of_a_softmax_with_a_source_as_bias():
-    layer, (one, two) = source_softmax()
+    layer, tokens, features, probabilities = source_softmax()
     labels = np.random.default_rng(3).integers(0, 9, (3, 5))
     weights = np.random.default_rng(4).normal(size=(3, 5)).astype("float32")
+
+    def inputs(features, probabilities):
+        names = ("features", "source_tokens", "source_probabilities")
+        return dict(zip(names, (features, tokens, probabilities), strict=True))
 
     def log_probabilities(hidden):
         logs = tf.nn.log_softmax(layer(hidden))
         return logs, tf.gather(logs, labels, batch_dims=2)
 
-    def expected_score(hidden):
-        return tf.reduce_sum(weights * log_probabilities(hidden)[1])
+    def expected_score(*one):
+        return tf.reduce_sum(weights * log_probabilities(inputs(*one))[1])
 
-    def expected_consistency(one, two):
-        (p, here), (q, there) = log_probabilities(one), log_probabilities(two)
+    def expected_consistency(x, y, q, r):
+        (p, here), (q, there) = (log_probabilities(inputs(*own)) for own in ((x, q), (y, r)))
         divergence = tf.reduce_sum((tf.exp(p) - tf.exp(q)) * (p - q), -1) / 2
         return tf.reduce_mean(3.0 * divergence - (here + there) / 2)
 
-    for found, expected, inputs in (
-        (lambda x: weighted_log_probability(layer, x, labels, weights), expected_score, (one,)),
+    for found, expected, given in (
         (
-            lambda x, y: consistent_next_token_loss(
-                layer, x, y, tf.constant(labels), None, label_smoothing=0.0, consistency=3.0
+            lambda x, q: weighted_log_probability(layer, inputs(x, q), labels, weights),
+            expected_score,
+            (features[0], probabilities[0]),
+        ),
+        (
+            lambda x, y, q, r: consistent_next_token_loss(
+                *(layer, inputs(x, q), inputs(y, r), tf.constant(labels), None),
+                label_smoothing=0.0,
+                consistency=3.0,
             ),
             expected_consistency,
-            (one, two),
+            (*features, *probabilities),
         ),
     ):
-        actual, wanted = with_gradients(found, *inputs), with_gradients(expected, *inputs)
+        actual, wanted = with_gradients(found, *given), with_gradients(expected, *given)
         for value, other in zip(actual, wanted, strict=True):
             np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-4)
 
 
 def test_a_mixture_needs_logits():
-    layer, (hidden, _) = source_softmax(form="mixture")
-    layer(hidden)
+    layer, *_ = source_softmax(form="mixture")
     with pytest.raises(ValueError, match="`output_layer` must be a TiedSoftmax, a Vocabulary"):
-        weighted_log_probability(layer, hidden, np.zeros((3, 5), "int32"), np.ones((3, 5)))
+        weighted_log_probability(layer, {}, np.zeros((3, 5), "int32"), np.ones((3, 5)))
 
 
 class Plain(keras.Model):

@@ -61,7 +61,11 @@ class RDrop(Objective):
 
         def loss():
             twice = {name: tf.concat([value, value], 0) for name, value in inputs.items()}
-            first, second = tf.split(model.features(twice, training=True), 2)
+            features = model.features(twice, training=True)
+            first, second = (
+                tf.nest.map_structure(lambda value, half=half: tf.split(value, 2)[half], features)
+                for half in range(2)
+            )
             return consistent_next_token_loss(
                 model.output_layer,
                 first,

@@ -13,6 +13,7 @@ from keras_seqzoo.models.seq2seq.objectives.attended import (
 )
 from keras_seqzoo.models.seq2seq.objectives.moving_average import MovingAverage
 from keras_seqzoo.replicas import part_of_mean, sum_over_replicas
+from keras_seqzoo.tensors import by_token
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -101,7 +102,7 @@ class ReinforcedAttention(Objective):
         chances, entropies = (
             tf.cast(drawn[name], tf.float32) for name in ("log_probability", "entropy")
         )  # (B,)
-        flat = tf.reshape(tf.stop_gradient(features), [-1, features.shape[-1]])
+        flat = tf.nest.map_structure(lambda tensor: by_token(tf.stop_gradient(tensor)), features)
         scores = label_log_probabilities(model.output_layer, flat, tf.reshape(labels, [-1]))
         rewards = tf.reduce_sum(tf.reshape(scores, tf.shape(labels)) * valid, axis=-1)  # (B,)
         baseline = self.average.value()
