@@ -27,8 +27,10 @@ class CopyDistribution(SourceDistribution):
     Example:
     >>> layer, weights = CopyDistribution(4), tf.constant([[[0.5, 0.2, 0.3]]])
     >>> tokens, probabilities = layer(weights, layer.index_entries([[3, 1, 3]]))
-    >>> tokens.numpy().tolist(), probabilities.numpy().round(1).tolist()
-    ([[[1, 3]]], [[[0.2, 0.8]]])
+    >>> tokens.numpy().tolist()
+    [[[1, 3]]]
+    >>> probabilities.numpy().round(1)
+    array([[[0.2, 0.8]]], dtype=float32)
     """
 
     def entries(self, source_ids):

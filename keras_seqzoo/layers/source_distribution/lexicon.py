@@ -50,9 +50,12 @@ class LexiconDistribution(SourceDistribution):
     Example:
     >>> layer = LexiconDistribution(4, source_vocabulary_size=3, entries=2)
     >>> layer.set_lexicon([[0, 0], [1, 2], [3, 0]], [[0, 0], [0.75, 0.25], [1, 0]])
-    >>> tokens, _ = layer(tf.constant([[[0.8, 0.2]]]), layer.index_entries([[1, 2]]))
+    >>> weights, index = tf.constant([[[0.8, 0.2]]]), layer.index_entries([[1, 2]])
+    >>> tokens, probabilities = layer(weights, index)
     >>> tokens.numpy().tolist()
     [[[0, 1, 2, 3]]]
+    >>> probabilities.numpy().round(1)
+    array([[[0. , 0.6, 0.2, 0.2]]], dtype=float32)
     """
 
     def __init__(self, vocabulary_size, source_vocabulary_size, entries=10, selectors=(), **kwargs):
