@@ -31,7 +31,7 @@ from keras_seqzoo.models.seq2seq.alignment import symmetrization
 
 ALIGN_EXAMPLES = """\b
 Examples:
-  seqzoo align --source some.en --target some.fr
+  seqzoo align --to fr --source some.en --target some.fr
   seqzoo align --preset en-fr --reverse-preset fr-en --source some.en --target some.fr
   seqzoo align --reverse-preset fr-en --symmetrize union --source some.en --target some.fr
 """

@@ -24,7 +24,7 @@ from keras_seqzoo.models.word_vectors import SubwordVectors, WordVectors
 from keras_seqzoo.preset_folders import CONFIG_FILE, preset_address, preset_path
 from keras_seqzoo.zoo.task_class import task_class
 
-DEFAULT_PRESET = "gru_attention_multi30k_en_fr"
+DEFAULT_PRESET = "gru_attention_tatoeba_en_fr_es_de_cs"
 DEFAULT_LANGUAGE_MODEL = "lstm_bpe_imdb"
 DEFAULT_CLASSIFIER = "bilstm_imdb_sentiment"
 DEFAULT_TAGGER = "bilstm_crf_ewt_upos"

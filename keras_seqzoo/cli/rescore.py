@@ -37,7 +37,7 @@ from keras_seqzoo.models import tune_rescoring
 
 EXAMPLES = """\b
 Examples:
-  seqzoo translate --beam 20 --n-best 20 < some.en > some.candidates
+  seqzoo translate --to fr --beam 20 --n-best 20 < some.en > some.candidates
   seqzoo rescore --preset other --source some.en --candidates some.candidates
   seqzoo rescore --preset one --preset other --weight 1 --weight 0.5 \\
     --source some.en < some.candidates

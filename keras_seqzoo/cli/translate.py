@@ -34,16 +34,16 @@ from keras_seqzoo.plots import check_figure_path, plot_alignment
 
 EXAMPLES = """\b
 Examples:
-  seqzoo translate "Two dogs run through the snow."
+  seqzoo translate --to fr "Where is the station?"
+  seqzoo translate --to es < english.txt > spanish.txt
   seqzoo translate --preset gru_attention_multi30k_en_de < english.txt > german.txt
-  seqzoo translate --preset en_fr_de --to de < english.txt > german.txt
-  seqzoo translate --beam 10 --n-best 3 --scores "A man sleeps."
-  seqzoo translate --beam 12 --groups 4 --n-best 4 "A man sleeps."
-  seqzoo translate --samples 5 --temperature 0.8 "A man sleeps."
-  seqzoo translate --samples 30 --minimum-bayes-risk chrf "A man sleeps."
-  seqzoo translate --beam 12 --phrase "un clebs" "A dog sleeps."
+  seqzoo translate --to fr --beam 10 --n-best 3 --scores "A man sleeps."
+  seqzoo translate --to fr --beam 12 --groups 4 --n-best 4 "A man sleeps."
+  seqzoo translate --to fr --samples 5 --temperature 0.8 "A man sleeps."
+  seqzoo translate --to fr --samples 30 --minimum-bayes-risk chrf "A man sleeps."
+  seqzoo translate --to fr --beam 12 --phrase "un clebs" "A dog sleeps."
   seqzoo translate --preset seed-1 --preset seed-2 < english.txt
-  seqzoo translate --attention-plot attention.png "A man sleeps."
+  seqzoo translate --to fr --attention-plot attention.png "A man sleeps."
   seqzoo translate --preset my-trees --conllu english.conllu
   seqzoo translate --server localhost:8500 --model en_fr < english.txt
 """

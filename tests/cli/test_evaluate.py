@@ -3,6 +3,7 @@ import re
 import pytest
 import sacrebleu
 
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.decoding import BeamSearch
 from keras_seqzoo.metrics.translation_scores import explain_no_bleu
 from tests.made_up import parallel_text, write_parallel_text
@@ -10,7 +11,7 @@ from tests.made_up import parallel_text, write_parallel_text
 
 def test_scores_and_signatures(seqzoo, model, tmp_path):
     source, reference = write_parallel_text(tmp_path, "test", 5)
-    arguments = ("evaluate", "--preset", "gru_attention_multi30k_en_fr", "--beam", 2)
+    arguments = ("evaluate", "--preset", DEFAULT_PRESET, "--beam", 2)
     arguments += ("--source", source, "--target", reference)
     texts, references = parallel_text(5)
     translations = [
@@ -38,7 +39,7 @@ def test_scores_and_signatures(seqzoo, model, tmp_path):
 
 def test_a_baseline(seqzoo, tmp_path):
     source, reference = write_parallel_text(tmp_path, "test", 5)
-    arguments = ("evaluate", "--preset", "gru_attention_multi30k_en_fr", "--beam", 1)
+    arguments = ("evaluate", "--preset", DEFAULT_PRESET, "--beam", 1)
     arguments += ("--source", source, "--target", reference, "--bleu-tokenizer", "char")
     plain, compared = seqzoo(*arguments), seqzoo(*arguments, "--baseline", reference)
     assert compared.status == 0 and compared.output.startswith(plain.output)
@@ -85,7 +86,7 @@ def test_bad_input(seqzoo, tmp_path, change, message):
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()
     options = {"source": "source", "target": "reference", **change}
-    preset = options.pop("preset", "gru_attention_multi30k_en_fr")
+    preset = options.pop("preset", DEFAULT_PRESET)
     files = [part for name, file in options.items() for part in (f"--{name}", tmp_path / file)]
     result = seqzoo("evaluate", "--preset", preset, *files)
     assert (result.status, result.output) == (2, "")

@@ -19,7 +19,7 @@ from keras_seqzoo.models import Ensemble, NGramLanguageModel
 from keras_seqzoo.models.word_vectors import WordVectors
 from tests.cli.conftest import DEFAULT_PRESET
 
-PRESET = ("--preset", "gru_attention_multi30k_en_fr")
+PRESET = ("--preset", DEFAULT_PRESET)
 
 
 @pytest.fixture

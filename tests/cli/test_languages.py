@@ -98,7 +98,7 @@ def test_a_language_that_is_missing_unknown_or_needless(seqzoo, both, files, com
         assert result.errors == f"seqzoo: error: {error}\n"
     result = seqzoo(*commands(files, DEFAULT_PRESET)[command], "--to", "fr")
     assert result.status == 2
-    assert "--to cannot be used with --preset gru_attention_multi30k_en_fr" in result.errors
+    assert f"--to cannot be used with --preset {DEFAULT_PRESET}" in result.errors
 
 
 @pytest.mark.slow

@@ -166,7 +166,7 @@ def test_progress_goes_to_standard_error(seqzoo, monkeypatch):
 
 
 BAD = {
-    "unknown preset": (["--preset", "gru_attention_multi30k_en_fx", "x"], f"'{DEFAULT_PRESET}'?"),
+    "unknown preset": (["--preset", f"{DEFAULT_PRESET[:-1]}x", "x"], f"'{DEFAULT_PRESET}'?"),
     "empty preset": (["--preset", "", "x"], "got ''"),
     "preset is a file": (["--preset", "{file}", "x"], "got the file '{file}'"),
     "preset is another folder": (

@@ -11,17 +11,27 @@ NUMBER, BATCH = 1000, 100
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gru_attention_multi30k_en_fr", "gru_attention_multi30k_en_de"])
-def test_sentences_are_served_as_the_model_translates_them(name, data_directory, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("gru_attention_multi30k_en_fr", None),
+        ("gru_attention_multi30k_en_de", None),
+        ("gru_attention_tatoeba_en_fr_es_de_cs", "es"),
+    ],
+)
+def test_sentences_are_served_as_the_model_translates_them(
+    name, language, data_directory, tmp_path
+):
     sentences = load_multi30k("val", directory=data_directory)[0][:NUMBER]
     assert len(sentences) == NUMBER
     model = RecurrentSeq2SeqLM.from_preset(name)
     path = export(model, tmp_path)
     texts = hexadecimal(sentences)
-    calls = [
-        ["serving_default", {"text": texts[begin : begin + BATCH]}]
-        for begin in range(0, NUMBER, BATCH)
-    ]
+    batches = [{"text": texts[begin : begin + BATCH]} for begin in range(0, NUMBER, BATCH)]
+    if language is not None:
+        for batch in batches:
+            batch["language"] = hexadecimal([language] * BATCH)
+    calls = [["serving_default", batch] for batch in batches]
     [answer] = answers_of([[path, calls, "v1"]])
-    expected = [best.text for best, *_ in model.translate(sentences)]
+    expected = [best.text for best, *_ in model.translate(sentences, language=language)]
     assert [text for part in answer["outputs"] for text in part["translation"]] == expected

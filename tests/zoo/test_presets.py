@@ -20,7 +20,12 @@ from keras_seqzoo.preset_folders import preset_folders, presets_folder
 from keras_seqzoo.tokenizers import TextTokenizer
 from tests.tiers import mostly_slow, slow
 
-TRANSLATORS = {"gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"}
+# The translators, and the languages from which one is chosen.
+TRANSLATORS = {
+    "gru_attention_multi30k_en_de": [],
+    "gru_attention_multi30k_en_fr": [],
+    "gru_attention_tatoeba_en_fr_es_de_cs": ["fr", "es", "de", "cs"],
+}
 LANGUAGE_MODELS = {"lstm_char_shakespeare": "The king is", "lstm_bpe_imdb": "The film is"}
 CLASSIFIERS = {"bilstm_imdb_sentiment"}
 TAGGERS = {
@@ -30,7 +35,7 @@ TAGGERS = {
 VECTORS = {"skipgram_imdb_100d"}
 # Of each kind: its names, the class, the command that trains one, and what its card's scores are.
 KINDS = (
-    (TRANSLATORS, RecurrentSeq2SeqLM, "translate", "BLEU"),
+    (set(TRANSLATORS), RecurrentSeq2SeqLM, "translate", "BLEU"),
     (set(LANGUAGE_MODELS), RecurrentLanguageModel, "lm", "Perplexity"),
     (CLASSIFIERS, RecurrentTextClassifier, "classify", "Accuracy"),
     (set(TAGGERS), RecurrentTagger, "tag", "Accuracy"),
@@ -76,10 +81,14 @@ def test_metadata(name):
 @pytest.mark.parametrize("name", mostly_slow(sorted(TRANSLATORS), "gru_attention_multi30k_en_fr"))
 def test_translates_offline(name, offline):
     model = RecurrentSeq2SeqLM.from_preset(name)
-    [[best]] = model.translate([SENTENCE])
-    assert len(best.text.split()) >= 4
-    assert best.text != SENTENCE
-    assert "\u2047" not in best.text  # the unknown token
+    languages = TRANSLATORS[name]
+    options = {"language": languages} if languages else {}
+    found = model.translate([SENTENCE] * max(len(languages), 1), **options)
+    texts = {best.text for best, *_ in found}
+    assert len(texts - {SENTENCE}) == len(found)
+    for text in texts:
+        assert len(text.split()) >= 4
+        assert "\u2047" not in text  # the unknown token
 
 
 @pytest.mark.parametrize("name", ["lstm_char_shakespeare", slow("lstm_bpe_imdb")])
@@ -103,11 +112,12 @@ def test_keras_hub_loads_a_language_model(name, offline):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["gru_attention_multi30k_en_de", "gru_attention_multi30k_en_fr"])
+@pytest.mark.parametrize("name", sorted(TRANSLATORS))
 def test_keras_hub_loads_a_translator(name, offline):
     model = keras_hub.models.Seq2SeqLM.from_preset(str(preset_folders()[name]))
     assert isinstance(model, RecurrentSeq2SeqLM)
-    assert model.generate(SENTENCE)
+    language = {"language": TRANSLATORS[name][0]} if TRANSLATORS[name] else {}
+    assert model.generate({"encoder_text": SENTENCE, **language})
 
 
 @pytest.mark.parametrize("name", sorted(CLASSIFIERS))
