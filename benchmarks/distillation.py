@@ -22,7 +22,7 @@ from pathlib import Path
 import sacrebleu
 from attention_study import find, measured, train
 from measure import Table, machine
-from translation_recipes import SIZE, model_scores, scores
+from translation_recipes import first_options, model_scores, scores
 
 from keras_seqzoo.data import load_multi30k
 from keras_seqzoo.decoding import BeamSearch
@@ -105,7 +105,7 @@ def main():
     names = ("languages", "teachers", "epochs", "presets", "start")
     settings = {name: vars(arguments)[name] for name in names}
     check_settings(arguments.folder / "teachers.json", options=recipes, **settings)
-    size = f"--start {arguments.start}" if arguments.start else SIZE
+    size = first_options(arguments.start)
     texts = *load_multi30k("val", source=languages[0], target=languages[1]), languages[1]
     print(machine())
     table = Table("model", "Moses", "lower-cased BLEU", "chrF", "sentences/s")

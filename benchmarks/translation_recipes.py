@@ -57,6 +57,11 @@ def model_scores(model, sources, references, language):
     return moses.bleu, lower.bleu, cased.chrf, speed
 
 
+def first_options(start):
+    """Return the option of the preset that models start from, or the sizes of new models."""
+    return f"--start {start}" if start else SIZE
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="folder of the runs")
@@ -71,7 +76,7 @@ def main():
 
     source, target = arguments.languages
     sources, references = load_multi30k("val", source=source, target=target)
-    size = f"--start {arguments.start}" if arguments.start else SIZE
+    size = first_options(arguments.start)
     print(machine())
     table = Table("recipe", "options", "Moses", "lower-cased BLEU", "chrF", "seconds an epoch")
     for recipe in arguments.recipes:

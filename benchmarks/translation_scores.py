@@ -51,7 +51,7 @@ def score_texts(texts, references, language):
 
 def measure(model, strategy, sources, references, language):
     """Return BLEU of Moses tokens, lower-cased and cased scores, and sentences per second."""
-    options = {"language": language} if model.preprocessor.languages else {}
+    options = {"language": language if model.preprocessor.languages else None}
     model.translate(sources[:64], strategy, **options)  # traces the search
     started = time.perf_counter()
     texts = [best.text for best, *_ in model.translate(sources, strategy, **options)]

@@ -84,37 +84,50 @@ class TokenChunks:
         """Return the loss, a scale, and a dict of the gradients to multiply with the scale."""
         dtype = self.weight.dtype
 
-        def add_chunk(chunk, loss, sums, rows):
+        def add_chunk(chunk, loss, d_kernel, d_bias, rows):
             features, *arguments, prior = self._project(chunk)
             if self.consistency is None:
                 found = _loss_and_gradients(*arguments, *self._shared)
             else:
                 found = _consistent_loss_and_gradients(*arguments, *self._shared, self.consistency)
-            chunk_loss, d_logits, d_bias = found
-            added = {"bias": d_bias}
+            chunk_loss, d_logits, d_chunk_bias = found
+            parts = {}
             if self.prior is not None:
-                d_prior = self._prior_gradient(d_logits, *prior)
-                added["prior"] = self._at_tokens(chunk, d_prior)
+                parts["prior"] = self._prior_gradient(d_logits, *prior)
                 d_logits = tf.cast(d_logits, features.dtype)
-            d_features = tf.matmul(d_logits, self.kernel, transpose_b=not self.transpose_kernel)
+            parts["features"] = tf.matmul(
+                d_logits, self.kernel, transpose_b=not self.transpose_kernel
+            )
             factors = (d_logits, features) if self.transpose_kernel else (features, d_logits)
-            added["kernel"] = tf.cast(tf.matmul(*factors, transpose_a=True), dtype)
-            sums = {name: sums[name] + own for name, own in added.items()}
-            rows = rows.write(chunk, tf.reshape(d_features, rows.element_shape))
-            return chunk + 1, loss + chunk_loss, sums, rows
+            d_kernel += tf.cast(tf.matmul(*factors, transpose_a=True), dtype)
+            rows = {
+                name: array.write(chunk, tf.reshape(parts[name], [self.size, widths[name]]))
+                for name, array in rows.items()
+            }
+            return chunk + 1, loss + chunk_loss, d_kernel, d_bias + d_chunk_bias, rows
 
-        zeros = {"kernel": self.kernel, "bias": self.bias}
+        widths, dtypes = {"features": self.features.shape[1]}, {"features": self.features.dtype}
         if self.prior is not None:
-            zeros["prior"] = self.prior
-        zeros = {name: tf.zeros(tf.shape(tensor), dtype) for name, tensor in zeros.items()}
-        width = self.features.shape[1]
-        rows = tf.TensorArray(self.features.dtype, self.chunks, element_shape=[self.size, width])
-        initial = [tf.zeros([], dtype), zeros, rows]
-        loss, sums, rows = self._for_all_chunks(add_chunk, initial)
-        # Chunks without valid tokens were not written, and are read as zeros.
-        d_features = tf.gather(tf.reshape(rows.stack(), [-1, width]), self.positions)
+            widths["prior"], dtypes["prior"] = dimension(self.prior, 1), dtype
+        zeros = (
+            tf.zeros(shape, dtype) for shape in ([], tf.shape(self.kernel), tf.shape(self.bias))
+        )
+        # Chunks without valid tokens stay 0.
+        arrays = {
+            name: tf.TensorArray(dtypes[name], self.chunks).unstack(
+                tf.zeros([self.chunks, self.size, width], dtypes[name])
+            )
+            for name, width in widths.items()
+        }
+        loss, d_kernel, d_bias, rows = self._for_all_chunks(add_chunk, [*zeros, arrays])
+        gradients = {
+            name: tf.gather(
+                tf.reshape(array.stack(), [self.chunks * self.size, widths[name]]), self.positions
+            )
+            for name, array in rows.items()
+        }
         scale = tf.math.reciprocal_no_nan(tf.reduce_sum(self.weight))
-        return loss * scale, scale, {"features": d_features, **sums}
+        return loss * scale, scale, {"kernel": d_kernel, "bias": d_bias, **gradients}
 
     @property
     def _shared(self):
@@ -163,13 +176,6 @@ class TokenChunks:
         """Return the gradient of the prior of a chunk."""
         d_logits = tf.gather(d_logits, prior_tokens, batch_dims=1)
         return d_logits / (prior + self.prior_floor)
-
-    def _at_tokens(self, chunk, rows):
-        """Return what is `(N, K)` for all tokens, with these rows at those of a chunk, else 0."""
-        rows = tf.reshape(rows, [self.size, dimension(self.prior, 1)])
-        # Rows past the last valid token are 0.
-        places = tf.gather(self.order, chunk)
-        return tf.math.unsorted_segment_sum(rows, places, dimension(self.prior, 0))
 
     def _rows(self, tensor, tokens, valid):
         if tensor is None:

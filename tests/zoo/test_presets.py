@@ -82,8 +82,7 @@ def test_metadata(name):
 def test_translates_offline(name, offline):
     model = RecurrentSeq2SeqLM.from_preset(name)
     languages = TRANSLATORS[name]
-    options = {"language": languages} if languages else {}
-    found = model.translate([SENTENCE] * max(len(languages), 1), **options)
+    found = model.translate([SENTENCE] * max(len(languages), 1), language=languages or None)
     texts = {best.text for best, *_ in found}
     assert len(texts - {SENTENCE}) == len(found)
     for text in texts:

@@ -8,6 +8,7 @@ from keras_seqzoo.models.common.next_token_training import consistent_next_token
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.objectives.attended import check_loss, check_no_metrics
 from keras_seqzoo.models.seq2seq.source_output import refuse_mixture
+from keras_seqzoo.tensors import dimension
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -62,10 +63,9 @@ class RDrop(Objective):
         def loss():
             twice = {name: tf.concat([value, value], 0) for name, value in inputs.items()}
             features = model.features(twice, training=True)
-            first, second = (
-                tf.nest.map_structure(lambda value, half=half: tf.split(value, 2)[half], features)
-                for half in range(2)
-            )
+            rows = dimension(labels, 0)
+            first = tf.nest.map_structure(lambda value: value[:rows], features)
+            second = tf.nest.map_structure(lambda value: value[rows:], features)
             return consistent_next_token_loss(
                 model.output_layer,
                 first,
