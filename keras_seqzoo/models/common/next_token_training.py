@@ -13,7 +13,7 @@ from keras_seqzoo.losses import (
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.overriding import overrides_without
 from keras_seqzoo.replicas import part_of_mean, replica_count, sum_over_replicas
-from keras_seqzoo.tensors import dimension
+from keras_seqzoo.tensors import by_token, dimension
 
 
 def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
@@ -53,6 +53,23 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
         lambda chunk, _: chunk < chunks, score, (tf.constant(0), scores), parallel_iterations=1
     )
     return tf.reshape(scores.stack(), [-1])[:count]
+
+
+def sentence_log_probabilities(output_layer, inputs, labels, weights):
+    """Compute Σ w·log P of the tokens of each sentence, without gradients.
+
+    Args:
+        output_layer: see `label_log_probabilities`.
+        inputs: tensor `(B, T, ...)`, or a nest of such tensors that the layer takes.
+        labels: int32 tensor `(B, T)`.
+        weights: w, float32 tensor `(B, T)`, such as 1 at tokens and 0 at padding.
+
+    Returns:
+        float32 tensor `(B,)`.
+    """
+    flat = tf.nest.map_structure(lambda tensor: by_token(tf.stop_gradient(tensor)), inputs)
+    scores = label_log_probabilities(output_layer, flat, tf.reshape(labels, [-1]))
+    return tf.reduce_sum(tf.reshape(scores, tf.shape(labels)) * weights, axis=-1)
 
 
 def _in_chunks(tensor, chunks, size):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.data import read_conllu, read_lines
-from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.models import RecurrentSeq2SeqLM, rescore
 from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.training import make_translation_model
 from keras_seqzoo.zoo import save_preset
@@ -72,6 +72,12 @@ def test_trees_from_a_command_to_translations(seqzoo, files, trees, tmp_path):
     found = model.translate(sentences)
     assert [line.split("\t")[0] for line in lines] == [best.text for best, *_ in found]
     assert found[0][0].source_tokens == [*sentences[0].words, "[EOS]"]
+    texts = ["x y", "z"]
+    rows = [f"{n}\t1\t{text}\n" for n in range(1, len(sentences) + 1) for text in texts]
+    ranked = rescore([str(one) for one in sentences], [texts] * len(sentences), [model])
+    given = ("--preset", out, "--source", trees["valid_source"])
+    result = seqzoo("rescore", *given, stdin="".join(rows).encode("utf-8"))
+    assert result.output.splitlines() == [texts[best.index] for best, _ in ranked], result.errors
     pair = ("--source", trees["valid_source"], "--target", trees["valid_target"])
     for command in ("evaluate", "align", "score"):
         result = seqzoo(command, "--preset", out, *pair)

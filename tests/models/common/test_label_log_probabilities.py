@@ -8,7 +8,10 @@ from keras_seqzoo.layers.large_softmax import (
     HierarchicalSoftmax,
     SampledSoftmax,
 )
-from keras_seqzoo.models.common.next_token_training import label_log_probabilities
+from keras_seqzoo.models.common.next_token_training import (
+    label_log_probabilities,
+    sentence_log_probabilities,
+)
 from tests.tiers import slow
 
 LAYERS = {
@@ -44,3 +47,20 @@ def test_chunks_change_nothing(make, count):
         found = way(hidden, labels)
         assert found.shape == (count,)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_sentences_sum_their_tokens():
+    layer = VocabularyProjection(11)
+    layer.build((None, 3))
+    random = np.random.default_rng(0)
+    hidden = tf.constant(random.normal(size=(4, 6, 3)), tf.float32)
+    labels = random.integers(0, 11, (4, 6)).astype("int32")
+    weights = random.random((4, 6)).astype("float32") * [[1], [1], [0], [1]]
+    logs = tf.nn.log_softmax(layer(hidden)).numpy()
+    expected = (np.take_along_axis(logs, labels[..., None], -1)[..., 0] * weights).sum(-1)
+    with tf.GradientTape() as tape:
+        tape.watch(hidden)
+        found = sentence_log_probabilities(layer, hidden, labels, weights.astype("float32"))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert found[2] == 0
+    assert tape.gradient(found, hidden) is None

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_positive
 from keras_seqzoo.decoding.rows import split_rows
-from keras_seqzoo.models.common.next_token_training import label_log_probabilities
+from keras_seqzoo.models.common.next_token_training import sentence_log_probabilities
 from keras_seqzoo.models.seq2seq.objectives.sampled_translations import (
     SampledTranslations,
     features_of,
@@ -15,7 +15,7 @@ from keras_seqzoo.models.seq2seq.objectives.sampled_translations import (
     with_gradient,
 )
 from keras_seqzoo.replicas import part_of_mean
-from keras_seqzoo.tensors import by_token, dimension
+from keras_seqzoo.tensors import dimension
 
 
 class Candidates(NamedTuple):
@@ -171,9 +171,7 @@ class MinimumRisk(SampledTranslations):
         hidden = features_of(model, inputs, candidates.tokens, present)  # (B * K, L, D)
         labels, lengths = join(candidates.tokens), join(candidates.lengths)
         valid = tf.sequence_mask(lengths, dimension(labels, 1), tf.float32)
-        flat = tf.nest.map_structure(lambda tensor: by_token(tf.stop_gradient(tensor)), hidden)
-        scores = label_log_probabilities(model.output_layer, flat, tf.reshape(labels, [-1]))
-        scores = tf.reduce_sum(tf.reshape(scores, tf.shape(labels)) * valid, axis=-1)
+        scores = sentence_log_probabilities(model.output_layer, hidden, labels, valid)
         risk, weights = expected_risk(
             split_rows(scores, count), candidates.risks, candidates.included, self.alpha
         )

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_number
-from keras_seqzoo.models.common.next_token_training import label_log_probabilities
+from keras_seqzoo.models.common.next_token_training import sentence_log_probabilities
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.seq2seq.objectives.attended import (
     check_attention,
@@ -13,7 +13,6 @@ from keras_seqzoo.models.seq2seq.objectives.attended import (
 )
 from keras_seqzoo.models.seq2seq.objectives.moving_average import MovingAverage
 from keras_seqzoo.replicas import part_of_mean, sum_over_replicas
-from keras_seqzoo.tensors import by_token
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -102,9 +101,7 @@ class ReinforcedAttention(Objective):
         chances, entropies = (
             tf.cast(drawn[name], tf.float32) for name in ("log_probability", "entropy")
         )  # (B,)
-        flat = tf.nest.map_structure(lambda tensor: by_token(tf.stop_gradient(tensor)), features)
-        scores = label_log_probabilities(model.output_layer, flat, tf.reshape(labels, [-1]))
-        rewards = tf.reduce_sum(tf.reshape(scores, tf.shape(labels)) * valid, axis=-1)  # (B,)
+        rewards = sentence_log_probabilities(model.output_layer, features, labels, valid)  # (B,)
         baseline = self.average.value()
         present = tf.cast(tf.reduce_any(valid != 0, axis=-1), tf.float32)
         mean = part_of_mean(tf.reduce_sum(present * rewards), tf.reduce_sum(present))
