@@ -9,9 +9,10 @@ student with the first options learns from the references and these translations
 `--interpolate`, the translation is the one of the `--beam` hypotheses with the best BLEU against
 the reference. With `--backward PRESET`, a model of the other direction also translates the
 references, and the student learns from these sources too (Nguyen et al., 2020, Data
-Diversification). With `--presets`, the teachers are there already. With `--start PRESET`, teachers
-and student are trained further from that preset. The scores are on the validation set, as in
-`translation_recipes.py`. Runs can be resumed: the same command continues where it was stopped.
+Diversification); with `--samples 2`, also from two that it draws for each reference. With
+`--presets`, the teachers are there already. With `--start PRESET`, teachers and student are trained
+further from that preset. The scores are on the validation set, as in `translation_recipes.py`. Runs
+can be resumed: the same command continues where it was stopped.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from measure import Table, machine
 from translation_recipes import first_options, model_scores, scores
 
 from keras_seqzoo.data import load_multi30k
-from keras_seqzoo.decoding import BeamSearch
+from keras_seqzoo.decoding import BeamSearch, Sampling
 from keras_seqzoo.models import Ensemble, RecurrentSeq2SeqLM
 from keras_seqzoo.models.seq2seq.text_translation import MAX_SOURCE_RATIO
 
@@ -37,36 +38,49 @@ def load_ensemble(presets):
     return Ensemble([RecurrentSeq2SeqLM.from_preset(str(preset)) for preset in presets])
 
 
-def translations(model, sources, references, beam, interpolate):
-    """Return the model's translation of each source."""
-    n_best = beam if interpolate else 1
-    strategy = BeamSearch(beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=n_best)
+def search(beam, n_best=1):
+    """Return a beam search."""
+    return BeamSearch(beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=n_best)
+
+
+def sampling(samples, temperature):
+    """Return a search that draws the same samples whenever it is used."""
+    return Sampling(samples, temperature, max_source_ratio=MAX_SOURCE_RATIO, seed=1)
+
+
+def translations(model, sources, references, strategy, interpolate):
+    """Return the model's translations of each source, or the one closest to the reference."""
     found = model.translate(sources, strategy)
+    # A sample can have a line break.
+    texts = [[" ".join(each.text.split()) for each in several] for several in found]
     if not interpolate:
-        return [best.text for best, *_ in found]
+        return texts
     return [
-        max(
-            (each.text for each in several),
-            key=lambda text, known=reference: sacrebleu.sentence_bleu(text, [known]).score,
-        )
-        for several, reference in zip(found, references, strict=True)
+        [max(own, key=lambda text, known=known: sacrebleu.sentence_bleu(text, [known]).score)]
+        for own, known in zip(texts, references, strict=True)
     ]
 
 
-def write_translations(path, presets, languages, beam, interpolate):
-    """Write an ensemble's translations of the training sources, from where it was stopped."""
-    if path.exists():
+def write_translations(paths, presets, languages, strategy, interpolate=False):
+    """Write an ensemble's translations of the training sources, from where it was stopped.
+
+    The files have the first, second, … translation of each source.
+    """
+    if paths[-1].exists():
         return
     sources, references = load_multi30k("train", source=languages[0], target=languages[1])
-    model, draft = load_ensemble(presets), path.with_name(f"{path.name}.draft")
+    model, draft = load_ensemble(presets), paths[0].with_name(f"{paths[0].name}.draft")
     done = draft.read_text(encoding="utf-8").count("\n") if draft.exists() else 0
     with draft.open("a", encoding="utf-8") as file:
         for begin in range(done, len(sources), CHUNK):
             part = slice(begin, begin + CHUNK)
-            lines = translations(model, sources[part], references[part], beam, interpolate)
-            file.write("".join(f"{line}\n" for line in lines))
+            found = translations(model, sources[part], references[part], strategy, interpolate)
+            file.write("".join(f"{json.dumps(texts)}\n" for texts in found))
             file.flush()
-    draft.rename(path)
+    found = [json.loads(line) for line in draft.read_text(encoding="utf-8").splitlines()]
+    for path, texts in zip(paths, zip(*found, strict=True), strict=True):
+        path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    draft.unlink()
 
 
 def check_settings(path, **settings):
@@ -93,6 +107,8 @@ def main():
     parser.add_argument("--presets", nargs="+", help="the teachers, in place of new ones")
     parser.add_argument("--start", help="preset from which all models start")
     parser.add_argument("--backward", nargs="+", default=[], help="presets from target to source")
+    parser.add_argument("--samples", type=int, default=0, help="for each --backward and reference")
+    parser.add_argument("--temperature", type=float, default=0.7, help="of --samples")
     arguments = parser.parse_args()
 
     languages, recipes = arguments.languages, arguments.options or [""]
@@ -127,18 +143,24 @@ def main():
     show(f"{len(teachers)} teachers", together)
 
     student = arguments.folder / arguments.name
-    search = {"beam": arguments.beam, "interpolate": arguments.interpolate}
-    learns = {"options": arguments.student_options, "epochs": arguments.student_epochs}
-    backward = arguments.backward
-    check_settings(student.with_suffix(".json"), **search, **learns, backward=backward)
+    names = ("beam", "interpolate", "student_options", "student_epochs", "backward")
+    names += ("samples", "temperature")
+    check_settings(student.with_suffix(".json"), **{name: vars(arguments)[name] for name in names})
     known = [find(os.environ["SEQZOO_DATA"], "train", language) for language in languages]
     corpus = student.with_suffix(f".{languages[1]}")
-    write_translations(corpus, teachers, languages, *search.values())
+    best = search(arguments.beam, arguments.beam if arguments.interpolate else 1)
+    write_translations([corpus], teachers, languages, best, arguments.interpolate)
     pairs = [(known[0], corpus)]
-    for number, preset in enumerate(backward, 1):
-        corpus = student.with_suffix(f".{number}.{languages[0]}")
-        write_translations(corpus, [preset], languages[::-1], arguments.beam, False)
-        pairs.append((corpus, known[1]))
+    for number, preset in enumerate(arguments.backward, 1):
+        corpora = [student.with_suffix(f".{number}.{languages[0]}")]
+        write_translations(corpora, [preset], languages[::-1], search(arguments.beam))
+        if arguments.samples:
+            drawn = range(1, arguments.samples + 1)
+            samples = [student.with_suffix(f".{number}.{each}.{languages[0]}") for each in drawn]
+            strategy = sampling(arguments.samples, arguments.temperature)
+            write_translations(samples, [preset], languages[::-1], strategy)
+            corpora += samples
+        pairs += [(corpus, known[1]) for corpus in corpora]
     more = " ".join(f"--source {source} --target {target}" for source, target in pairs)
     options = f"{size} {recipes[0]} {arguments.student_options} {more}"
     train(student, options, *languages, 1, arguments.student_epochs)
