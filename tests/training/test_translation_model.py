@@ -51,6 +51,11 @@ def test_options_of_words_are_refused_with_subwords():
             tiny_model(**options)
 
 
+def test_attention_units_are_refused_without_attention():
+    with pytest.raises(ValueError, match="`attention_units` must not be given without `attention`"):
+        tiny_model(attention=None, attention_units=3)
+
+
 @pytest.mark.parametrize("options", [{"tokenizer": "words"}, {"cell": "tree"}])
 def test_unknown_choices_are_named(options):
     with pytest.raises(ValueError, match=next(iter(options))):

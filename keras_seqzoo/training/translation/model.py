@@ -138,6 +138,8 @@ class TranslationModelOptions(TranslationVocabularyOptions):
             self.check_not_given(CONVOLUTIONAL_OPTIONS, why)
         if self.reads_trees:
             self.check_not_given(("languages",), why)
+        if self.attention is None:
+            self.check_not_given(("attention_units",), "without `attention`")
         if not self.attention_losses:
             self.check_not_given(("attention_loss_scale",), "without `attention_losses`")
         if self.source_output == "copy":  # within one vocabulary

@@ -160,9 +160,10 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
 
     monkeypatch.setattr(command, "TranslationTraining", stop)
     changes = {"attention": "none", "context": "every_step", "cell": "lstm", "decoder_layers": 2}
+    sizes = {"vocabulary_size": 266, "attention_units": 256}
     flags = ("--untied", "--residual", "--separate-vocabularies", "--mixed-bfloat16")
     flags += ("--measure", "loss", "--bleu-tokenizer", "char")
-    result = seqzoo(*arguments(files, tmp_path / "new", vocabulary_size=266, **changes), *flags)
+    result = seqzoo(*arguments(files, tmp_path / "new", **sizes, **changes), *flags)
     assert "enough" in result.errors
     flags = ("--no-scaled-attention", "--input-feeding", "--attend", "before")
     flags += ("--attention-terms", "coverage", "--attention-terms", "position")
@@ -356,8 +357,12 @@ BAD = {
     ),
     "term": ({"attention_terms": "cover"}, "--attention-terms must be one of position"),
     "terms without attention": (
-        {"attention": "none", "attention_losses": "coverage"},
+        {"attention": "none", "attention_units": 256, "attention_losses": "coverage"},
         "--attention must not be None with --attention-losses",
+    ),
+    "units without attention": (
+        {"attention": "none"},
+        "--attention-units must not be given without --attention, got 4",
     ),
     "scale of no losses": (
         {"attention_loss_scale": 0.5},
