@@ -43,11 +43,6 @@ def search(beam, n_best=1):
     return BeamSearch(beam, max_source_ratio=MAX_SOURCE_RATIO, n_best=n_best)
 
 
-def sampling(samples, temperature):
-    """Return a search that draws the same samples whenever it is used."""
-    return Sampling(samples, temperature, max_source_ratio=MAX_SOURCE_RATIO, seed=1)
-
-
 def translations(model, sources, references, strategy, interpolate):
     """Return the model's translations of each source, or the one closest to the reference."""
     found = model.translate(sources, strategy)
@@ -66,10 +61,11 @@ def write_translations(paths, presets, languages, strategy, interpolate=False):
 
     The files have the first, second, … translation of each source.
     """
-    if paths[-1].exists():
+    draft = paths[0].with_name(f"{paths[0].name}.draft")
+    if paths[0].exists() and not draft.exists():  # the draft goes when all files are written
         return
     sources, references = load_multi30k("train", source=languages[0], target=languages[1])
-    model, draft = load_ensemble(presets), paths[0].with_name(f"{paths[0].name}.draft")
+    model = load_ensemble(presets)
     done = draft.read_text(encoding="utf-8").count("\n") if draft.exists() else 0
     with draft.open("a", encoding="utf-8") as file:
         for begin in range(done, len(sources), CHUNK):
@@ -157,7 +153,9 @@ def main():
         if arguments.samples:
             drawn = range(1, arguments.samples + 1)
             samples = [student.with_suffix(f".{number}.{each}.{languages[0]}") for each in drawn]
-            strategy = sampling(arguments.samples, arguments.temperature)
+            strategy = Sampling(
+                arguments.samples, arguments.temperature, max_source_ratio=MAX_SOURCE_RATIO, seed=1
+            )
             write_translations(samples, [preset], languages[::-1], strategy)
             corpora += samples
         pairs += [(corpus, known[1]) for corpus in corpora]
