@@ -81,7 +81,7 @@ def configuration(arguments, model, pieces):
     return {
         "name": "peer",
         "joeynmt_version": "2.3.0",
-        "use_cuda": False,
+        "use_cuda": arguments.cuda,
         "random_seed": arguments.seed,
         "data": {
             "train": arguments.train,
@@ -170,6 +170,7 @@ def main():
     parser.add_argument("--learning-rate", type=float, default=0.005, help="the highest")
     parser.add_argument("--warmup", type=int, default=2000, help="updates")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cuda", action="store_true", help="use an NVIDIA GPU")
     parser.add_argument("--peers", type=Path, default=os.environ.get("SEQZOO_PEERS"))
     arguments = parser.parse_args()
     if arguments.peers is None:

@@ -38,9 +38,10 @@ def write_files(folder):
 
 
 def arguments(files, out, **changes):
-    """Return the command line of this run."""
+    """Return the command line of this run; an option that is None is left out."""
     options = {**OPTIONS, **files, "out": out, **changes}
-    pairs = ((f"--{name.replace('_', '-')}", value) for name, value in options.items())
+    given = {name: value for name, value in options.items() if value is not None}
+    pairs = ((f"--{name.replace('_', '-')}", value) for name, value in given.items())
     return ("train", "translate", *(part for pair in pairs for part in pair))
 
 

@@ -76,7 +76,8 @@ class LexiconDistribution(SourceDistribution):
         """Create the tables of target tokens and probabilities."""
         options = {"shape": self.lexicon_shape, "initializer": "zeros", "trainable": False}
         options["autocast"] = False
-        self.target_ids = self.add_weight(name="target_ids", dtype="int32", **options)
+        # TensorFlow keeps int32 variables on the CPU, where steps compiled for a GPU cannot read.
+        self.target_ids = self.add_weight(name="target_ids", dtype="int64", **options)
         self.probabilities = self.add_weight(name="probabilities", dtype="float32", **options)
         self.built = True
 
@@ -120,10 +121,11 @@ class LexiconDistribution(SourceDistribution):
             selects = source_ids[:, :, tf.newaxis] == self.selectors  # (B, S, selectors)
             chosen = tf.argmax(tf.reduce_any(selects, axis=1), axis=-1, output_type=tf.int32)
             source_ids += self.source_vocabulary_size * chosen[:, tf.newaxis]
-        return tuple(
+        ids, probabilities = (
             tf.gather(tf.reshape(table, [-1, self.entry_count]), source_ids)
             for table in (self.target_ids, self.probabilities)
         )
+        return tf.cast(ids, tf.int32), probabilities
 
     def get_config(self):
         """Return the constructor arguments."""

@@ -83,12 +83,12 @@ def test_wrong_alignments_are_refused(seqzoo, files, tmp_path, text, message):
         ({"alignments": None}, "--objective supervised-attention must be given with --alignment"),
         ({"subword_dropout": 0.1}, "--subword-dropout must not be given with the objective super"),
         slow(
-            {"attention": "none"}, "must not be supervised-attention for a model without attention"
+            {"attention": "none", "attention_units": None},
+            "must not be supervised-attention for a model without attention",
         ),
         ({"alignment_weight": -1}, "--alignment-weight must be at least 0, got -1"),
     ],
 )
 def test_options_that_contradict_are_refused(seqzoo, files, tmp_path, changes, message):
-    given = {name: value for name, value in {**files, **changes}.items() if value is not None}
-    found = seqzoo(*arguments(given, tmp_path / "out"))
+    found = seqzoo(*arguments(files, tmp_path / "out", **changes))
     assert found.status == 2 and message in found.errors

@@ -25,7 +25,7 @@ def files(tmp_path_factory):
     "options",
     [
         {"encoder": "convolution", "encoder_layers": 2, "cell": "lstm"},
-        {"encoder": "lstm", "attention": "none"},
+        {"encoder": "lstm", "attention": "none", "attention_units": None},
     ],
     ids=["convolution", "another cell"],
 )

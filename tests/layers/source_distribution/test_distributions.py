@@ -170,3 +170,9 @@ def test_double_precision():
     layer = LexiconDistribution(7, 5, 2, dtype="float64")
     layer.set_lexicon(TARGETS, PROBABILITIES)
     assert run(layer, tf.cast(WEIGHTS, tf.float64), SOURCE)[1].dtype == tf.float64
+
+
+def test_the_tables_can_be_on_a_gpu():
+    layer = lexicon()
+    # TensorFlow keeps int32 variables on the CPU, where steps compiled for a GPU cannot read.
+    assert [weight.dtype for weight in layer.weights] == ["int64", "float32"]
