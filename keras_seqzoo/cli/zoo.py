@@ -45,6 +45,8 @@ def average(
     """Average the weights of several presets.
 
     The presets must be the same model, trained from the same initial weights with different seeds.
+    Their dropout rates may differ: the average has those of the first.
+
     For `seqzoo train tag` and `seqzoo train classify`, --start must be a model with the same tags
     or labels, so that the output layers begin with the same weights too.
     """

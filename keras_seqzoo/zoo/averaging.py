@@ -14,7 +14,7 @@ from keras_seqzoo.zoo.task_class import task_class
 
 
 def average_presets(presets, directory, dtype="float16", metadata=None):
-    """Average the weights of presets into a new preset.
+    """Average the weights of presets into a new preset, with the dropout rates of the first.
 
         w = Σ_k w_k / K
 
@@ -26,7 +26,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
 
     Args:
         presets: list of at least two names of presets or paths of their folders. They must be tasks
-            that differ only in their weights.
+            that differ only in their weights and dropout rates.
         directory: path of a new or empty folder.
         dtype: see `save_preset`.
         metadata: see `save_preset`.
@@ -36,7 +36,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
 
     Raises:
         ValueError: if there are fewer than two presets, one is missing, is not a task or is
-            quantized, they differ in more than weights, or the folder is not empty.
+            quantized, they differ in more than that, or the folder is not empty.
         OSError: if the folder cannot be written to.
 
     Example:
@@ -58,8 +58,8 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
         name = _difference(folders[0], folder)
         if name is not None:
             raise ValueError(
-                f"`presets` must differ only in their weights, got a different {name} in "
-                f"{str(folders[0])!r} and {str(folder)!r}."
+                "`presets` must differ only in their weights and dropout rates, got a different "
+                f"{name} in {str(folders[0])!r} and {str(folder)!r}."
             )
     model = task.from_preset(str(folders[0]))
     quantized = [layer.path for layer in flatten_layers(model) if layer.quantization_mode]
@@ -77,7 +77,7 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
 
 
 def _difference(first, second):
-    """Return a file in which two presets differ, except weights and metadata, or `None`."""
+    """Return a file in which two presets differ in more than weights and rates, or `None`."""
     names = [sorted(files(first) | files(second)) for files in (_configurations, _assets)]
     for name in itertools.chain.from_iterable(names):
         one, other = first / name, second / name
@@ -99,12 +99,14 @@ def _assets(folder):
 
 
 def _config(content):
-    """Read a configuration without the names and numbers of objects."""
+    """Read a configuration without dropout rates, and the names and numbers of objects."""
 
-    def without_names(value):
+    def ignored(key):
+        return key in ("name", "shared_object_id") or key.endswith("dropout")
+
+    def reduced(value):
         if isinstance(value, dict):
-            ignored = ("name", "shared_object_id")
-            return {key: without_names(item) for key, item in value.items() if key not in ignored}
-        return [without_names(item) for item in value] if isinstance(value, list) else value
+            return {key: reduced(item) for key, item in value.items() if not ignored(key)}
+        return [reduced(item) for item in value] if isinstance(value, list) else value
 
-    return without_names(json.loads(content))
+    return reduced(json.loads(content))

@@ -7,7 +7,7 @@ SOURCES = ["the red cat sleeps on the mat", "a small dog runs in the park"] * 4
 TARGETS = ["el gato rojo duerme", "un perro corre en el parque"] * 4
 
 
-def make_model(dtype=None, tokenizer=None):
+def make_model(dtype=None, tokenizer=None, dropout=0.0):
     from keras_seqzoo.models import (
         RecurrentEncoderDecoderBackbone,
         RecurrentSeq2SeqLM,
@@ -20,7 +20,13 @@ def make_model(dtype=None, tokenizer=None):
         tokenizer, encoder_sequence_length=16, decoder_sequence_length=14
     )
     backbone = RecurrentEncoderDecoderBackbone(
-        290, 290, embedding_dim=4, encoder_units=4, decoder_units=6, dtype=dtype
+        290,
+        290,
+        embedding_dim=4,
+        encoder_units=4,
+        decoder_units=6,
+        dropout=dropout,
+        dtype=dtype,
     )
     return RecurrentSeq2SeqLM(backbone, preprocessor)
 

@@ -10,11 +10,11 @@ from tests.zoo.conftest import make_model
 
 @pytest.fixture(scope="module")
 def others(model, tmp_path_factory):
-    """Presets of models with other weights, and these."""
+    """Presets of models with other weights and dropout rates, and their weights."""
     folder, random = tmp_path_factory.mktemp("average"), np.random.default_rng(0)
     folders, weights = [], []
     for number in range(3):
-        other = make_model(tokenizer=model.preprocessor.tokenizer)
+        other = make_model(tokenizer=model.preprocessor.tokenizer, dropout=0.2 - 0.1 * number)
         weights.append([random.normal(size=weight.shape) for weight in other.get_weights()])
         other.set_weights(weights[-1])
         folders.append(save_preset(other, folder / str(number), dtype="float32"))
@@ -30,6 +30,7 @@ def test_weights_are_the_means(others, tmp_path):
     model = RecurrentSeq2SeqLM.from_preset(str(found))
     for weight, own in zip(model.get_weights(), zip(*weights, strict=True), strict=True):
         np.testing.assert_allclose(weight, np.mean(own, axis=0), atol=1e-6)
+    assert model.backbone.get_config()["dropout"] == 0.2
     assert model.preprocessor.tokenizer("a small dog").shape[0] > 0
     assert "A mean." in (found / "metadata.json").read_text()
 
@@ -47,7 +48,7 @@ def test_errors(others, preset, tmp_path):
         average_presets([first, second], tmp_path / "full")
     with pytest.raises(ValueError, match="`presets` must be of tasks of this package"):
         average_presets(["skipgram_imdb_100d"] * 2, tmp_path / "new")
-    with pytest.raises(ValueError, match="differ only in their weights, got a different .*json in"):
+    with pytest.raises(ValueError, match="weights and dropout rates, got a different .*json in"):
         average_presets([first, "bilstm_imdb_sentiment"], tmp_path / "new")
     shutil.copytree(first, tmp_path / "copy")
     (tmp_path / "copy" / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(b"other")
