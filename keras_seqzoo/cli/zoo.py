@@ -8,6 +8,7 @@ import yaml
 from keras_seqzoo.cli.lines import write_lines
 from keras_seqzoo.cli.presets import NAME_HELP
 from keras_seqzoo.cli.train.options import Description
+from keras_seqzoo.cli.train.provenance import command_line, package_versions
 from keras_seqzoo.preset_folders import preset_path, read_metadata
 from keras_seqzoo.zoo import average_presets
 
@@ -36,6 +37,7 @@ def show(preset: Annotated[str, typer.Argument(metavar="NAME", help=f"{NAME_HELP
 
 
 def average(
+    context: typer.Context,
     presets: Annotated[list[str], typer.Argument(metavar="NAME", help="Two or more presets.")],
     out: Annotated[
         str, typer.Option(metavar="DIR", help="Folder of the new preset; must be new or empty.")
@@ -49,5 +51,15 @@ def average(
 
     For `seqzoo train tag` and `seqzoo train classify`, --start must be a model with the same tags
     or labels, so that the output layers begin with the same weights too.
+
+    `seqzoo show` prints the command, and how each of the presets was trained.
     """
-    typer.echo(average_presets(presets, out, metadata={"description": description}))
+    trained = {name: read_metadata(preset_path(name)).get("training") for name in presets}
+    training = {
+        "command": command_line(context),
+        "packages": package_versions(),
+        "task": "average",
+        "presets": trained,
+    }
+    metadata = {"description": description, "training": training}
+    typer.echo(average_presets(presets, out, metadata=metadata))

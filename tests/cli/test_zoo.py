@@ -39,7 +39,10 @@ def test_show(seqzoo):
 def taggers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("average")
     models = [make_tagger(WORDS, TAGS, units=4, embedding_dim=4) for _ in range(2)]
-    return [save_preset(model, folder / str(number)) for number, model in enumerate(models)]
+    return [
+        save_preset(model, folder / str(number), metadata={"training": {"seed": number}})
+        for number, model in enumerate(models)
+    ]
 
 
 @pytest.mark.slow
@@ -50,6 +53,11 @@ def test_average(seqzoo, taggers, tmp_path):
     first, second, mean = (model.get_layer("scores").kernel.numpy() for model in models)
     assert mean == pytest.approx((first + second) / 2, abs=1e-3)  # float16 on disk
     assert seqzoo("tag", "--preset", tmp_path / "new", "the dog").status == 0
+    metadata = yaml.safe_load(seqzoo("show", tmp_path / "new").output)
+    made = metadata["training"]
+    assert metadata["description"] == "A mean." and made["packages"]["keras"]
+    assert made["command"].startswith(f"seqzoo average {taggers[0]} {taggers[1]} --out ")
+    assert made["presets"] == {str(path): {"seed": n} for n, path in enumerate(taggers)}
 
 
 @pytest.mark.parametrize(
