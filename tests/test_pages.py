@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from keras_seqzoo.data import translation_batches
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.serving import export
-from keras_seqzoo.training import make_language_model
 from tests.command_tree import all_commands, flags
 from tests.made_up import parallel_text, tiny_model
 from tests.serving.model_server.process import ServerProcess
@@ -21,21 +19,21 @@ PAGES = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs")
 PAGES["README"] = (ROOT / "README.md").read_text(encoding="utf-8")
 # Their blocks go on from files, models and servers that the reader has.
 BY_THEMSELVES = {"training", "large_corpora", "objectives", "serving", "README"}
-# What would take too long in a block of a page on training, by the page and its number.
+# What would take too long in a block, by the page and its number.
+TINY = {"attention_units=256": "embedding_dim=8, encoder_units=8, decoder_units=8"}
 SHORTER = {
-    ("training", 2): {"batch_size=128": "batch_size=128, epochs=1"},
-    ("large_corpora", 0): {"steps_per_epoch=20_000": "steps_per_epoch=2, epochs=1"},
+    ("translation", 3): {"epochs=24": "epochs=1"} | TINY,
+    ("training", 1): TINY,
+    ("training", 2): {"batch_size=128": "batch_size=128, epochs=1"} | TINY,
+    ("large_corpora", 0): {
+        "steps_per_epoch=20_000": "steps_per_epoch=2, epochs=1",
+        "units=200": "units=4, embedding_dim=4",
+    },
     ("large_corpora", 1): {"range(10)": "range(1)"},
+    ("objectives", 0): TINY,
 }
 # What the reader has before it.
 BEFORE = {
-    ("training", 1): """
-valid_english, valid_french = english[:4], french[:4]
-model = tiny_model()
-model.compile()
-encoders = model.preprocessor.encode_source, model.preprocessor.encode_target
-dataset = translation_batches(english, french, *encoders, batch_size=8)
-""",
     ("training", 3): """
 with gzip.open("lines.gz", "wt") as file:
     file.write("\\n".join(english))
@@ -44,8 +42,8 @@ files = ["lines.gz"]
     ("large_corpora", 0): """
 with gzip.open("news/part-0.txt.gz", "wt") as file:
     file.write("\\n".join(english))
-model = make_language_model(english, units=4, embedding_dim=4)
-valid_sentences = english[:4]
+with open("valid.txt", "w") as file:
+    file.write("\\n".join(english[:4]))
 """,
     ("large_corpora", 1): """
 with gzip.open("pairs.tsv.gz", "wt") as file:
@@ -55,7 +53,6 @@ model.compile()
 english_tokenizer = model.preprocessor.encode_source
 french_tokenizer = model.preprocessor.encode_target
 """,
-    ("objectives", 0): "model = tiny_model(dropout=0.2)",
 }
 # What its blocks write.
 WRITTEN = {
@@ -67,6 +64,13 @@ WRITTEN = {
 
 def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", PAGES[page], flags=re.DOTALL)
+
+
+def shortened(page, number, block):
+    for long, replacement in SHORTER.get((page, number), {}).items():
+        assert long in block
+        block = block.replace(long, replacement)
+    return compile(block, f"{page}.md block {number}", "exec")
 
 
 def command_lines():
@@ -89,8 +93,8 @@ def test_blocks_run(page, tmp_path, monkeypatch, capsys):
     links = ["".join(f"{place}-{place} " for place in range(len(line.split()))) for line in english]
     Path("train.align").write_text("".join(f"{line.strip()}\n" for line in links))
     names = {}
-    for number, block in enumerate(blocks(page, "python"), 1):
-        exec(compile(block, f"{page}.md block {number}", "exec"), names)
+    for number, block in enumerate(blocks(page, "python")):
+        exec(shortened(page, number, block), names)
     if page == "translation":
         lines = capsys.readouterr().out.splitlines()
         assert any(line.startswith("['Two', 'dogs', 'run', 'through',") for line in lines)
@@ -103,16 +107,12 @@ def test_blocks_on_training_run(page, tmp_path, monkeypatch):
     """With fewer epochs and smaller models than the page has."""
     monkeypatch.chdir(tmp_path)
     Path("news").mkdir()
-    names = dict(zip(("english", "french"), parallel_text(16), strict=True))
-    names |= {"gzip": gzip, "make_language_model": make_language_model, "tiny_model": tiny_model}
-    names["translation_batches"] = translation_batches
+    english, french = parallel_text(16)
+    monkeypatch.setattr("keras_seqzoo.data.load_multi30k", lambda *_, **__: (english, french))
+    names = {"english": english, "french": french, "gzip": gzip, "tiny_model": tiny_model}
     for number, block in enumerate(blocks(page, "python")):
         exec(BEFORE.get((page, number), ""), names)
-        short = re.sub(r"epochs=\d+", "epochs=1", block)
-        for long, replacement in SHORTER.get((page, number), {}).items():
-            assert long in short
-            short = short.replace(long, replacement)
-        exec(compile(short, f"{page}.md block {number}", "exec"), names)
+        exec(shortened(page, number, re.sub(r"epochs=\d+", "epochs=1", block)), names)
     assert all(list(Path().glob(pattern)) for pattern in WRITTEN[page])
 
 

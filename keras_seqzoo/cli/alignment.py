@@ -33,12 +33,12 @@ ALIGN_EXAMPLES = """\b
 Examples:
   seqzoo align --to fr --source some.en --target some.fr
   seqzoo align --preset en-fr --reverse-preset fr-en --source some.en --target some.fr
-  seqzoo align --reverse-preset fr-en --symmetrize union --source some.en --target some.fr
+  seqzoo align --to fr --reverse-preset fr-en --symmetrize union --source some.en --target some.fr
 """
 
 LEXICON_EXAMPLES = """\b
 Example:
-  seqzoo lexicon --source train.en --target train.fr --out en_fr.tsv
+  seqzoo lexicon --to fr --source train.en --target train.fr --out en_fr.tsv
 """
 
 

@@ -112,7 +112,7 @@ def train_translate(
     DIR becomes the preset. After each epoch, the validation set is translated and its loss is
     computed, and the weights with the best chrF (or --measure) are kept. The weights of the last
     epoch are the preset DIR/training/last. Ctrl-C stops after the current step; the same command
-    resumes. The pretrained models have the same defaults, except --measure bleu.
+    resumes. The cards of the pretrained models have the options that they were trained with.
 
     With --encoder tree, the sources are .conllu files with heads: line i of the targets translates
     sentence i.
