@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.serving import export
 from tests.command_tree import all_commands, flags
@@ -74,9 +75,13 @@ def shortened(page, number, block):
 
 
 def command_lines():
-    """Yield the page and each line that calls `seqzoo`, of all pages."""
-    for page in sorted(PAGES):
-        shell = "".join(blocks(page, "bash")).replace("\\\n", " ")
+    """Yield the page and each line that calls `seqzoo`, of all pages and of the commands' help."""
+    shells = {page: "".join(blocks(page, "bash")) for page in sorted(PAGES)}
+    shells |= {
+        f"{name} --help": command.epilog or "" for name, command in sorted(all_commands().items())
+    }
+    for page, shell in shells.items():
+        shell = shell.replace("\\\n", " ")
         for line in shell.splitlines():
             line = re.split(r"#| [|<>] |$", line.strip())[0]
             if line.startswith("seqzoo "):
@@ -144,6 +149,8 @@ def test_commands_are_there(page, line):
     name = " ".join(words[: 2 if words[0] == "train" else 1])
     given = {word.partition("=")[0] for word in words if word.startswith("--")}
     assert given <= flags(all_commands()[name] if not name.startswith("-") else all_commands()[""])
+    if DEFAULT_PRESET in {option.default for option in all_commands()[name].params}:
+        assert given & {"--to", "--preset", "--server", "--config", "--help"}
 
 
 @pytest.mark.parametrize("page", sorted(PAGES))

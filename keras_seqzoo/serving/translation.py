@@ -309,7 +309,7 @@ class TranslationSignatures(FamilySignatures):
         """
         limit = self._max_input_length
         truncated = filled & (ids.row_lengths() > limit)
-        ids = tf.concat([ids[:, : limit - 1], ids[:, limit - 1 :][:, -1:]], axis=1)
+        ids = self._preprocessor.cut_source(ids, limit)
         fitting, phrases = tf.ones_like(filled), None
         if required_phrases is not None:
             phrases = tf.strings.split(required_phrases, sep="\t")

@@ -68,9 +68,17 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
             f"`presets` must not be quantized, got {str(folders[0])!r} with the quantized layer "
             f"{quantized[0]}."
         )
-    sums = [np.array(weight, "float64") for weight in model.get_weights()]
+    own = model.get_weights()
+    sums = [np.array(weight, "float64") for weight in own]
     for folder in folders[1:]:
-        for total, weight in zip(sums, task.from_preset(str(folder)).get_weights(), strict=True):
+        others = task.from_preset(str(folder)).get_weights()
+        for total, weight, first in zip(sums, others, own, strict=True):
+            # Integers are ids, such as the target words of a lexicon.
+            if weight.dtype.kind in "iu" and not np.array_equal(weight, first):
+                raise ValueError(
+                    "`presets` must differ only in their weights and dropout rates, got a "
+                    f"different lexicon in {str(folders[0])!r} and {str(folder)!r}."
+                )
             total += weight
     model.set_weights([total / len(folders) for total in sums])
     return save_preset(model, directory, dtype, metadata)

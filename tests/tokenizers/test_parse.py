@@ -2,7 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_seqzoo.tokenizers import ParseTokenizer
+from keras_seqzoo.models import RecurrentSeq2SeqLMPreprocessor
+from keras_seqzoo.tokenizers import ParseTokenizer, WordTokenizer
 from tests.models.classifier.test_tree import sentence
 
 ROWS = [str(sentence("The film is not good", [2, 5, 5, 5, 0])), str(sentence("good Film", [2, 0]))]
@@ -47,6 +48,19 @@ def test_what_is_no_parse_is_read_somehow():
     ids = tokenizer(["A film.", lost, lost.replace("999999999", "_")])
     assert ids.row_lengths().numpy().tolist() == [0, 2, 2]
     assert set(np.concatenate([row % 6 for row in map(np.array, ids.to_list()[1:])])) == {5}
+
+
+def test_words_whose_head_is_cut_off_become_roots():
+    tokenizer = ParseTokenizer(["she", "now", "reads", "it"], config_file="encoder_tokenizer.json")
+    target = WordTokenizer(["elle"])
+    layer = RecurrentSeq2SeqLMPreprocessor(target, tokenizer, encoder_sequence_length=3)
+    text = str(sentence("she now reads it", [3, 3, 0, 3]))
+    words, heads = tokenizer.split(layer.encode_source([text]))
+    assert words.to_list() == [[5, 6, 3]] and heads.to_list() == [[0, 0, 0]]  # she now [EOS]
+    words, heads = tokenizer.split(layer.encode_source([text], length=4))
+    assert words.to_list() == [[5, 6, 7, 3]] and heads.to_list() == [[3, 3, 0, 0]]
+    whole = layer.encode_source([text], length=9)
+    assert layer.cut_source(whole, 3).to_list() == layer.encode_source([text]).to_list()
 
 
 def test_errors():

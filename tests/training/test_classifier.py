@@ -10,6 +10,7 @@ from keras_seqzoo.models import (
     RecurrentLanguageModel,
     RecurrentTextClassifier,
 )
+from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.models.word_vectors import WordVectors
 from keras_seqzoo.training import (
     TextClassifierTraining,
@@ -163,6 +164,19 @@ def test_begins_with_word_vectors(encoder):
     assert model.backbone.token_embedding.trainable
 
 
+def test_a_backbone_that_scales_its_embedding_reads_the_vectors_as_they_are():
+    vectors = WordVectors(["good", "bad"], np.ones((2, 4)))
+    trees = [chain_parse(text.split()) for text in TEXTS]
+    for texts, options in (
+        (trees, {"encoder": "tree"}),
+        (TEXTS, {"backbone_options": {"scale_embedding": True}}),
+    ):
+        model = make_text_classifier(texts, LABELS, vectors=vectors, **options)
+        ids = [model.preprocessor.tokenizer.token_to_id(word) for word in ("good", "bad")]
+        rows = model.backbone.token_embedding(np.array(ids))
+        np.testing.assert_allclose(rows, np.full((2, 4), 0.5))  # 1 / sqrt(4)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("begin", ["lstm", "convolution", "start"])
 def test_frozen_embeddings_stay_as_they_are(begin, tmp_path):
@@ -223,6 +237,16 @@ def test_errors(tmp_path):
         make_text_classifier(TEXTS, LABELS, encoder="convolution", static_embedding=True)
     with pytest.raises(ValueError, match="`static_embedding` must not be given with the `encoder`"):
         make_text_classifier(TEXTS, LABELS, static_embedding=True)
+    for options, message in (
+        (
+            {"tokenizer": "bpe", "minimum_count": 3},
+            "`minimum_count` must not be given with",
+        ),
+        ({"k": 2}, "`k` must not be given without the `pooling` 'k-max', got 2"),
+        ({"encoder": "tree", "filters": 3}, "`filters` must not be given with the `encoder` 'tree"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_text_classifier(TEXTS, LABELS, **options)
     with pytest.raises(ValueError, match="`vectors` must be None with `start`"):
         vectors = WordVectors(["good"], np.ones((1, 4)))
         make_text_classifier(TEXTS, LABELS, vectors=vectors, start="lstm_bpe_imdb")

@@ -31,7 +31,7 @@ def make_training(folder, words=WORDS, tags=TAGS, measure="accuracy", epochs=8, 
 
 @pytest.mark.slow
 def test_the_best_epoch_becomes_the_preset(tmp_path):
-    training = make_training(tmp_path, pieces="none")
+    training = make_training(tmp_path, pieces="none", piece_units=50)
     assert training.run((WORDS * 4, TAGS * 4), (WORDS, TAGS), verbose=0)
     assert training.state.best == 1.0
     loaded = RecurrentTagger.from_preset(str(tmp_path))
@@ -197,6 +197,12 @@ def test_wrong_options(tmp_path):
         make_tagger([], [])
     with pytest.raises(ValueError, match="`measure` must be one of accuracy"):
         make_training(tmp_path, measure="bleu")
+    for options, message in (
+        ({"pieces": "none", "word_length": 3}, "`word_length` must not be given with the `pieces`"),
+        ({"piece_vocabulary_size": 300}, "`piece_vocabulary_size` must not be given with the `pi"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_tagger(WORDS, TAGS, **options)
     with pytest.raises(ValueError, match="`vectors` must be None with `start`"):
         vectors = WordVectors(["dog"], np.ones((1, 6)))
         make_tagger(WORDS, TAGS, vectors=vectors, start="bilstm_crf_ewt_upos")

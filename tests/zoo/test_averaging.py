@@ -5,6 +5,7 @@ import pytest
 
 from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import average_presets, save_preset
+from tests.made_up import tiny_model
 from tests.zoo.conftest import make_model
 
 
@@ -54,4 +55,12 @@ def test_errors(others, preset, tmp_path):
     (tmp_path / "copy" / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(b"other")
     with pytest.raises(ValueError, match="got a different assets/tokenizer/vocabulary.spm in"):
         average_presets([first, tmp_path / "copy"], tmp_path / "new")
+    model = tiny_model(source_output="lexicon-bias")
+    one = save_preset(model, tmp_path / "one")
+    weights = model.get_weights()
+    [ids] = (weight for weight in weights if weight.dtype.kind == "i")
+    ids[5] = 6
+    model.set_weights(weights)
+    with pytest.raises(ValueError, match="got a different lexicon in"):
+        average_presets([one, save_preset(model, tmp_path / "other")], tmp_path / "new")
     assert not (tmp_path / "new").exists()

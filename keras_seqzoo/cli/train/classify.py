@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.cli.presets import check_task
 from keras_seqzoo.cli.train.options import SEVERAL_FILES, train_command
 from keras_seqzoo.cli.train.preset import train_labelled_preset
@@ -16,7 +15,6 @@ from keras_seqzoo.training import (
     TextClassifierTrainingOptions,
     make_text_classifier,
 )
-from keras_seqzoo.training.classifier.model import unused_options
 
 EXAMPLES = """\b
 Examples:
@@ -50,15 +48,6 @@ def train_classify(
     """
     if model.start is not None:
         check_task("--start", model.start, RecurrentLanguageModel, "a recurrent language model")
-    else:
-        flags = {"num_layers": "layers"}
-        names = [flags.get(name, name) for name in unused_options(model.encoder)]
-        refuse_given(ctx, names, f"cannot be used with --encoder {model.encoder}.")
-    if model.tokenizer != "word":
-        names = ("minimum_count", "vectors")
-        refuse_given(ctx, names, "can only be used with --tokenizer word.")
-    if "k-max" not in (model.pooling or ()):
-        refuse_given(ctx, ("k",), "can only be used with --pooling k-max.")
     parses = model.encoder == "tree"
     train_labelled_preset(
         ctx,

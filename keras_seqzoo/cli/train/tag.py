@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.options import Column, refuse_column, refuse_given
+from keras_seqzoo.cli.options import Column, refuse_column
 from keras_seqzoo.cli.presets import check_task
 from keras_seqzoo.cli.train.options import SEVERAL_FILES, train_command
 from keras_seqzoo.cli.train.preset import train_labelled_preset
@@ -16,7 +16,6 @@ from keras_seqzoo.training import (
     TaggerTrainingOptions,
     make_tagger,
 )
-from keras_seqzoo.training.vocabularies import SUBWORDS
 
 EXAMPLES = """\b
 Examples:
@@ -53,12 +52,6 @@ def train_tag(
     """
     if model.start is not None:
         check_task("--start", model.start, RecurrentTagger, "a tagger")
-    if model.pieces not in SUBWORDS:
-        names = ("piece_vocabulary_size",)
-        refuse_given(ctx, names, "can only be used with --pieces bpe or unigram.")
-    if model.pieces == "none":
-        names = ("piece_dim", "piece_units", "piece_encoder", "word_length")
-        refuse_given(ctx, names, "cannot be used with --pieces none.")
     refuse_column(ctx, *train, *valid)
     train_labelled_preset(
         ctx,

@@ -163,17 +163,17 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         kwargs.setdefault("jit_compile", False)
         super().compile(optimizer, loss, metrics=metrics, **kwargs)
 
-    def fit(self, x=None, y=None, *args, validation_data=None, **kwargs):
+    def fit(self, x=None, y=None, *args, sample_weight=None, validation_data=None, **kwargs):
         """Train on texts and labels; see the class and `keras.Model.fit`."""
-        check_lengths(x=x, y=y)
+        check_lengths(x=x, y=y, sample_weight=sample_weight)
         if isinstance(validation_data, (tuple, list)):
             validation_data = tuple(_as_tensor(part) for part in validation_data)
-        return super().fit(
-            _as_tensor(x), _as_tensor(y), *args, validation_data=validation_data, **kwargs
-        )
+        kwargs |= {"sample_weight": _as_tensor(sample_weight), "validation_data": validation_data}
+        return super().fit(_as_tensor(x), _as_tensor(y), *args, **kwargs)
 
-    def evaluate(self, x=None, y=None, *args, **kwargs):
+    def evaluate(self, x=None, y=None, *args, sample_weight=None, **kwargs):
         """Evaluate on texts and labels; see the class and `keras.Model.evaluate`."""
+        kwargs["sample_weight"] = _as_tensor(sample_weight)
         return super().evaluate(_as_tensor(x), _as_tensor(y), *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):

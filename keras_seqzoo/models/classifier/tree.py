@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer
+from keras_seqzoo.checks import check_batch, check_integer
 from keras_seqzoo.layers.trees.dependencies import DependencyTreeEncoder, root_steps
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.classifier.preprocessor import TextClassifierPreprocessor
@@ -120,7 +120,7 @@ class TreeTextClassifierPreprocessor(TextClassifierPreprocessor):
 
     def _all_ids(self, texts):
         """Return ragged pairs of the id and the head of each word, `(batch, None, 2)`."""
-        words, heads = split_parses(tf.convert_to_tensor(texts, tf.string))
+        words, heads = split_parses(check_batch("x", tf.convert_to_tensor(texts, tf.string)))
         ids = self.tokenizer.word_ids(words.values)
         return words.with_values(tf.stack([ids, heads.values], axis=1))
 
@@ -139,7 +139,7 @@ class TreeTextClassifierPreprocessor(TextClassifierPreprocessor):
 
     def call(self, x, y=None, sample_weight=None):
         """Convert texts and labels to ids; see the class."""
-        x = tf.convert_to_tensor(x, tf.string)
+        x = check_batch("x", tf.convert_to_tensor(x, tf.string))
         words, heads = split_parses(x)
         is_read = (words.row_lengths() > 0) | (tf.strings.strip(x) == "")
         is_read &= tf.reduce_all(heads != NO_HEAD, axis=1)

@@ -363,6 +363,8 @@ def _is_projection(layer):
 def _projection(layer, hidden):
     """Return the arguments of `linear_crossentropy` that an output layer and its input give."""
     if isinstance(layer, SourceSoftmax):
+        if layer.form != "bias":
+            raise ValueError(f"`layer` must have logits that are linear, got {layer.form!r}.")
         return {
             **_projection(layer.output_layer, hidden["features"]),
             "prior": hidden["source_probabilities"],

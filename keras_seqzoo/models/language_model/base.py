@@ -1,5 +1,6 @@
 """Base class of language models: scores, perplexity and generation of text."""
 
+import itertools
 import math
 from typing import NamedTuple
 
@@ -102,6 +103,8 @@ class LanguageModel:
     """
 
     tokenizer = None
+    # Whether `score` and `perplexity` read the sentences of a text in order, as one text.
+    remembers_sentences = False
 
     def start(self, rows):
         """Create the state before the beginning of sentences.
@@ -212,6 +215,7 @@ class LanguageModel:
 
         Returns:
             A list with a list of strings for each prompt, best first, each including the prompt.
+            There are fewer than the strategy's number if the model has no more texts.
 
         Raises:
             ValueError: if `strategy` is not a strategy, or a prompt is longer than `max_length`.
@@ -229,7 +233,11 @@ class LanguageModel:
                     f"`prompts` must have at most `max_length` ({max_length}) tokens, "
                     f"got {length} in {prompt[:40]!r}."
                 )
-        return self.tokenizer.detokenize(self.search(ids, strategy, max_length).tokens)
+        found = self.search(ids, strategy, max_length)
+        exists = found.scores.numpy() > -math.inf  # (prompts, n)
+        exists[:, 0] = True
+        texts = self.tokenizer.detokenize(found.tokens)
+        return [list(itertools.compress(*row)) for row in zip(texts, exists.tolist(), strict=True)]
 
     def search(self, prompts, strategy, max_length):
         """Continue the beginnings of sentences as ids; works in graphs.

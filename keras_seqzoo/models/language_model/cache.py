@@ -38,6 +38,8 @@ class CacheLanguageModel(LanguageModel):
     8
     """
 
+    remembers_sentences = True
+
     def __init__(self, model, weight=0.1, size=500, decay=0.0):
         if not isinstance(model, LanguageModel):
             raise ValueError(f"`model` must be a LanguageModel, got {model!r}.")

@@ -47,6 +47,7 @@ class InterpolatedLanguageModel(LanguageModel):
         self.tokenizer = self.models[0].tokenizer
         check_same_vocabulary([model.tokenizer for model in self.models])
         self.weights = mixture_weights(weights, len(self.models))
+        self.remembers_sentences = any(model.remembers_sentences for model in self.models)
 
     @classmethod
     def tuned(cls, models, held_out, batch_size=64):

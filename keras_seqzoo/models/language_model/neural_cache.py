@@ -42,6 +42,8 @@ class NeuralCacheLanguageModel(LanguageModel):
     ```
     """
 
+    remembers_sentences = True
+
     def __init__(self, model, weight=0.1, flatness=0.3, size=500):
         if not isinstance(model, RunningText):
             raise ValueError(f"`model` must be a RunningText, got {model!r}.")

@@ -54,6 +54,8 @@ class RunningText(LanguageModel):
     ```
     """
 
+    remembers_sentences = True
+
     def __init__(self, model, streams=1, length=128):
         if not isinstance(model, RecurrentLanguageModel):
             raise ValueError(f"`model` must be a RecurrentLanguageModel, got {model!r}.")

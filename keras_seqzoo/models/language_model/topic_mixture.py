@@ -8,9 +8,6 @@ from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.decoding import score_targets
 from keras_seqzoo.models.common.mixtures import check_same_vocabulary
 from keras_seqzoo.models.language_model.base import LanguageModel
-from keras_seqzoo.models.language_model.cache import CacheLanguageModel
-from keras_seqzoo.models.language_model.neural_cache import NeuralCacheLanguageModel
-from keras_seqzoo.models.language_model.running_text import RunningText
 from keras_seqzoo.models.language_model.topics import TopicModel
 
 
@@ -32,8 +29,8 @@ class TopicLanguageModel(LanguageModel):
     Generation starts with the mean weights.
 
     Args:
-        model: a `LanguageModel`, but not one that remembers the sentences before: a `RunningText`
-            or a model with a cache.
+        model: a `LanguageModel`, but not one that remembers the sentences before: a `RunningText`,
+            a model with a cache or topics, or a mixture with one of them.
         topics: a `TopicModel` with the same vocabulary.
         exponent: float, β, at least 0.
         prior: float, n, above 0: how many words the mean weights count for.
@@ -51,12 +48,14 @@ class TopicLanguageModel(LanguageModel):
     4
     """
 
+    remembers_sentences = True
+
     def __init__(self, model, topics, exponent=0.5, prior=10.0, memory=200):
         if not isinstance(model, LanguageModel):
             raise ValueError(f"`model` must be a LanguageModel, got {model!r}.")
-        if isinstance(model, (RunningText, CacheLanguageModel, NeuralCacheLanguageModel)):
+        if model.remembers_sentences:
             raise ValueError(
-                "`model` must be a LanguageModel of separate sentences, got a "
+                "`model` must be a LanguageModel of separate sentences, got "
                 f"{type(model).__name__}."
             )
         if not isinstance(topics, TopicModel):

@@ -2,6 +2,8 @@
 
 import functools
 
+import tensorflow as tf
+
 from keras_seqzoo.checks import check_choice, check_number
 from keras_seqzoo.layers import (
     BahdanauAttention,
@@ -90,3 +92,12 @@ def make_losses(names, scale, dtype):
     """
     check_number("attention_loss_scale", scale, minimum=0.0)
     return [LOSSES[name](scale, dtype=dtype, name=f"{name}_loss") for name in names]
+
+
+def check_one_device(losses):
+    """Raise a `ValueError` if a model with attention losses would train on several devices.
+
+    Keras keeps one list of added losses for all devices, and each device empties it.
+    """
+    if losses and tf.distribute.get_strategy().num_replicas_in_sync > 1:
+        raise ValueError(f"`attention_losses` must be empty on several devices, got {len(losses)}.")

@@ -7,8 +7,10 @@ from keras_seqzoo.checks import check_number, check_rate
 from keras_seqzoo.models.common.next_token_training import next_token_loss
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
 from keras_seqzoo.models.common.rows import check_lengths, rows_of
+from keras_seqzoo.models.seq2seq.attention import check_one_device
 from keras_seqzoo.models.seq2seq.objectives.attended import read_attending
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
+from keras_seqzoo.models.seq2seq.source_output import refuse_mixture
 from keras_seqzoo.models.seq2seq.task import RecurrentSeq2SeqLM
 from keras_seqzoo.replicas import part_of_mean, replica_count, sum_over_replicas
 from keras_seqzoo.tensors import dimension
@@ -38,15 +40,18 @@ class BidirectionalTranslation(ReloadableModel, keras.Model):
     `backward.save_to_preset(...)`. The pair itself cannot be called.
 
     Args:
-        forward: a `RecurrentSeq2SeqLM` with attention and a preprocessor.
+        forward: a `RecurrentSeq2SeqLM` with attention and a preprocessor, of one target language.
+            It does not read trees, and its output is not a mixture (of `source_output`, only
+            `"lexicon-bias"` is none).
         backward: the same for the opposite direction. Its source vocabulary is the target
             vocabulary of `forward`, and vice versa. The two models share no weights.
         symmetry: a number of at least 0, the weight of the trace.
 
     Raises:
         TypeError: if a model is not a `RecurrentSeq2SeqLM`.
-        ValueError: if a model has no attention or no preprocessor, the vocabularies do not match,
-            or `symmetry` is out of range.
+        ValueError: if a model has no attention or no preprocessor, has several languages, reads
+            trees or has a mixture as its output, the vocabularies do not match, or `symmetry` is
+            out of range.
 
     Example:
     ```python
@@ -69,6 +74,14 @@ class BidirectionalTranslation(ReloadableModel, keras.Model):
                 raise ValueError(f"`{name}` must be a model with attention, got one without.")
             if model.preprocessor is None:
                 raise ValueError(f"`{name}` must have a preprocessor, got None.")
+            if model.preprocessor.languages:
+                raise ValueError(
+                    f"`{name}` must be a model with one target language, got one with "
+                    f"{', '.join(model.preprocessor.languages)}."
+                )
+            if model.preprocessor.reads_trees:
+                raise ValueError(f"`{name}` must be a model of strings, got one of trees.")
+            refuse_mixture(model, f"`{name}` must not be")
         if forward is backward:
             raise ValueError("`backward` must be another model than `forward`, got the same.")
         sides = forward.preprocessor, backward.preprocessor
@@ -98,7 +111,13 @@ class BidirectionalTranslation(ReloadableModel, keras.Model):
             label_smoothing: float in [0, 1), of both losses.
             **kwargs: `jit_compile`, `run_eagerly` and `steps_per_execution`, see
                 `keras.Model.compile`.
+
+        Raises:
+            ValueError: if `label_smoothing` is out of range, or a model has `attention_losses` and
+                there are several devices.
         """
+        for model in (self.forward, self.backward):
+            check_one_device(model.decoder.attention_losses)
         self.label_smoothing = check_rate("label_smoothing", label_smoothing)
         if optimizer == "auto":
             optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=1.0)

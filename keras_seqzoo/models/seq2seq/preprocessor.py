@@ -24,7 +24,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
     """Preprocessor with one joint tokenizer, or one each for source and target.
 
     Source sentences become `tokens [EOS]`, target sentences `[BOS] tokens [EOS]`. The decoder reads
-    all target tokens but the last and predicts all but the first. Sequences longer than the
+    `[BOS] tokens` and predicts `tokens [EOS]`: `[EOS]` is never an input. Sequences longer than the
     sequence lengths are truncated (the source keeps its `[EOS]`), shorter ones are padded.
 
     Args:
@@ -138,10 +138,22 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         """
         length = length or self.encoder_sequence_length
         ids = self.encoder_tokenizer(text, training=training)  # ragged (B, None)
-        ids = ids[..., : max(0, length - self.added_source_tokens)]
         if self.languages or language is not None:
             ids = tf.concat([self._language_ids(language, ids.nrows()), ids], axis=-1)
-        return _append(ids, self.encoder_tokenizer.end_token_id)
+        return self.cut_source(_append(ids, self.encoder_tokenizer.end_token_id), length)
+
+    def cut_source(self, ids, length):
+        """Cut ragged source ids to `length`, an int of at least 1. They keep their `[EOS]`.
+
+        In a tree, words whose head is cut off become roots.
+        """
+        cut = tf.concat([ids[:, : length - 1], ids[:, length - 1 :][:, -1:]], axis=1)
+        if not self.reads_trees:
+            return cut
+        words, heads = self.encoder_tokenizer.split(cut.values)
+        others = tf.gather(cut.row_lengths() - 1, cut.value_rowids())  # without [EOS]
+        lost = tf.cast(heads, tf.int64) > others
+        return cut.with_values(tf.where(lost, words, cut.values))
 
     def _language_ids(self, language, rows):
         """Return the ids of the target languages' tokens, int32 `(rows, 1)`."""
@@ -262,14 +274,15 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         )
         target = self.encode_target(_as_batch(x["decoder_text"]), decoder_length, training)
         source_ids, source_mask = self.pad(source, encoder_length)
-        target_ids, target_mask = self.pad(target, decoder_length + 1)
+        read_ids, read_mask = self.pad(target[:, :-1], decoder_length)
+        labels, _ = self.pad(target[:, 1:], decoder_length)
         inputs = {
             "encoder_token_ids": source_ids,
             "encoder_padding_mask": source_mask,
-            "decoder_token_ids": target_ids[:, :-1],
-            "decoder_padding_mask": target_mask[:, :-1],
+            "decoder_token_ids": read_ids,
+            "decoder_padding_mask": read_mask,
         }
-        return keras.utils.pack_x_y_sample_weight(inputs, target_ids[:, 1:], target_mask[:, 1:])
+        return keras.utils.pack_x_y_sample_weight(inputs, labels, read_mask)
 
     def generate_preprocess(
         self,

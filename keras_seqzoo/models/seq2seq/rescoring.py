@@ -64,7 +64,7 @@ def rescore(sources, candidates, models, weights=None, length_penalty=1.0, **kwa
     sources, candidates = check_candidates(sources, candidates)
     models = _check_models(models)
     weights = check_weights(weights, len(models))
-    used = [index for index, weight in enumerate(weights) if weight] or [0]
+    used = [index for index, weight in enumerate(weights) if weight]
     scores = score_candidates(
         sources, candidates, [models[index] for index in used], length_penalty, **kwargs
     )

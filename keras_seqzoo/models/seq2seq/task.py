@@ -8,6 +8,7 @@ from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
 from keras_seqzoo.models.common.objective import Objective
+from keras_seqzoo.models.seq2seq.attention import check_one_device
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
 from keras_seqzoo.models.seq2seq.objectives.supervised_attention import (
@@ -175,12 +176,7 @@ class RecurrentSeq2SeqLM(
                 "`objective` must be a ScheduledSampling, a MinimumRisk or another objective, or "
                 f"None, got {objective!r}."
             )
-        losses = self.decoder.attention_losses
-        if losses and tf.distribute.get_strategy().num_replicas_in_sync > 1:
-            # Keras keeps one list of added losses for all replicas, and each replica empties it.
-            raise ValueError(
-                f"`attention_losses` must be empty on several devices, got {len(losses)}."
-            )
+        check_one_device(self.decoder.attention_losses)
         weighted_metrics = kwargs["weighted_metrics"] = list(weighted_metrics or ())
         if objective is not None:
             objective.check(self, [*weighted_metrics, *(kwargs.get("metrics") or ())])

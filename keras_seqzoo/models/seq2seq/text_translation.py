@@ -5,7 +5,7 @@ from functools import partial
 
 import tensorflow as tf
 
-from keras_seqzoo.checks import list_of_texts
+from keras_seqzoo.checks import check_integer, list_of_texts
 from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.decoding import (
     BeamSearch,
@@ -149,8 +149,7 @@ class TextTranslation(TextGraphs):
         language = check_language(language, self.languages, len(texts))
         if max_length is None:
             max_length = self.preprocessor.decoder_sequence_length
-        if not isinstance(max_length, int) or max_length < 0:
-            raise ValueError(f"`max_length` must be an int of at least 0, got {max_length!r}.")
+        max_length = check_integer("max_length", max_length, minimum=0)
         for constraint in strategy.constraints:
             constraint.check(max_length)
         if required_phrases is not None:

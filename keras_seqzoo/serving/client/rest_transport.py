@@ -102,12 +102,11 @@ class RestTransport:
 
     def _arrays(self, outputs, signature, end):
         infos = self._outputs(signature, end)
-        # If there is only one output, it comes without its name.
-        named = {next(iter(infos)): outputs} if len(infos) == 1 else outputs
-        if named.keys() != infos.keys():  # another version is served now
+        try:
+            return _typed(outputs, infos)
+        except (KeyError, TypeError, ValueError, OverflowError):  # perhaps of another version
             self._signatures = {}
-            infos = self._outputs(signature, end)
-        return {name: from_json(named[name], info) for name, info in infos.items()}
+            return _typed(outputs, self._outputs(signature, end))
 
     def _outputs(self, signature, end):
         if signature not in self._signatures:
@@ -154,6 +153,15 @@ class RestTransport:
             cause = f"HTTP {response.status_code}: {text[:MOST_CAUSE]}"
         status = STATUSES.get(response.status_code, "UNKNOWN")
         raise self._address.error(signature, status, cause)
+
+
+def _typed(outputs, infos):
+    """Return the arrays of a JSON answer by the descriptions of the outputs."""
+    # If there is only one output, it comes without its name.
+    named = {next(iter(infos)): outputs} if len(infos) == 1 else outputs
+    if not isinstance(named, dict) or named.keys() != infos.keys():
+        raise ValueError(f"it must have the outputs {', '.join(infos)}")
+    return {name: from_json(named[name], info) for name, info in infos.items()}
 
 
 def _end_of(timeout):

@@ -130,6 +130,20 @@ class TextClassifierOptions(EmbeddingOptions):
         flag=None,
     )
 
+    def __post_init__(self):
+        """Check each option, and that the options fit together."""
+        super().__post_init__()
+        if self.start is None:
+            names = _unused_options(self.encoder)
+            self.check_not_given(names, f"with the `encoder` {self.encoder!r}")
+        if self.tokenizer != "word":
+            names = ("minimum_count", "vectors")
+            self.check_not_given(names, f"with the `tokenizer` {self.tokenizer!r}")
+        if "k-max" not in (self.pooling or ()):
+            self.check_not_given(("k",), "without the `pooling` 'k-max'")
+        if self.static_embedding and self.start is None and self.vectors is None:
+            raise ValueError("`static_embedding` must be False without `vectors`, got True.")
+
 
 def make_text_classifier(texts, labels, **kwargs):
     """Create a text classifier for texts and their labels.
@@ -190,11 +204,19 @@ def make_text_classifier(texts, labels, **kwargs):
     )
     model = model_class(backbone, None, preprocessor, **head)
     if options.vectors is not None:
-        options.vectors.fill(backbone.token_embedding, tokenizer)
+        scale = _vector_scale(backbone)
+        options.vectors.fill(backbone.token_embedding, tokenizer, scale)
         if options.static_embedding:
-            options.vectors.fill(backbone.static_token_embedding, tokenizer)
+            options.vectors.fill(backbone.static_token_embedding, tokenizer, scale)
     backbone.token_embedding.trainable = not options.freeze_embeddings
     return model
+
+
+def _vector_scale(backbone):
+    """Return the factor of word vectors with which a backbone reads them as they are."""
+    config = backbone.get_config()
+    is_scaled = config.get("scale_embedding", isinstance(backbone, TreeBackbone))
+    return config["embedding_dim"] ** -0.5 if is_scaled else 1.0
 
 
 def _label_names(labels, multi_label):
@@ -225,7 +247,7 @@ def _load_backbone(options):
     return backbone, RecurrentTextClassifierPreprocessor.from_preset(options.start).tokenizer
 
 
-def unused_options(encoder):
+def _unused_options(encoder):
     """Return the names of the options that an encoder does not have."""
     recurrent, convolutional = (
         ("num_layers", "bidirectional", "word_dropout"),
@@ -240,11 +262,7 @@ def unused_options(encoder):
 
 def _make_backbone(texts, options):
     """Return a new backbone and a tokenizer trained on texts."""
-    why = f"with the `encoder` {options.encoder!r}"
-    options.check_not_given(unused_options(options.encoder), why)
     vectors = options.vectors
-    if options.static_embedding and vectors is None:
-        raise ValueError("`static_embedding` must be False without `vectors`, got True.")
     if options.tokenizer == "word":
         size = VOCABULARY_SIZE if options.vocabulary_size is None else options.vocabulary_size
         form = NORMAL_FORM
@@ -254,8 +272,6 @@ def _make_backbone(texts, options):
             texts = Rereading(functools.partial(_parsed_words, texts))
         known = WordTokenizer.train(texts, size, options.minimum_count, **form).words
         tokenizer = make_word_tokenizer(known, vectors, form)
-    elif vectors is not None:
-        raise ValueError(f"`tokenizer` must be 'word' with `vectors`, got {options.tokenizer!r}.")
     else:
         tokenizer = train_subwords(
             options.tokenizer, texts, options.vocabulary_size, VOCABULARY_SIZE

@@ -24,6 +24,17 @@ def trained():
     return model
 
 
+def test_weights_of_texts_may_be_a_list():
+    weights, found = [1.0, 0.0, 2.0] * 4, []
+    for own in (weights, np.array(weights)):
+        keras.utils.set_random_seed(0)
+        model = make()
+        model.fit(TEXTS, LABELS, sample_weight=own, verbose=0, shuffle=False)
+        loss, *_ = model.evaluate(TEXTS, LABELS, sample_weight=own, verbose=0)
+        found.append([*model.scores.kernel.numpy().ravel(), loss])
+    np.testing.assert_array_equal(*found)
+
+
 def test_features_by_hand():
     texts = [
         "It's hokey. There are virtually no surprises, and the writing is dull. So why was it so "

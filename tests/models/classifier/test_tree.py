@@ -108,6 +108,8 @@ def test_errors():
         with pytest.raises(tf.errors.InvalidArgumentError, match="`x` must be sentences in CoNLL"):
             model.preprocessor([TEXTS[0], text])
     tokenizer = model.preprocessor.tokenizer
+    with pytest.raises(ValueError, match="`x` must be a list or a tensor .* got a single string"):
+        model.preprocessor(TEXTS[0])
     with pytest.raises(ValueError, match='`truncation_side` must be "right"'):
         TreeTextClassifierPreprocessor(tokenizer, truncation_side="left")
     with pytest.raises(ValueError, match="`tokenizer` must be a WordTokenizer"):

@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models import (
     CacheLanguageModel,
+    InterpolatedLanguageModel,
     NGramLanguageModel,
     TopicLanguageModel,
     TopicModel,
@@ -106,8 +107,11 @@ def test_bad_arguments(model, topics):
         TopicLanguageModel(model, topics, prior=0)
     with pytest.raises(ValueError, match="`topics` must be a TopicModel, got None"):
         TopicLanguageModel(model, None)
-    with pytest.raises(ValueError, match="of separate sentences, got a CacheLanguageModel"):
+    with pytest.raises(ValueError, match="of separate sentences, got CacheLanguageModel"):
         TopicLanguageModel(CacheLanguageModel(model), topics)
+    mixture = InterpolatedLanguageModel([model, TopicLanguageModel(model, topics)])
+    with pytest.raises(ValueError, match="of separate sentences, got Interpolated"):
+        TopicLanguageModel(mixture, topics)
     other = TopicModel.train(["x"], WordTokenizer(["x"]), topics=1)
     with pytest.raises(ValueError, match="`models` must have the same vocabulary"):
         TopicLanguageModel(model, other)

@@ -11,8 +11,10 @@ from keras_seqzoo.models import (
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
 )
+from keras_seqzoo.models.common.parsed_sentences import chain_parse
 from keras_seqzoo.models.seq2seq.bidirectional import reversed_batch, symmetry_bonus
 from keras_seqzoo.models.seq2seq.objectives.attended import read_attending
+from keras_seqzoo.training import make_translation_model
 from tests.layer_checks import assert_close
 from tests.made_up import parallel_text, tiny_model
 from tests.models.small import SENTENCES, backbone, model, preprocessor, tokenizer
@@ -200,6 +202,22 @@ def test_arguments_are_checked():
         BidirectionalTranslation(forward, without)
     with pytest.raises(ValueError, match="`forward` must have a preprocessor, got None"):
         BidirectionalTranslation(RecurrentSeq2SeqLM(backbone()), backward)
+    copying = RecurrentSeq2SeqLM(
+        backbone(source_output="copy", share_embeddings=True), preprocessor()
+    )
+    with pytest.raises(ValueError, match="`forward` must not be a model with the `source_output`"):
+        BidirectionalTranslation(copying, backward)
+    english, german = parallel_text(4)
+    sizes = {"embedding_dim": 4, "encoder_units": 3, "decoder_units": 4, "tokenizer": "word"}
+    languages = make_translation_model(
+        english, german, languages=["de", "fr", "de", "fr"], minimum_count=1, **sizes
+    )
+    with pytest.raises(ValueError, match="`backward` must be a model with one target language, go"):
+        BidirectionalTranslation(forward, languages)
+    parses = [chain_parse(line.split()) for line in english]
+    trees = make_translation_model(parses, german, encoder="tree", minimum_count=1, **sizes)
+    with pytest.raises(ValueError, match="`forward` must be a model of strings, got one of trees"):
+        BidirectionalTranslation(trees, backward)
     with pytest.raises(ValueError, match="`symmetry` must be a number of at least 0, got -1"):
         BidirectionalTranslation(forward, backward, symmetry=-1)
     with pytest.raises(ValueError, match="`label_smoothing` must be in"):

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo.data import translation_batches
 from keras_seqzoo.models import (
     RecurrentLanguageModelPreprocessor,
     RecurrentSeq2SeqLMPreprocessor,
@@ -30,12 +31,27 @@ def test_numbers():
         target = [BOS, *ids(TEXTS["decoder_text"][row]), EOS]
         assert len(source) < 20 and len(target) < 20
         assert x["encoder_token_ids"][row].numpy().tolist() == padded(source, 20)
-        assert x["decoder_token_ids"][row].numpy().tolist() == padded(target, 20)
+        assert x["decoder_token_ids"][row].numpy().tolist() == padded(target[:-1], 20)
         assert y[row].numpy().tolist() == padded(target[1:], 20)
         np.testing.assert_array_equal(x["encoder_padding_mask"][row], np.arange(20) < len(source))
-        np.testing.assert_array_equal(x["decoder_padding_mask"][row], np.arange(20) < len(target))
-        np.testing.assert_array_equal(weights[row], np.arange(20) < len(target) - 1)
+        for mask in (x["decoder_padding_mask"], weights):
+            np.testing.assert_array_equal(mask[row], np.arange(20) < len(target) - 1)
     assert x["encoder_token_ids"].dtype == y.dtype == tf.int32
+
+
+def test_strings_and_batches_of_ids_become_the_same_inputs():
+    layer = preprocessor(length=20)
+    encoders = layer.encode_source, layer.encode_target
+    options = {"batch_size": 2, "boundaries": [20], "shuffle": False}
+    [(x, y, weights)] = translation_batches(*TEXTS.values(), *encoders, **options)
+    expected, labels, present = layer(TEXTS)
+    sizes = {"encoder": x["encoder_token_ids"].shape[1], "decoder": y.shape[1]}
+    for name, value in expected.items():
+        length = sizes[name.partition("_")[0]]
+        np.testing.assert_array_equal(x[name], value[:, :length], name)
+        assert not value[:, length:].numpy().any()
+    np.testing.assert_array_equal(y, labels[:, : sizes["decoder"]])
+    np.testing.assert_array_equal(weights, present[:, : sizes["decoder"]])
 
 
 def test_what_is_too_long_is_cut():

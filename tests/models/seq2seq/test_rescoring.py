@@ -144,6 +144,7 @@ ROWS = {
     ),
     "no model": ((SOURCES, CANDIDATES, []), "`models` must have at least one"),
     "weights": ((SOURCES, CANDIDATES, [Table(ONE)], [1, 2]), "each of the 1 `models`, got 2"),
+    "weights of 0": ((SOURCES, CANDIDATES, [Table(ONE)], [0]), "`weights` must not all be 0"),
     "weight below 0": ((SOURCES, CANDIDATES, [Table(ONE)], [-1]), "`weights` must be a number of"),
     "weight nan": ((SOURCES, CANDIDATES, [Table(ONE)], [math.nan]), "`weights` must be a number"),
     "penalty": ((SOURCES, CANDIDATES, [Table(ONE)], None, -1.0), "`length_penalty` must be"),

@@ -142,6 +142,22 @@ def test_predict_returns_arrays_of_the_signature(connect):
     assert infinite.tolist() == [[-1.0, -2.0, -math.inf]]
 
 
+def test_another_version_may_have_more_or_fewer_outputs(connect, server, monkeypatch):
+    float32 = ("float32", [None])
+    one = {"a": float32}, lambda inputs: {"a": np.array([1.0], np.float32)}
+    two = (
+        {"a": float32, "b": float32},
+        lambda inputs: {name: np.array([2.0], np.float32) for name in ("a", "b")},
+    )
+    client, text = connect(), {"text": ["x"]}
+    for version in (one, two, one):
+        monkeypatch.setitem(server.signatures, "own", version)
+        found = client.predict(text, signature="own")
+        assert {name: array.tolist() for name, array in found.items()} == {
+            name: array.tolist() for name, array in version[1](text).items()
+        }
+
+
 def test_types_of_inputs(connect, protocol):
     inputs = {
         "bytes": np.array([b"a\xc3\xa9"]),
