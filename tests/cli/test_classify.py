@@ -143,7 +143,7 @@ def test_options_reach_the_model(seqzoo, folder, tmp_path):
         (
             *(("train", "classify", "--encoder", "convolution", "--word-dropout", 0.1, "--train",
                "train.tsv", "--valid", "train.tsv", "--out", "new"),),
-            "--word-dropout cannot be used with --encoder convolution",
+            "--word-dropout must not be given with the --encoder 'convolution', got 0.1",
         ),
         (("evaluate", "--preset", "gru_plain", "--test", "odd.tsv"), "--test can only be used"),
         (("evaluate", "--preset", "gru_plain"), "--source must be given"),

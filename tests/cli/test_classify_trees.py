@@ -88,10 +88,10 @@ def test_other_encoders_read_the_text_of_a_conllu_file(seqzoo, folder, tmp_path)
         ({"train": "bare.conllu"}, (), "bare.conllu, line 1: must have a comment `# label = "),
         ({"valid": "flat.conllu"}, (), "flat.conllu, line 1: "),
         ({"train": "cycle.conllu"}, (), "cycle.conllu, line 1: `heads` must form a tree"),
-        ({}, ("--filters", 3), "--filters cannot be used with --encoder tree"),
-        ({}, ("--bidirectional",), "--bidirectional cannot be used with --encoder tree"),
-        ({}, ("--tokenizer", "bpe"), "--tokenizer cannot be used with --encoder tree"),
-        ({}, ("--truncation-side", "left"), "--truncation-side cannot be used with --encoder"),
+        ({}, ("--filters", 3), "--filters must not be given with the --encoder 'tree'"),
+        ({}, ("--bidirectional",), "--bidirectional must not be given with the --encoder 'tree'"),
+        ({}, ("--tokenizer", "bpe"), "--tokenizer must not be given with the --encoder 'tree'"),
+        ({}, ("--truncation-side", "left"), "--truncation-side must not be given with the --enc"),
     ],
 )
 def test_bad_input(seqzoo, folder, tmp_path, files, options, message):

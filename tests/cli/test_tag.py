@@ -98,7 +98,7 @@ def test_entities(seqzoo, folder, tmp_path):
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b")
             + ("--pieces", "none", "--piece-units", 6),
-            "--piece-units cannot be used with --pieces none",
+            "--piece-units must not be given with the --pieces 'none', got 6",
         ),
         (
             ("train", "tag", "--train", "a", "--valid", "a", "--out", "b")
