@@ -10,7 +10,7 @@ from tests.models.tagger.test_task import WORDS
 from tests.training.interrupts import assert_equal
 
 TAGS = [line.split() for line in TAG_LINES]
-SMALL = {"embedding_dim": 6, "units": 8, "piece_units": 6, "minimum_count": 1}
+SMALL = {"embedding_dim": 6, "units": 8, "minimum_count": 1}
 
 
 def make_training(folder, words=WORDS, tags=TAGS, measure="accuracy", epochs=8, **options):
@@ -31,7 +31,7 @@ def make_training(folder, words=WORDS, tags=TAGS, measure="accuracy", epochs=8, 
 
 @pytest.mark.slow
 def test_the_best_epoch_becomes_the_preset(tmp_path):
-    training = make_training(tmp_path, pieces="none", piece_units=50)
+    training = make_training(tmp_path, pieces="none")
     assert training.run((WORDS * 4, TAGS * 4), (WORDS, TAGS), verbose=0)
     assert training.state.best == 1.0
     loaded = RecurrentTagger.from_preset(str(tmp_path))
