@@ -85,6 +85,16 @@ class Options:
         """Check each option."""
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, check_option(field, getattr(self, field.name)))
+        for name, why in self.unused().items():
+            self.check_not_given((name,), why)
+
+    def unused(self):
+        """Return a dict of the options that others leave unused, from their names to the reason.
+
+        They must have their default. The command line refuses them with any value. A reason
+        continues "must not be given".
+        """
+        return {}
 
     def to_dict(self):
         """Return the options as a dict; `cls(**values)` recreates them."""

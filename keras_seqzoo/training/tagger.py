@@ -106,13 +106,12 @@ class TaggerOptions(EmbeddingOptions):
     )
     dtype: object = option(None, "Keras dtype policy.", flag=None)
 
-    def __post_init__(self):
-        """Check each option, and that the options fit together."""
-        super().__post_init__()
-        unused = () if self.pieces in SUBWORDS else ("piece_vocabulary_size",)
+    def unused(self):
+        """Return a dict of the options that others leave unused; see `Options.unused`."""
+        names = () if self.pieces in SUBWORDS else ("piece_vocabulary_size",)
         if self.pieces == "none":
-            unused += ("piece_dim", "piece_units", "piece_encoder", "word_length")
-        self.check_not_given(unused, f"with the `pieces` {self.pieces!r}")
+            names += ("piece_dim", "piece_units", "piece_encoder", "word_length")
+        return dict.fromkeys(names, f"with the `pieces` {self.pieces!r}")
 
 
 @options

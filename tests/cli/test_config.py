@@ -79,10 +79,10 @@ def test_what_the_file_has_is_given(seqzoo, tmp_path, called):
     assert "\n#filters: 100\n" in printed and "\n#units: 128\n" in printed
     path.write_text(printed, encoding="utf-8")
     assert seqzoo("train", "classify", "--config", path) == (0, "", "")
-    path.write_text(printed.replace("#filters: 100", "filters: 50"), encoding="utf-8")
+    path.write_text(printed.replace("#filters: 100", "filters: 100"), encoding="utf-8")
     result = seqzoo("train", "classify", "--config", path)
     assert (result.status, result.output) == (2, "")
-    assert "--filters must not be given with the --encoder 'lstm', got 50" in result.errors
+    assert "--filters must not be given with the --encoder 'lstm', got 100" in result.errors
 
 
 def test_a_run_from_a_preset_keeps_the_options_as_they_were_given(

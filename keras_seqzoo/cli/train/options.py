@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.options import Progress, Quiet, count_option, flag, refuse_given
+from keras_seqzoo.cli.options import Progress, Quiet, count_option, flag, given, refuse_given
 from keras_seqzoo.training.board import LOGS
 from keras_seqzoo.training.options import check_option, split_optional
 from keras_seqzoo.training.state import FOLDER
@@ -216,9 +216,18 @@ def _reset_defaults(ctx, fields):
 
 
 def _make_options(ctx, options_class, **values):
-    for name, field in option_fields(options_class).items():
+    fields = option_fields(options_class)
+    for name, field in fields.items():
         values[field.name] = _field_value(field, ctx.params[name])
-    return options_class(**values)
+    options = options_class(**values)
+    unused = options.unused()
+    for name in given(ctx, fields):  # the default value may be given too
+        option = fields[name].name
+        if option in unused:
+            raise ValueError(
+                f"`{option}` must not be given {unused[option]}, got {values[option]!r}."
+            )
+    return options
 
 
 def _field_value(field, value):

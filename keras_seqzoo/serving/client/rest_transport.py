@@ -19,6 +19,8 @@ except ImportError as error:
         "`protocol` rest needs httpx; install it with: pip install 'keras-seqzoo[serving]'"
     ) from error
 
+# What arrays that do not fit a signature raise.
+UNFIT = (KeyError, TypeError, ValueError, OverflowError)
 STATUSES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -81,7 +83,7 @@ class RestTransport:
         answer = self._ask("POST", f"{self._version}:predict", signature, end, body)
         try:
             return self._arrays(answer["outputs"], signature, end)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except UNFIT as error:
             cause = f"the answer does not fit the signature: {error}"
             raise self._address.error(signature, "INTERNAL", cause) from error
 
@@ -104,7 +106,7 @@ class RestTransport:
         infos = self._outputs(signature, end)
         try:
             return _typed(outputs, infos)
-        except (KeyError, TypeError, ValueError, OverflowError):  # perhaps of another version
+        except UNFIT:  # perhaps of another version
             self._signatures = {}
             return _typed(outputs, self._outputs(signature, end))
 

@@ -133,16 +133,21 @@ class TextClassifierOptions(EmbeddingOptions):
     def __post_init__(self):
         """Check each option, and that the options fit together."""
         super().__post_init__()
-        if self.start is None:
-            names = _unused_options(self.encoder)
-            self.check_not_given(names, f"with the `encoder` {self.encoder!r}")
-        if self.tokenizer != "word":
-            names = ("minimum_count", "vectors")
-            self.check_not_given(names, f"with the `tokenizer` {self.tokenizer!r}")
-        if "k-max" not in (self.pooling or ()):
-            self.check_not_given(("k",), "without the `pooling` 'k-max'")
         if self.static_embedding and self.start is None and self.vectors is None:
             raise ValueError("`static_embedding` must be False without `vectors`, got True.")
+
+    def unused(self):
+        """Return a dict of the options that others leave unused; see `Options.unused`."""
+        unused = {}
+        if self.start is None:
+            names = _unused_options(self.encoder)
+            unused |= dict.fromkeys(names, f"with the `encoder` {self.encoder!r}")
+        if self.tokenizer != "word":
+            names = ("minimum_count", "vectors")
+            unused |= dict.fromkeys(names, f"with the `tokenizer` {self.tokenizer!r}")
+        if "k-max" not in (self.pooling or ()):
+            unused["k"] = "without the `pooling` 'k-max'"
+        return unused
 
 
 def make_text_classifier(texts, labels, **kwargs):
