@@ -135,11 +135,8 @@ class ObjectiveOptions(AdamWOptions):
     )
 
     def __post_init__(self):
-        """Check each option, and that none belongs to another objective."""
+        """Check each option, and that the options fit together."""
         super().__post_init__()
-        for objective, names in OWN_OPTIONS.items():
-            if objective != self.objective:
-                self.check_not_given(names, f"without the objective {objective}")
         if self.reinforce_baseline == "samples" and self.reinforce_samples < 2:
             raise ValueError(
                 '`reinforce_samples` must be at least 2 with `reinforce_baseline="samples"`, '
@@ -150,6 +147,15 @@ class ObjectiveOptions(AdamWOptions):
                 "`risk_samples` must be at least 2 with `risk_reference=False`, got "
                 f"{self.risk_samples}."
             )
+
+    def unused(self):
+        """Return a dict of the options that others leave unused; see `Options.unused`."""
+        return {
+            name: f"without the objective {objective}"
+            for objective, names in OWN_OPTIONS.items()
+            if objective != self.objective
+            for name in names
+        }
 
 
 def make_objective(run):

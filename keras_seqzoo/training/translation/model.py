@@ -127,23 +127,23 @@ class TranslationModelOptions(TranslationVocabularyOptions):
         """Whether sources are parsed sentences."""
         return self.encoder == "tree"
 
-    def __post_init__(self):
-        """Check each option, and that the options fit together."""
-        super().__post_init__()
+    def unused(self):
+        """Return a dict of the options that others leave unused; see `Options.unused`."""
         kinds = {"convolution": "a convolutional `encoder`", "tree": "an `encoder` of trees"}
-        why = f"with {kinds.get(self.encoder, 'a recurrent `encoder`')}"
-        if self.encoder in kinds:
-            self.check_not_given(RECURRENT_OPTIONS, why)
+        names = RECURRENT_OPTIONS if self.encoder in kinds else ()
         if self.encoder != "convolution":
-            self.check_not_given(CONVOLUTIONAL_OPTIONS, why)
+            names += CONVOLUTIONAL_OPTIONS
         if self.reads_trees:
-            self.check_not_given(("languages",), why)
+            names += ("languages",)
+        why = f"with {kinds.get(self.encoder, 'a recurrent `encoder`')}"
+        unused = super().unused() | dict.fromkeys(names, why)
         if self.attention is None:
-            self.check_not_given(("attention_units",), "without `attention`")
+            unused["attention_units"] = "without `attention`"
         if not self.attention_losses:
-            self.check_not_given(("attention_loss_scale",), "without `attention_losses`")
+            unused["attention_loss_scale"] = "without `attention_losses`"
         if self.source_output == "copy":  # within one vocabulary
-            self.check_not_given(("separate_vocabularies",), "with the `source_output` copy")
+            unused["separate_vocabularies"] = "with the `source_output` copy"
+        return unused
 
 
 def make_translation_model(source, target, pair_languages=None, **kwargs):

@@ -70,10 +70,15 @@ class TranslationTrainingOptions(CorpusOptions):
         """Check each option."""
         check_boundaries(self.boundaries)
         super().__post_init__()
-        if self.objective == "supervised-attention":  # links belong to one segmentation
-            names = "subword_dropout", "subword_alpha"
-            self.check_not_given(names, "with the objective supervised-attention")
         check_bleu_tokenizer(self.bleu_tokenizer)
+
+    def unused(self):
+        """Return a dict of the options that others leave unused; see `Options.unused`."""
+        unused = super().unused()
+        if self.objective == "supervised-attention":  # links belong to one segmentation
+            names = ("subword_dropout", "subword_alpha")
+            unused |= dict.fromkeys(names, "with the objective supervised-attention")
+        return unused
 
 
 class TranslationTraining(AdamWTraining):

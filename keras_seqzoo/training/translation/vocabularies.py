@@ -54,12 +54,12 @@ class TranslationVocabularyOptions(Options):
 
     reads_trees = False  # whether sources are parsed sentences, whose tokens are words
 
-    def __post_init__(self):
-        """Check each option, and that the options fit together."""
-        super().__post_init__()
-        if self.tokenizer != "word":
-            names = ("split_punctuation",) if self.reads_trees else WORD_OPTIONS
-            self.check_not_given(names, f"with the `tokenizer` {self.tokenizer!r}")
+    def unused(self):
+        """Return a dict of the options that others leave unused; see `Options.unused`."""
+        if self.tokenizer == "word":
+            return {}
+        names = ("split_punctuation",) if self.reads_trees else WORD_OPTIONS
+        return dict.fromkeys(names, f"with the `tokenizer` {self.tokenizer!r}")
 
 
 def train_translation_tokenizers(source, target, options):

@@ -160,7 +160,7 @@ def test_options_reach_the_model(files, tmp_path, seqzoo, monkeypatch):
 
     monkeypatch.setattr(command, "TranslationTraining", stop)
     changes = {"attention": "none", "context": "every_step", "cell": "lstm", "decoder_layers": 2}
-    sizes = {"vocabulary_size": 266, "attention_units": 256}
+    sizes = {"vocabulary_size": 266, "attention_units": None}
     flags = ("--untied", "--residual", "--separate-vocabularies", "--mixed-bfloat16")
     flags += ("--measure", "loss", "--bleu-tokenizer", "char")
     result = seqzoo(*arguments(files, tmp_path / "new", **sizes, **changes), *flags)
@@ -357,12 +357,16 @@ BAD = {
     ),
     "term": ({"attention_terms": "cover"}, "--attention-terms must be one of position"),
     "terms without attention": (
-        {"attention": "none", "attention_units": 256, "attention_losses": "coverage"},
+        {"attention": "none", "attention_units": None, "attention_losses": "coverage"},
         "--attention must not be None with --attention-losses",
     ),
     "units without attention": (
         {"attention": "none"},
         "--attention-units must not be given without --attention, got 4",
+    ),
+    "the default of units without attention": (
+        {"attention": "none", "attention_units": 256},
+        "--attention-units must not be given without --attention, got 256",
     ),
     "scale of no losses": (
         {"attention_loss_scale": 0.5},
@@ -384,7 +388,10 @@ def test_bad_input(seqzoo, files, tmp_path, changes, message):
     for name, content in contents.items():
         (folder / name).write_bytes(content)
     places = {"folder": folder, **{name: folder / name for name in contents}}
-    changes = {name: str(value).format(**places) for name, value in changes.items()}
+    changes = {
+        name: value.format(**places) if isinstance(value, str) else value
+        for name, value in changes.items()
+    }
     out = changes.pop("out", tmp_path / "new")
     result = seqzoo(*arguments(files, out, **changes))
     assert (result.status, result.output) == (2, "")
