@@ -35,7 +35,7 @@ def add_at_tokens(table, tokens, values):
     """
     size = dimension(table, -1)
     rows = tf.size(table) // size
-    tokens = tf.reshape(tokens, [rows, dimension(tokens, -1)])
+    tokens = tf.reshape(tf.cast(tokens, tf.int32), [rows, dimension(tokens, -1)])
     places = tokens + size * tf.range(rows)[:, tf.newaxis]
     flat = tf.tensor_scatter_nd_add(
         tf.reshape(table, [-1]), tf.reshape(places, [-1, 1]), tf.reshape(values, [-1])

@@ -32,7 +32,7 @@ def force_prefix(step, state, prefix, mask, check_values=False):
     array([[-inf, -inf,   0., -inf]], dtype=float32)
     """
     prefix = as_token_ids("prefix", prefix)
-    mask = tf.convert_to_tensor(mask)
+    mask = tf.cast(mask, tf.bool)
     if prefix.shape.rank != 2:
         raise ValueError(f"`prefix` must have shape (batch, length), got {tuple(prefix.shape)}.")
     if not mask.shape.is_compatible_with(prefix.shape):

@@ -39,8 +39,9 @@ class Sampling(DecodingStrategy):
       (Holtzman et al. 2020, The curious case of neural text degeneration);
     - `min_p`: at least min_p times the highest probability (Nguyen et al. 2024, Min-p sampling).
 
-    All three apply to Q. Log probabilities and scores of the samples are computed from P, so they
-    can be compared with those of other strategies. Samples are sorted by score and may repeat.
+    All three apply to Q. A token as likely as the last one of `top_k` or `top_p` passes too. Log
+    probabilities and scores of the samples are computed from P, so they can be compared with those
+    of other strategies. Samples are sorted by score and may repeat.
 
     Args:
         samples: int, at least 1, the number of hypotheses per row.

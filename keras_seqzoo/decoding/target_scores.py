@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_seqzoo.decoding.step_function import StepFunction, check_step
+from keras_seqzoo.layers.recurrence.time_arrays import stacked, write_array
 from keras_seqzoo.tensors import dimension
 
 
@@ -46,11 +47,12 @@ def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
     state = step.start()
     length = dimension(targets, 1)
     steps = tf.transpose(targets)  # (L, B)
-    scores = tf.TensorArray(tf.float32, length, element_shape=start_tokens.shape)
+    scores = write_array([dimension(start_tokens, 0)], tf.float32, length)
     weights = ()
     if alignment is not None:
-        shape = step.alignment(state).shape  # (B, S)
-        weights = tf.TensorArray(tf.float32, length, element_shape=shape)
+        first = step.alignment(state)
+        shape = [dimension(first, axis) for axis in (0, 1)]  # (B, S)
+        weights = write_array(shape, tf.float32, length)
 
     def advance(time, tokens, scores, weights, state):
         log_probabilities, state = step(tokens, state)
@@ -69,7 +71,7 @@ def score_targets(step, state, start_tokens, targets, lengths, alignment=None):
         (tf.constant(0), start_tokens, scores, weights, state),
         maximum_iterations=length,
     )
-    scores = tf.transpose(scores.stack())
+    scores = tf.transpose(stacked(scores, length))
     if alignment is None:
         return scores
-    return scores, tf.transpose(weights.stack(), [1, 0, 2])
+    return scores, tf.transpose(stacked(weights, length), [1, 0, 2])

@@ -59,7 +59,7 @@ class Bridge(QuantizedParts, keras.layers.Layer):
 
     def _projection(self, size, depth, index):
         name = f"layer_{depth}_state_{index}"
-        return keras.layers.Dense(size, "tanh", dtype=self.part_policy(name), name=name)
+        return keras.layers.Dense(size, "tanh", **self.part_options(name))
 
     def build(self, states_shape):
         """Build the projections for the encoder's last layer."""

@@ -63,23 +63,19 @@ class ClassifierHead(QuantizedParts, keras.layers.Layer):
             check_choice("pooling", name, POOLINGS)
         self.k = check_integer("k", k, minimum=1)
         if hidden_units is not None:
-            check_integer("hidden_units", hidden_units, minimum=1)
+            hidden_units = check_integer("hidden_units", hidden_units, minimum=1)
         self.hidden_units = hidden_units
         self.dropout = check_rate("dropout", dropout)
         self.pools = [self._pool(name) for name in names]
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.hidden = None
         if hidden_units is not None:
-            self.hidden = keras.layers.Dense(
-                hidden_units, "relu", dtype=self.part_policy("hidden"), name="hidden"
-            )
-        self.scores = keras.layers.Dense(
-            num_classes, dtype=self.part_policy("scores", "float32"), name="scores"
-        )
+            self.hidden = keras.layers.Dense(hidden_units, "relu", **self.part_options("hidden"))
+        self.scores = keras.layers.Dense(self.num_classes, **self.part_options("scores", "float32"))
 
     def _pool(self, name):
         if name == "attention":
-            return AttentionPooling(dtype=self.part_policy(name), name=name)
+            return AttentionPooling(**self.part_options(name))
         if name == "k-max":
             return KMaxPooling(self.k, dtype=self.dtype_policy, name=name)
         return sequence_pooling.SequencePooling(name, dtype=self.dtype_policy, name=name)

@@ -55,6 +55,7 @@ class ParallelConvolution(keras.layers.Layer):
                 padding="same",
                 activation=self.activation,
                 dtype=self.dtype_policy,
+                trainable=self.trainable,
                 name=f"width_{width}_{index}",
             )
             for index, width in enumerate(self.widths)

@@ -30,16 +30,23 @@ class QuantizedParts:
     created them does not record this, so a loaded model would lack the weights in its file. After
     quantization, `get_config` therefore returns a `keras.dtype_policies.DTypePolicyMap` as `dtype`,
     with a key such as "/stack/projection_0" for each quantized sublayer. The layer creates its
-    sublayers with the dtype policy from `part_policy`.
+    sublayers with the arguments from `part_options`.
     """
 
-    def part_policy(self, name, default=None):
-        """Return the dtype policy for a sublayer.
+    def part_options(self, name, default=None):
+        """Return the arguments `name`, `dtype` and `trainable` of a new sublayer.
+
+        A sublayer is frozen if the layer is: Keras freezes the sublayers that a layer has, not
+        those that it creates later, as when it is loaded.
 
         Args:
             name: string, the name of the sublayer.
             default: the dtype of the sublayer unless it is quantized; `None` for the layer's own.
         """
+        dtype = self._part_policy(name, default)
+        return {"name": name, "dtype": dtype, "trainable": self.trainable}
+
+    def _part_policy(self, name, default):
         policy = self.dtype_policy
         is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)
         if not is_map or not any(key.startswith("/") for key in policy):

@@ -62,8 +62,7 @@ class TiedSoftmax(QuantizedParts, keras.layers.Layer):
             self.projection = keras.layers.Dense(
                 self.embedding.output_dim,
                 use_bias=False,
-                dtype=self.part_policy("projection"),
-                name="projection",
+                **self.part_options("projection"),
             )
             self.projection.build(hidden_shape)
         if self.use_bias:

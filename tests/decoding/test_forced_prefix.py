@@ -65,6 +65,13 @@ def test_given_tokens_are_certain():
     np.testing.assert_array_equal(state["inner"]["steps"], [2, 2, 2])
 
 
+def test_a_mask_of_numbers():
+    step, state = force_prefix(*model(), PREFIX, MASK)
+    expected, _ = step(tf.constant([2, 2, 2]), state)
+    step, state = force_prefix(*model(), PREFIX, MASK.astype("int32"))
+    np.testing.assert_array_equal(step(tf.constant([2, 2, 2]), state)[0], expected)
+
+
 def test_an_end_token_in_the_prefix_ends_the_hypothesis():
     step, state = model()
     prefix, mask = np.full((3, 1), END, "int32"), np.ones((3, 1), bool)

@@ -67,6 +67,9 @@ def test_unknown_shapes():
         run, input_signature=[tf.TensorSpec(shape, tf.int32) for shape in shapes], autograph=False
     )
     check(*traced(*(tf.constant(x, tf.int32) for x in (STARTS, TARGETS, LENGTHS))), table, weights)
+    empty = tf.zeros([2, 0], tf.int32)
+    scores, attention = traced(tf.constant(STARTS, tf.int32), empty, tf.zeros([2], tf.int32))
+    assert scores.shape == (2, 0) and attention.shape == (2, 0, POSITIONS)
 
 
 def test_scores_are_the_same_with_and_without_weights():

@@ -74,3 +74,8 @@ def test_errors(arguments, message):
 def test_the_dtype_of_symbols():
     symbol = keras.Input((None, 4), dtype="bfloat16")
     assert ClassifierHead(3, dtype="mixed_bfloat16")(symbol).dtype == "float32"
+
+
+def test_numbers_of_numpy():
+    head = ClassifierHead(np.int64(3), hidden_units=np.int64(4))
+    assert head(np.ones((2, 5, 3), "float32")).shape == (2, 3)

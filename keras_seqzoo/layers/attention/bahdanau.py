@@ -40,7 +40,7 @@ class BahdanauAttention(Attention):
         super().__init__(**kwargs)
         self.units = check_integer("units", units, minimum=1)
         self.query_projection, self.memory_projection = (
-            keras.layers.Dense(units, use_bias=False, dtype=self.part_policy(name), name=name)
+            keras.layers.Dense(self.units, use_bias=False, **self.part_options(name))
             for name in ("query_projection", "memory_projection")
         )
 

@@ -118,7 +118,8 @@ class Attention(QuantizedParts, keras.layers.Layer):
 
         Args:
             memory: float tensor `(batch, steps, memory depth)`.
-            mask: tensor `(batch, steps)`, true or not 0 at valid steps, or `None`.
+            mask: tensor `(batch, steps)`, true or not 0 at valid steps, or `None` for the mask that
+                Keras attached to `memory`, if any.
 
         Returns:
             A nest of tensors whose first dimension is `batch`; `()` for a layer without state. If
@@ -126,6 +127,7 @@ class Attention(QuantizedParts, keras.layers.Layer):
         """
         if not self.has_state:
             return ()
+        mask = getattr(memory, "_keras_mask", None) if mask is None else mask
         mask = None if mask is None else valid_steps(mask, memory, "memory")
         memory, state = tf.cast(memory, self.compute_dtype), {}
         if self._uses_position:

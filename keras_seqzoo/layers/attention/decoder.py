@@ -133,6 +133,11 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
             raise ValueError(f"`layers` must be a list of `Recurrent` layers, got {layers!r}.")
         if any(layer.go_backwards for layer in layers):
             raise ValueError("`layers` must go forwards, got one with `go_backwards=True`.")
+        if any(layer.activity_regularizer is not None for layer in layers):
+            raise ValueError(
+                "`layers` must not have an `activity_regularizer`, which a loop over steps cannot "
+                f"add, got {layers!r}."
+            )
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = layers[0].dtype_policy
         # No autocast: each state has its own dtype, float32 for the LSTM's memory.
@@ -158,14 +163,14 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         stack |= {"return_sequences": True, "return_state": True}
 
         def part(name, layers):
-            return Stack(layers, dtype=self.part_policy(name), name=name, **stack)
+            return Stack(layers, **self.part_options(name), **stack)
 
         self.lower = part("lower", layers[:split])
         self.upper = part("upper", layers[split:]) if layers[split:] else None
         self.join = None
         if readout in JOINED:
             self.join = keras.layers.Dense(
-                units, activation="tanh", dtype=self.part_policy("join"), name="join"
+                self.units, activation="tanh", **self.part_options("join")
             )
         variational = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
         self.context_dropout = keras.layers.Dropout(dropout, name="context_dropout", **variational)
@@ -263,6 +268,8 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         if memory_mask is not None:
             memory_mask = valid_steps(memory_mask, memory, "memory", "memory_mask")
         sequence = tf.cast(sequence, self.compute_dtype)
+        if mask is not None:  # NaN at padding must not reach a gradient
+            sequence = tf.where(mask[..., tf.newaxis], sequence, tf.zeros((), sequence.dtype))
         batch_size = tf.shape(sequence)[0]
         state = initial_state or self.get_initial_state(batch_size, memory, memory_mask)
         state = self.complete_state(state, batch_size, memory, memory_mask)

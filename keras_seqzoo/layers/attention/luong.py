@@ -70,7 +70,7 @@ class LuongAttention(Attention):
             self.kernel = self.add_weight(name="kernel", shape=(query_depth, memory_depth))
         if self.score == "concat":
             self.network = BahdanauAttention(
-                self.units or query_depth, dtype=self.part_policy("network"), name="network"
+                self.units or query_depth, **self.part_options("network")
             )
             self.network.build(query_shape, memory_shape)
         super().build(query_shape, memory_shape)

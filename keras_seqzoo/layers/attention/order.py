@@ -13,7 +13,10 @@ def stateful_layers(layers, attend):
 
 
 def check_order(decoder):
-    """Raise a ValueError if options of an `AttentionDecoder` contradict each other."""
+    """Raise a ValueError if options of an `AttentionDecoder` contradict each other.
+
+    `units` becomes an int.
+    """
     attend, count = decoder.attend, len(decoder.layers)
     check_choice("attend", attend, ORDERS)
     check_choice("attend_from", decoder.attend_from, ("top", "bottom"))
@@ -28,7 +31,7 @@ def check_order(decoder):
             f'the recurrence already with `attend="{attend}"`.'
         )
     if decoder.readout in JOINED:
-        check_integer("units", decoder.units, minimum=1)
+        decoder.units = check_integer("units", decoder.units, minimum=1)
         return
     if decoder.units is not None:
         raise ValueError(

@@ -53,8 +53,7 @@ class AttentionPooling(QuantizedParts, keras.layers.Layer):
         self.hidden = keras.layers.Dense(
             self.units or sequence_shape[-1],
             "tanh",
-            dtype=self.part_policy("hidden"),
-            name="hidden",
+            **self.part_options("hidden"),
         )
         self.hidden.build(sequence_shape)
         self.vector = self.add_weight(name="vector", shape=(self.hidden.units, 1))

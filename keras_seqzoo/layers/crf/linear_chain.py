@@ -44,6 +44,7 @@ def path_scores(scores, labels, lengths, transitions):
     time = tf.shape(scores)[1]
     used = valid(lengths, time)
     kept = tf.cast(used, scores.dtype)
+    labels = tf.where(used, labels, 0)  # padding may have any label
     own = tf.gather(scores, labels, batch_dims=2)  # (batch, time)
     own = tf.where(used, own, tf.zeros_like(own))  # padding may be NaN
     pairs = tf.stack([labels[:, :-1], labels[:, 1:]], axis=-1)

@@ -16,10 +16,13 @@ def frequency_classes(counts, classes=None):
 
     Args:
         counts: array `(V,)`, the count of each token.
-        classes: int, the number of classes; by default √V, which minimizes the cost.
+        classes: int, the number of classes, at most V; by default √V, which minimizes the cost.
 
     Returns:
         int32 array `(V,)`, the class of each token id, 0 for the most frequent ones.
+
+    Raises:
+        ValueError: if `classes` is out of range.
 
     Example:
     >>> frequency_classes([5, 1, 9, 2], classes=2).tolist()
@@ -27,10 +30,14 @@ def frequency_classes(counts, classes=None):
     """
     counts = np.asarray(counts)
     classes = round(len(counts) ** 0.5) if classes is None else classes
-    check_integer("classes", classes, minimum=1)
-    size = -(-len(counts) // classes)
+    classes = check_integer("classes", classes, minimum=1)
+    if classes > len(counts):
+        raise ValueError(
+            f"`classes` must be at most {len(counts)}, the size of the vocabulary, got {classes}."
+        )
     class_ids = np.empty(len(counts), np.int32)
-    class_ids[np.argsort(-counts, kind="stable")] = np.arange(len(counts)) // size
+    ranks = np.argsort(-counts, kind="stable")
+    class_ids[ranks] = np.arange(len(counts)) * classes // len(counts)
     return class_ids
 
 
@@ -67,12 +74,13 @@ class ClassFactoredSoftmax(LargeSoftmax):
         super().__init__(vocabulary_size, **kwargs)
         if classes is None:
             classes = frequency_classes(-np.arange(self.vocabulary_size))
-        self.classes = np.asarray(classes, np.int32)
-        if self.classes.shape != (self.vocabulary_size,):
+        classes = np.asarray(classes)
+        if classes.shape != (self.vocabulary_size,) or classes.dtype.kind not in "iu":
             raise ValueError(
-                f"`classes` must be one class for each of the {self.vocabulary_size} tokens, got "
-                f"an array of shape {self.classes.shape}."
+                f"`classes` must be one int for each of the {self.vocabulary_size} tokens, got an "
+                f"array of shape {classes.shape} and dtype {classes.dtype}."
             )
+        self.classes = classes.astype(np.int32)
         sizes = np.bincount(self.classes) if self.classes.min() >= 0 else np.zeros(1)
         if not sizes.all():
             raise ValueError(

@@ -1,6 +1,7 @@
 """A softmax as a sequence of binary decisions in a tree."""
 
 import heapq
+import math
 
 import keras
 import numpy as np
@@ -42,10 +43,11 @@ class HierarchicalSoftmax(LargeSoftmax):
         super().__init__(vocabulary_size, **kwargs)
         self.counts = None if counts is None else np.asarray(counts, np.float64)
         used = 1.0 / (np.arange(self.vocabulary_size) + 1.0) if counts is None else self.counts
-        if used.shape != (self.vocabulary_size,) or (used < 0).any():
+        if used.shape != (self.vocabulary_size,) or not (np.isfinite(used) & (used >= 0)).all():
             raise ValueError(
-                f"`counts` must be {self.vocabulary_size} numbers of at least 0, got an array of "
-                f"shape {used.shape} and minimum {used.min(initial=0):g}."
+                f"`counts` must be {self.vocabulary_size} finite numbers of at least 0, got an "
+                f"array of shape {used.shape} from {used.min(initial=math.inf):g} to "
+                f"{used.max(initial=-math.inf):g}."
             )
         parents, is_right = huffman_tree(used)
         self._nodes, self._turns, self.lengths = huffman_paths(

@@ -40,10 +40,14 @@ class SamplingOutput(LargeSoftmax):
             log_proposals = np.log(np.log1p(1.0 / (ids + 1.0)) / math.log(self.vocabulary_size + 1))
         else:
             proposals = np.asarray(proposals, np.float64)
-            if proposals.shape != (self.vocabulary_size,) or not (proposals > 0).all():
+            if (
+                proposals.shape != (self.vocabulary_size,)
+                or not (np.isfinite(proposals) & (proposals > 0)).all()
+            ):
                 raise ValueError(
-                    f"`proposals` must be {self.vocabulary_size} numbers above 0, got an array of "
-                    f"shape {proposals.shape} and minimum {proposals.min():g}."
+                    f"`proposals` must be {self.vocabulary_size} finite numbers above 0, got an "
+                    f"array of shape {proposals.shape} from {proposals.min(initial=math.inf):g} "
+                    f"to {proposals.max(initial=-math.inf):g}."
                 )
             self.proposals = proposals
             log_proposals = np.log(proposals / proposals.sum())

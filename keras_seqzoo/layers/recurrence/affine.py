@@ -184,7 +184,8 @@ class AffineRecurrent(Recurrent):
 
     def __init__(self, units, **kwargs):
         options = {name: kwargs.pop(name) for name in self.cell_class.arguments if name in kwargs}
-        super().__init__(self.cell_class(units, dtype=kwargs.get("dtype"), **options), **kwargs)
+        options |= {name: kwargs[name] for name in ("dtype", "trainable") if name in kwargs}
+        super().__init__(self.cell_class(units, **options), **kwargs)
 
     @property
     def units(self):

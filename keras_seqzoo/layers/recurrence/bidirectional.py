@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
-from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer
+from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer, add_activity_loss
 from keras_seqzoo.layers.recurrence.shared_loop import run_layers, to_time_major
 
 MERGE_MODES = ("concat", "sum", "mul", "ave", None)
@@ -31,9 +31,9 @@ class Bidirectional(SequenceLayer):
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
-        mask: boolean tensor `(B, T)`, True at valid steps, or None.
         initial_state: list or tuple of the states of the forward layer followed by the states of
             the backward layer, as returned by a call, or None for zeros.
+        mask: boolean tensor `(B, T)`, True at valid steps, or None.
         training: bool.
 
     Returns:
@@ -129,7 +129,7 @@ class Bidirectional(SequenceLayer):
             if not layer.built:
                 layer.build(sequence_shape)
 
-    def call(self, sequence, mask=None, initial_state=None, training=None):
+    def call(self, sequence, initial_state=None, mask=None, training=None):
         """Run both directions and merge them; see the class."""
         mask = self.resolve_mask(sequence, mask)
         steps, mask = to_time_major(tf.cast(sequence, self.compute_dtype), mask)
@@ -161,6 +161,8 @@ class Bidirectional(SequenceLayer):
         initial = self._directions(initial_state)
         names, layers = ("forward", "backward"), [self.forward, self.backward]
         results = run_layers(layers, steps, mask, [initial[name] for name in names], training)
+        for layer, (output, _) in zip(layers, results, strict=True):
+            add_activity_loss(layer, output)
         output = self._merge(*[tf.cast(output, self.compute_dtype) for output, _ in results])
         return output, {name: states for name, (_, states) in zip(names, results, strict=True)}
 
@@ -209,7 +211,7 @@ class Bidirectional(SequenceLayer):
         sizes = [*self.forward.cell.state_sizes, *self.backward.cell.state_sizes]
         return self._with_states(output, [(sequence_shape[0], size) for size in sizes])
 
-    def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
+    def compute_output_spec(self, sequence, initial_state=None, mask=None, training=None):
         """Check the arguments and return the shapes and dtypes of the results."""
         self.resolve_mask(sequence, mask)
         if initial_state is not None:

@@ -67,11 +67,11 @@ class Recurrent(SequenceLayer):
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
-        mask: tensor `(B, T)`, True (or not 0) at valid steps, or None for the mask that Keras
-            attached to `sequence`, if any.
         initial_state: list or tuple of tensors `(B, state_size)`, as returned by a call, or None
             for the cell's initial state (zeros). A cell with one state also accepts the bare
             tensor. `layer([sequence, *initial_state])` is the same call.
+        mask: tensor `(B, T)`, True (or not 0) at valid steps, or None for the mask that Keras
+            attached to `sequence`, if any.
         training: bool, passed to the cell.
 
     Returns:
@@ -81,9 +81,9 @@ class Recurrent(SequenceLayer):
 
     Raises:
         TypeError: if `cell` is not a `RecurrentCell`.
-        ValueError: if an argument is out of range, the cell does not support the noise or cuDNN,
-            `dtype` differs from the cell's, or the sequence, mask or initial state has a wrong
-            shape.
+        ValueError: if an argument is out of range, the cell does not support the noise or cuDNN or
+            has an `activity_regularizer`, `dtype` differs from the cell's, or the sequence, mask or
+            initial state has a wrong shape.
         RuntimeError: if a layer with `implementation="cudnn"` is trained without an NVIDIA GPU.
 
     Example:
@@ -113,6 +113,11 @@ class Recurrent(SequenceLayer):
     ):
         if not isinstance(cell, RecurrentCell):
             raise TypeError(f"`cell` must be a RecurrentCell, got {cell!r}.")
+        if cell.activity_regularizer is not None:
+            raise ValueError(
+                "`cell` must not have an `activity_regularizer`, which belongs to the layer, got "
+                f"{cell!r}."
+            )
         noise = {
             "recurrent_dropout": recurrent_dropout,
             "zoneout": zoneout,
@@ -175,7 +180,7 @@ class Recurrent(SequenceLayer):
         if not self.cell.built:
             self.cell.build((sequence_shape[0], sequence_shape[-1]))
 
-    def call(self, sequence, mask=None, initial_state=None, training=None):
+    def call(self, sequence, initial_state=None, mask=None, training=None):
         """Run the cell over all steps; see the class."""
         mask = self.resolve_mask(sequence, mask)
         steps, mask = to_time_major(tf.cast(sequence, self.compute_dtype), mask)
@@ -330,7 +335,7 @@ class Recurrent(SequenceLayer):
             return output, *[(batch, state_size) for state_size in self.cell.state_sizes]
         return output
 
-    def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
+    def compute_output_spec(self, sequence, initial_state=None, mask=None, training=None):
         """Check the arguments and return the shapes and dtypes of the results."""
         self.resolve_mask(sequence, mask)
         if initial_state is not None:

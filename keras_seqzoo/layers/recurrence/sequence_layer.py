@@ -41,3 +41,12 @@ class SequenceLayer(keras.layers.Layer):
     def resolve_mask(self, sequence, mask):
         """Return the mask of a sequence; see `keras_seqzoo.layers.masks.resolve_mask`."""
         return resolve_mask(self, sequence, mask)
+
+
+def add_activity_loss(layer, output):
+    """Add the loss of the `activity_regularizer` of a layer that runs inside another.
+
+    Keras adds it in `__call__`, which the other layer leaves out.
+    """
+    if layer.activity_regularizer is not None:
+        layer.add_loss(layer.activity_regularizer(output))

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.checks import check_rate
 from keras_seqzoo.layers.recurrence.bidirectional import Bidirectional
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
-from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer
+from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer, add_activity_loss
 from keras_seqzoo.layers.recurrence.shared_loop import to_time_major
 from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.layers.serialization import QuantizedParts
@@ -43,9 +43,9 @@ class Stack(QuantizedParts, SequenceLayer):
 
     Call arguments:
         sequence: tensor `(B, T, F)`.
-        mask: boolean tensor `(B, T)`, True at valid steps, or None.
         initial_state: list or tuple with one entry per layer, as returned by a call. None, as an
             entry or as a whole, means zeros.
+        mask: boolean tensor `(B, T)`, True at valid steps, or None.
         training: bool, whether to apply dropout.
 
     Returns:
@@ -137,14 +137,14 @@ class Stack(QuantizedParts, SequenceLayer):
             if self.residual and size != layer.output_size:
                 name = f"projection_{index}"
                 projection = keras.layers.Dense(
-                    layer.output_size, use_bias=False, dtype=self.part_policy(name), name=name
+                    layer.output_size, use_bias=False, **self.part_options(name)
                 )
                 projection.build((batch, time, size))
             projections.append(projection)
             size = layer.output_size
         self.projections = projections
 
-    def call(self, sequence, mask=None, initial_state=None, training=None):
+    def call(self, sequence, initial_state=None, mask=None, training=None):
         """Run the layers from the lowest to the highest; see the class."""
         mask = self.resolve_mask(sequence, mask)
         initial = self._check_states(initial_state)
@@ -153,6 +153,7 @@ class Stack(QuantizedParts, SequenceLayer):
         for index, layer in enumerate(self.layers):
             inputs = self.drop(sequence, training=training) if index else sequence
             output, state = layer.scan(inputs, mask, initial[index], training)
+            add_activity_loss(layer, output)
             if self.residual:
                 if not layer.return_sequences:
                     sequence = self._at_output(layer, sequence, mask)
@@ -250,7 +251,7 @@ class Stack(QuantizedParts, SequenceLayer):
         ]
         return output, *packed
 
-    def compute_output_spec(self, sequence, mask=None, initial_state=None, training=None):
+    def compute_output_spec(self, sequence, initial_state=None, mask=None, training=None):
         """Check the arguments and return the shapes and dtypes of the results."""
         mask = self.resolve_mask(sequence, mask)
         for layer, initial in zip(self.layers, self._check_states(initial_state), strict=True):
@@ -260,7 +261,7 @@ class Stack(QuantizedParts, SequenceLayer):
         if not self.return_state:
             return keras.KerasTensor(shape, self.compute_dtype)
         states = [
-            layer.pack_states(layer.compute_output_spec(sequence, mask)[1:])
+            layer.pack_states(layer.compute_output_spec(sequence, mask=mask)[1:])
             for layer in self.layers
         ]
         return keras.KerasTensor(shape[0], self.compute_dtype), *states

@@ -72,13 +72,7 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
         self.form = form
         self.gate = None
         if form == "mixture":
-            self.gate = keras.layers.Dense(1, dtype=self.part_policy("gate"), name="gate")
-
-    @property
-    def vocabulary_size(self):
-        """V, the number of tokens."""
-        layer = self.output_layer
-        return layer.embedding.input_dim if hasattr(layer, "embedding") else layer.units
+            self.gate = keras.layers.Dense(1, **self.part_options("gate"))
 
     def build(self, input_shape):
         """Create the weights of the softmax and of the gate."""
@@ -114,13 +108,12 @@ class SourceSoftmax(QuantizedParts, keras.layers.Layer):
 
     def compute_output_shape(self, input_shape):
         """Return the shape with the vocabulary in place of the inputs."""
-        return (*input_shape["features"][:-1], self.vocabulary_size)
+        return tuple(self.output_layer.compute_output_shape(input_shape["features"]))
 
     def compute_output_spec(self, inputs):
         """Return the shape and dtype of the logits."""
-        return keras.KerasTensor(
-            (*inputs["features"].shape[:-1], self.vocabulary_size), dtype="float32"
-        )
+        shape = self.compute_output_shape({"features": inputs["features"].shape})
+        return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
         """Return the constructor arguments."""

@@ -47,7 +47,11 @@ class DependencyTreeEncoder(keras.layers.Layer):
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
         self.encoder = TreeEncoder(
-            units, return_roots=False, dtype=self.dtype_policy, name="encoder"
+            units,
+            return_roots=False,
+            dtype=self.dtype_policy,
+            trainable=self.trainable,
+            name="encoder",
         )
         self.supports_masking = True
         self.supports_jit = False  # levels have any number of words

@@ -98,6 +98,7 @@ class TreeEncoder(keras.layers.Layer):
             recurrent_regularizer=recurrent_regularizer,
             unit_forget_bias=unit_forget_bias,
             dtype=self.dtype_policy,
+            trainable=self.trainable,
         )
         self.supports_masking = True
         self.supports_jit = False  # levels have any number of nodes

@@ -126,8 +126,7 @@ class RecurrentEncoder(EmbeddingEncoder):
             variational=variational,
             return_sequences=True,
             return_state=True,
-            dtype=self.part_policy("stack"),
-            name="stack",
+            **self.part_options("stack"),
         )
 
         def drop(rate, name, noise_shape):

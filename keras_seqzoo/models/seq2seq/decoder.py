@@ -130,7 +130,7 @@ class RecurrentDecoder(Decoder):
         self.residual = residual
         self.dropout = dropout
         state_sizes = [layer.cell.state_sizes for layer in self._stateful_layers]
-        self.bridge = Bridge(state_sizes, bridge, dtype=self.part_policy("bridge"), name="bridge")
+        self.bridge = Bridge(state_sizes, bridge, **self.part_options("bridge"))
         drop = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
         self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", **drop)
         shared = {"residual": residual, "dropout": dropout}
@@ -141,8 +141,7 @@ class RecurrentDecoder(Decoder):
                 self.recurrent_layers,
                 attention,
                 attention_units,
-                dtype=self.part_policy("attention_decoder"),
-                name="attention_decoder",
+                **self.part_options("attention_decoder"),
                 attention_losses=self.attention_losses,
                 **options,
                 **shared,
@@ -153,8 +152,7 @@ class RecurrentDecoder(Decoder):
                 variational=True,
                 return_sequences=True,
                 return_state=True,
-                dtype=self.part_policy("stack"),
-                name="stack",
+                **self.part_options("stack"),
                 **shared,
             )
             self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout", **drop)

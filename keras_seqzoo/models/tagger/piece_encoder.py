@@ -56,15 +56,16 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
         self.embedding_dim = check_integer("embedding_dim", embedding_dim, minimum=1)
         self.units = check_piece_units("units", units, kind)
         self.kind = kind
-        options = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.Embedding(
-            vocabulary_size, embedding_dim, dtype=self.part_policy("embedding"), name="embedding"
+            vocabulary_size, embedding_dim, **self.part_options("embedding")
         )
         if kind == "lstm":
-            self.reader = Bidirectional(LSTM(units // 2, **options), name="reader")
+            options = self.part_options("reader")
+            forward = LSTM(units // 2, dtype=options["dtype"], trainable=options["trainable"])
+            self.reader = Bidirectional(forward, **options)
         else:
-            self.reader = ParallelConvolution(units, [3], name="reader", **options)
-            self.pool = SequencePooling("max", name="pool", **options)
+            self.reader = ParallelConvolution(units, [3], **self.part_options("reader"))
+            self.pool = SequencePooling("max", dtype=self.dtype_policy, name="pool")
 
     def call(self, piece_ids):
         """Encode the words."""

@@ -67,6 +67,14 @@ def test_weights_of_reinforce_have_no_gradient_and_its_log_probability_has_one()
     assert_close(found, expected, 1e-5)
 
 
+@pytest.mark.parametrize("estimator", ["straight-through", "reinforce"])
+def test_a_memory_without_steps(estimator):
+    attention = LuongAttention("dot", weighting=HardWeighting(estimator=estimator))
+    context, weights, _ = attention(tf.ones([2, 4]), tf.zeros([2, 0, 4]))
+    assert_close(context, np.zeros((2, 4)))
+    assert weights.shape == (2, 0)
+
+
 def test_reinforce_is_saved():
     layer = HardWeighting(seed=5, estimator="reinforce")
     config = keras.saving.serialize_keras_object(layer)

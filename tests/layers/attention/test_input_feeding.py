@@ -209,9 +209,10 @@ def test_second_derivatives_are_refused():
         outer.gradient(gradient, data["sequence"])
 
 
+@pytest.mark.parametrize("input_feeding", [False, True])
 @pytest.mark.parametrize("attention", [LuongAttention("general"), BahdanauAttention(3)])
-def test_nan_at_padding_does_not_spread(attention):
-    layer = AttentionDecoder([GRU(3)], attention, 4, input_feeding=True)
+def test_nan_at_padding_does_not_spread(attention, input_feeding):
+    layer = AttentionDecoder([GRU(3)], attention, 4, input_feeding, readout="deep")
     data = make_data(layer, (4, 3, 2), MASK, MEMORY_MASK, 0)
     expected = differentiate(layer, data)
     data["sequence"] = tf.where(MASK[..., np.newaxis], data["sequence"], np.nan)

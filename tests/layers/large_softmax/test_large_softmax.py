@@ -188,6 +188,9 @@ def test_frequency_classes():
     assert frequency_classes(counts, 4).tolist() == [2, 0, 1, 1, 3, 0, 2, 3]
     assert np.bincount(frequency_classes(np.ones(100))).tolist() == [10] * 10
     assert frequency_classes(counts, 3).max() == 2
+    for classes in range(1, 11):
+        sizes = np.bincount(frequency_classes(np.ones(10), classes))
+        assert len(sizes) == classes and sizes.max() - sizes.min() <= 1
 
 
 # The tree.
@@ -270,14 +273,18 @@ def test_self_normalized_scores():
     [
         (lambda: SampledSoftmax(1), "`vocabulary_size`"),
         (lambda: SampledSoftmax(V, samples=0), "`samples`"),
-        (lambda: SampledSoftmax(V, proposals=[1.0]), "`proposals` must be 23 numbers"),
+        (lambda: SampledSoftmax(V, proposals=[1.0]), "`proposals` must be 23 finite numbers"),
         (lambda: SampledSoftmax(2, proposals=[-1.0, 2.0]), "`proposals`"),
-        (lambda: SampledSoftmax(2, proposals=[0.0, 1.0]), "`proposals`.* minimum 0"),
-        (lambda: ClassFactoredSoftmax(3, [0, 1]), "`classes` must be one class for each of the 3"),
+        (lambda: SampledSoftmax(2, proposals=[0.0, 1.0]), "`proposals`.* from 0 to 1"),
+        (lambda: ClassFactoredSoftmax(3, [0, 1]), "`classes` must be one int for each of the 3"),
+        (lambda: SampledSoftmax(2, proposals=[np.inf, 1.0]), "`proposals`.* to inf"),
+        (lambda: ClassFactoredSoftmax(3, [0.9, 1.2, 1.7]), "`classes` must be one int.* float64"),
         (lambda: ClassFactoredSoftmax(3, [0, 2, 2]), "`classes`"),
         (lambda: ClassFactoredSoftmax(3, [0, -1, 1]), "`classes`"),
         (lambda: frequency_classes([1, 2], 0), "`classes`"),
-        (lambda: HierarchicalSoftmax(3, [1, 2]), "`counts` must be 3 numbers"),
+        (lambda: frequency_classes([1, 2], 3), "`classes` must be at most 2"),
+        (lambda: HierarchicalSoftmax(3, [1, 2]), "`counts` must be 3 finite numbers"),
+        (lambda: HierarchicalSoftmax(2, [1, np.nan]), "`counts`.* from nan"),
         (lambda: HierarchicalSoftmax(2, [1, -2]), "`counts`"),
     ],
 )

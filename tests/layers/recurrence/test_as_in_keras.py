@@ -207,6 +207,41 @@ def test_a_list_of_inputs_and_states(name, symbolic):
     assert_close(layer([SEQUENCE, *initial]), expected)
 
 
+@every_layer
+def test_states_as_the_second_argument(name):
+    options = {"return_sequences": True}
+    ours, theirs = (make(UNITS, **options) for make in LAYERS[name])
+    for layer in (ours, theirs):
+        layer(SEQUENCE)
+    ours.set_weights(theirs.get_weights())
+    initial = states(2 if name == "lstm" else 1)
+    assert_close(ours(SEQUENCE, initial, MASK), ours(SEQUENCE, initial_state=initial, mask=MASK))
+    assert_close(ours(SEQUENCE, initial), theirs(SEQUENCE, initial), atol=1e-6)
+
+
+def test_activity_regularizers_of_layers_inside_others():
+    def regularized(**options):
+        layer = GRU(UNITS, activity_regularizer="l2", return_sequences=True, **options)
+        layer(SEQUENCE)
+        layer.set_weights([RANDOM.normal(size=weight.shape) for weight in layer.weights])
+        expected = 0.01 * np.sum(np.square(layer(SEQUENCE)))
+        return layer, expected
+
+    forward, ahead = regularized()
+    backward, back = regularized(go_backwards=True)
+    both = Bidirectional(forward, backward)
+    both(SEQUENCE)
+    assert_close(both.losses, [ahead, back])
+    layer, expected = regularized()
+    stack = Stack([layer, GRU(UNITS)])
+    stack(SEQUENCE)
+    assert_close(stack.losses, [expected])
+    with pytest.raises(ValueError, match="`cell` must not have an `activity_regularizer`"):
+        Recurrent(GRUCell(UNITS, activity_regularizer="l2"))
+    with pytest.raises(ValueError, match="`layers` must not have an `activity_regularizer`"):
+        AttentionDecoder([layer], LuongAttention("dot"), 4)
+
+
 def test_a_list_of_inputs_and_states_of_several_layers():
     both = Bidirectional(LSTM(UNITS), merge_mode="sum")
     initial = states(4)

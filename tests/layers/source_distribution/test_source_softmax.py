@@ -3,7 +3,9 @@ import numpy as np
 import pytest
 
 from keras_seqzoo.layers import SourceSoftmax, TiedSoftmax, VocabularyProjection
+from keras_seqzoo.layers.large_softmax import HierarchicalSoftmax
 from tests.layer_checks import (
+    assert_close,
     check_keras_saving,
     check_mixed_precision,
     check_serialisation,
@@ -60,6 +62,13 @@ def test_an_output_layer_that_shares_the_embedding():
     embedding = keras.layers.Embedding(5, 3)
     layer = SourceSoftmax(TiedSoftmax(embedding))
     assert layer(INPUTS).shape == (2, 3, 5) and layer.output_layer.projection is not None
+
+
+def test_any_output_layer_in_a_functional_model():
+    layer = SourceSoftmax(HierarchicalSoftmax(5))
+    inputs = {name: keras.Input(x.shape[1:], dtype=str(x.dtype)) for name, x in INPUTS.items()}
+    model = keras.Model(inputs, layer(inputs))
+    assert_close(model(INPUTS), layer(INPUTS))
 
 
 def test_the_form_is_checked():

@@ -54,7 +54,9 @@ class Coverage(ScoreTerm):
         self.fertility = None
         if fertility is not None:
             fertility = check_positive("fertility", fertility, " or None")
-            self.fertility = Fertility(fertility, dtype=self.dtype_policy, name="fertility")
+            self.fertility = Fertility(
+                fertility, dtype=self.dtype_policy, trainable=self.trainable, name="fertility"
+            )
 
     @property
     def feature_size(self):

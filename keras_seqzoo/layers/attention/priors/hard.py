@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_positive
 from keras_seqzoo.layers.attention.weighting import Weighting, masked_softmax
+from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.tensors import loop_dtype
 
 
@@ -69,7 +70,7 @@ class HardWeighting(Weighting):
         """Compute the weights; see the class."""
         noisy = scores + self.noise(scores) if inputs.training else scores
         soft = masked_softmax(noisy / self.temperature, inputs.mask)
-        best = tf.argmax(soft, axis=-1, output_type=tf.int32)[..., tf.newaxis]
+        best = tf.argmax(padded(soft, -1), axis=-1, output_type=tf.int32)[..., tf.newaxis]
         hard = tf.cast(tf.range(tf.shape(scores)[-1]) == best, soft.dtype)
         valid = inputs.valid()[:, tf.newaxis]  # (B, 1, S)
         hard = tf.where(valid, hard, tf.zeros((), soft.dtype))

@@ -79,20 +79,16 @@ class StackedConvolutionalEncoder(EmbeddingEncoder):
         self.position_embedding = keras.layers.Embedding(
             max_positions,
             embedding.output_dim,
-            dtype=self.part_policy("position_embedding"),
-            name="position_embedding",
+            **self.part_options("position_embedding"),
         )
-        self.projection = keras.layers.Dense(
-            units, dtype=self.part_policy("projection"), name="projection"
-        )
+        self.projection = keras.layers.Dense(units, **self.part_options("projection"))
         features = 2 * units if activation == "glu" else units
         self.convolutions = [
             ParallelConvolution(
                 features,
                 [width],
                 "linear" if activation == "glu" else activation,
-                dtype=self.dtype_policy,
-                name=f"convolution_{depth}",
+                **self.part_options(f"convolution_{depth}"),
             )
             for depth in range(num_layers)
         ]

@@ -52,7 +52,7 @@ class ParseEncoder(EmbeddingEncoder):
         self.embedding = embedding
         self.units = check_integer("units", units, minimum=1)
         self.dropout = dropout
-        self.tree = DependencyTreeEncoder(units, dtype=self.dtype_policy, name="tree")
+        self.tree = DependencyTreeEncoder(units, **self.part_options("tree"))
         drop = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
         self.drop_inputs = keras.layers.Dropout(dropout, name="input_dropout", **drop)
         self.drop_memory = keras.layers.Dropout(dropout, name="memory_dropout", **drop)
