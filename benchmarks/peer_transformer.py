@@ -4,14 +4,16 @@
         --test en-fr/test --languages en fr --size small --peers DIR
 
 `en-fr/train` stands for `en-fr/train.en` and `en-fr/train.fr`. The two languages have a joint
-SentencePiece vocabulary. "tiny" has the sizes and rates of Wu et al. (2021) for Multi30k. The
-weights are the mean of the five checkpoints with the best validation BLEU (greedy) since training
-last began. DIR was made by the peers' setup.sh. Where training was stopped (Ctrl-C), the same
-command continues.
+SentencePiece vocabulary. "tiny" has the sizes and rates of Wu et al. (2021) for Multi30k. JoeyNMT
+makes batches of the lines in their order, half of them padding: the lines are put into blocks of
+similar length, in random order, and it reads them in this order. The weights are the mean of the
+five checkpoints with the best validation BLEU (greedy) since training last began. DIR was made by
+the peers' setup.sh. Where training was stopped (Ctrl-C), the same command continues.
 """
 
 import argparse
 import os
+import random
 import subprocess
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from keras_seqzoo.data import read_lines
 
 SYMBOLS = {"unk": 0, "pad": 1, "bos": 2, "eos": 3}
 TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
+BLOCK = 500  # lines
 # Layers of each side, units, units of the feed-forward layers, heads, dropout.
 SIZES = {"tiny": (4, 128, 256, 4, 0.3), "small": (3, 256, 512, 4, 0.1)}
 AVERAGE = """
@@ -55,7 +58,21 @@ def train_vocabulary(folder, prefix, languages, size):
     return model, pieces
 
 
-def configuration(arguments, model, pieces):
+def write_blocks(folder, prefix, languages, model, seed):
+    """Write the training lines in blocks of similar length; return the beginning of their names."""
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    texts = [read_lines(f"{prefix}.{language}") for language in languages]
+    lengths = [map(len, processor.encode(side)) for side in texts]
+    order = sorted(zip(*lengths, *texts, strict=True), key=lambda row: max(row[:2]))
+    blocks = [order[start : start + BLOCK] for start in range(0, len(order), BLOCK)]
+    random.Random(seed).shuffle(blocks)
+    for place, language in enumerate(languages, 2):
+        lines = (f"{row[place]}\n" for block in blocks for row in block)
+        Path(folder, f"train.{language}").write_text("".join(lines), encoding="utf-8")
+    return str(folder / "train")
+
+
+def configuration(arguments, model, pieces, train):
     """Return JoeyNMT's configuration."""
     source, target = arguments.languages
     layers, units, inner, heads, dropout = SIZES[arguments.size]
@@ -84,7 +101,7 @@ def configuration(arguments, model, pieces):
         "use_cuda": arguments.cuda,
         "random_seed": arguments.seed,
         "data": {
-            "train": arguments.train,
+            "train": train,
             "dev": arguments.valid,
             "test": arguments.test,
             "dataset_type": "plain",
@@ -122,6 +139,7 @@ def configuration(arguments, model, pieces):
             "early_stopping_metric": "bleu",
             "keep_best_ckpts": 5,
             "num_workers": 0,
+            "shuffle": False,
         },
         "model": {
             "initializer": "xavier_uniform",
@@ -181,7 +199,8 @@ def main():
     python = str(arguments.peers / "torch" / "bin" / "python")
     vocabulary = arguments.vocabulary_size
     model, pieces = train_vocabulary(folder, arguments.train, arguments.languages, vocabulary)
-    settings, mean = configuration(arguments, model, pieces), folder / "mean.ckpt"
+    blocks = write_blocks(folder, arguments.train, arguments.languages, model, arguments.seed)
+    settings, mean = configuration(arguments, model, pieces, blocks), folder / "mean.ckpt"
     if not mean.exists():
         train(python, settings, folder)
         paths = [str(path) for path in training_parts(folder)[-1].glob("[0-9]*.ckpt")]

@@ -27,10 +27,26 @@ def preset_folders():
 def read_metadata(folder):
     """Read a preset's `metadata.json`; without one, the description is empty."""
     try:
-        metadata = json.loads((pathlib.Path(folder) / METADATA_FILE).read_text(encoding="utf-8"))
+        metadata = read_json_object(pathlib.Path(folder) / METADATA_FILE)
     except FileNotFoundError:
         metadata = {}
     return {"description": "", **metadata}
+
+
+def read_json_object(path):
+    """Read a file of a preset that is a JSON object, as a dict.
+
+    Raises:
+        OSError: if the file cannot be read.
+        ValueError: if it is anything else; the message names the file.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must be a JSON object, got a damaged file: {error}.") from error
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must be a JSON object, got {str(content)[:60]}.")
+    return content
 
 
 def list_presets():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_seqzoo.data.output_files import replacing, reserve, writing_into
+from keras_seqzoo.data.output_files import DRAFT, replacing, reserve, writing_into
 from keras_seqzoo.models.common.low_rank_adaptation import adapted_layers
 from keras_seqzoo.zoo.saving import weights_size
 
@@ -125,7 +125,7 @@ class CheckpointFolder:
             if path.name not in named:
                 with contextlib.suppress(OSError):
                     path.unlink()
-        for path in self.folder.glob(".writing-*"):
+        for path in self.folder.glob(f"{DRAFT}*"):
             shutil.rmtree(path, ignore_errors=True)
 
     def save(self, model, parts, progress):

@@ -113,7 +113,10 @@ class SummaryFiles:
 
     def end_profile(self):
         """Stop TensorFlow's profiler and write the profile."""
-        self._attempt(tf.profiler.experimental.stop)
+        if self.writable:
+            self._attempt(tf.profiler.experimental.stop)
+        else:  # there can be only one profile at a time
+            tf.profiler.experimental.stop(save=False)
 
     def _attempt(self, write):
         """Write unless an earlier write has failed; warn if this one is the first to fail."""

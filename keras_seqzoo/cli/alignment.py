@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from keras_seqzoo.cli.lines import CHUNK, check_lengths, read_pairs, run_in_pieces, write_lines
+from keras_seqzoo.cli.lines import CHUNK, check_sources, read_pairs, run_in_pieces, write_lines
 from keras_seqzoo.cli.options import (
     BatchSize,
     Progress,
@@ -158,7 +158,7 @@ def _align_files(context, directions, source, target, batch_size, to):
         alignments = [[] for _ in pairs[0]]
         files = (source, target), (pairs, pairs[::-1])
         for model, run, path, sides in zip(models, aligners, *files, strict=False):
-            check_lengths(model, sides[0], begin + 1, place=f"{path}, line")
+            check_sources(model, path, sides[0], begin + 1)
             line.advance(len(sides[0]) - len(filled))
             columns = [[side[row] for row in filled] for side in sides]
             found = run_in_pieces(run, line, batch_size, *columns)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keras_seqzoo.cli.lines import check_lengths, held_in_memory, read_pairs, run_in_pieces
+from keras_seqzoo.cli.lines import check_sources, held_in_memory, read_pairs, run_in_pieces
 from keras_seqzoo.cli.options import (
     BatchSize,
     BleuTokenizer,
@@ -148,7 +148,7 @@ def evaluate(
     others = None if baseline is None else read_pairs(source, baseline, "--baseline")[1]
     model = load_translation_models(preset)
     language = language_options(model, preset, to)
-    check_lengths(model, sources, place=f"{source}, line")
+    check_sources(model, source, sources)
     line = progress_line(context, "translated", len(sources))
     translations = model.translate(
         sources,

@@ -1,6 +1,7 @@
 """Lines of text in and out of a command."""
 
 import contextlib
+import errno
 import itertools
 import os
 import shlex
@@ -17,7 +18,7 @@ from keras_seqzoo.checks import ItemError
 from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.data import ParallelFiles, TextFiles, read_lines, read_parallel
 from keras_seqzoo.data.tagged_sentences import is_conllu
-from keras_seqzoo.data.text_files import decode_text
+from keras_seqzoo.data.text_files import BYTE_ORDER_MARK, decode_text
 from keras_seqzoo.data.training_files import Rereading
 
 CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
@@ -200,9 +201,31 @@ def check_lengths(model, lines, first=1, truncate=True, place="line"):
             warnings.warn(f"{message}, got {lengths[index]}; it was cut", stacklevel=2)
 
 
+def check_sources(model, path, lines, first=1):
+    """Refuse a file of another kind than a model reads; warn about what the model will cut.
+
+    Args:
+        model: a `RecurrentSeq2SeqLM`.
+        path: string, the file: lines or, for a model of trees, CoNLL-U (`.conllu`).
+        lines: list of strings, all or some of its lines or sentences.
+        first: int, number of the first one.
+
+    Raises:
+        ValueError: if the file is of the other kind.
+    """
+    reads_trees = model.preprocessor.reads_trees
+    if reads_trees and not is_conllu(path):
+        raise ValueError(f"{path} must be in CoNLL-U (.conllu) for a model of trees.")
+    if is_conllu(path) and not reads_trees:
+        raise ValueError(f"{path} must be lines of text for a model that reads no trees.")
+    check_lengths(model, lines, first, place=f"{path}, {'sentence' if reads_trees else 'line'}")
+
+
 def write_lines(lines):
     """Write lines to standard output as UTF-8, and flush; remove a progress line first."""
     clear_line()
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "standard output is closed")
     output = sys.stdout.buffer
     output.write("".join(f"{line}\n" for line in lines).encode("utf-8"))
     output.flush()
@@ -227,4 +250,6 @@ def _argument_lines(texts):
 def _stream_lines(stream):
     for number, line in enumerate(stream, 1):
         text = decode_text(line, "standard input", number).removesuffix("\n").removesuffix("\r")
-        yield text.removeprefix("\ufeff") if number == 1 else text
+        if number == 1 and line == BYTE_ORDER_MARK.encode():  # the stream has nothing else
+            return
+        yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text

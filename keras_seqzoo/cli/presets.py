@@ -4,7 +4,6 @@ A command for models of one family uses a preset of the package by default. Comm
 any family (`evaluate`, `export`, `score`, `tokenize`) must be given a preset.
 """
 
-import json
 from typing import Annotated
 
 import typer
@@ -21,7 +20,7 @@ from keras_seqzoo.models import (
 from keras_seqzoo.models.classifier.base import TextClassification
 from keras_seqzoo.models.seq2seq.languages import check_language
 from keras_seqzoo.models.word_vectors import SubwordVectors, WordVectors
-from keras_seqzoo.preset_folders import CONFIG_FILE, preset_address, preset_path
+from keras_seqzoo.preset_folders import CONFIG_FILE, preset_address, preset_path, read_json_object
 from keras_seqzoo.zoo.task_class import task_class
 
 DEFAULT_PRESET = "gru_attention_tatoeba_en_fr_es_de_cs"
@@ -153,7 +152,7 @@ def is_word_vectors(preset):
     """Return whether a preset holds word vectors."""
     if "://" in preset or preset.endswith(ARPA_ENDINGS):
         return False
-    config = json.loads((preset_path(preset) / CONFIG_FILE).read_text(encoding="utf-8"))
+    config = read_json_object(preset_path(preset) / CONFIG_FILE)
     return config.get("class_name") in (WordVectors.__name__, SubwordVectors.__name__)
 
 

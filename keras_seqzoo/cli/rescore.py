@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.lines import (
-    check_lengths,
+    check_sources,
     input_chunks,
     read_pairs,
     read_sources,
@@ -124,7 +124,7 @@ def rescore(
         return
     models = [load_translation_model(name) for name in preset]
     for model in models:
-        check_lengths(model, sources, place=f"{source}, line")
+        check_sources(model, source, sources)
     models = _scorers(models, preset, to)
     scored = [own if line.strip() else [] for line, own in zip(sources, texts, strict=True)]
 

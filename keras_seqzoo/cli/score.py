@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from keras_seqzoo.cli.lines import (
-    check_lengths,
+    check_sources,
     count_lines,
     input_chunks,
     read_pairs,
@@ -85,7 +85,7 @@ def score(
             raise ValueError(f"{source}, line {number} must not be blank.")
     model = load_translation_models(preset)
     score = functools.partial(model.score, **language_options(model, preset, to))
-    check_lengths(model, sources, place=f"{source}, line")
+    check_sources(model, source, sources)
     line = progress_line(context, "scored", len(sources), "pairs")
     scores = run_in_pieces(score, line, batch_size, sources, targets)
     _write(scores)

@@ -194,7 +194,7 @@ def translate(
     line = progress_line(context, "translated", count)
     for first, lines in chunks:
         line.done = first - 1
-        check_lengths(model, lines, first, truncate)
+        check_lengths(model, lines, first, truncate, "line" if conllu is None else "sentence")
         results = model.translate(
             lines,
             strategy,

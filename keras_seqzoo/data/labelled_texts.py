@@ -54,7 +54,7 @@ def iterate_labelled_texts(path, parses=False):
     """Yield pairs of a text and its label, one at a time; see `read_labelled_texts`."""
     if parses or is_conllu(path):
         return _iterate_sentences(path, parses)
-    if os.fspath(path).removesuffix(".gz").endswith(".csv"):
+    if _is_csv(path):
         return _iterate_csv(path)
     return _iterate_lines(path)
 
@@ -71,9 +71,32 @@ def _iterate_sentences(path, parses):
         yield str(sentence) if parses else sentence.text or " ".join(sentence.words), label
 
 
+def labelled_text_line(path, number):
+    """Return the line, from 1, at which text `number`, from 1, of a file begins."""
+    if is_conllu(path):
+        return sentence_line(path, number)
+    if not _is_csv(path):
+        return number
+    rows, line, before = _csv_rows(path), 1, -1  # the header comes first
+    for row in rows:
+        before += bool(row)
+        if before == number:
+            break
+        line = rows.line_num + 1
+    return line
+
+
+def _is_csv(path):
+    return os.fspath(path).removesuffix(".gz").endswith(".csv")
+
+
+def _csv_rows(path):
+    return csv.reader((f"{line}\n" for line in iterate_lines(path)), strict=True)
+
+
 def _iterate_csv(path):
     name, columns = os.fspath(path), ("text", "label")
-    rows = csv.reader((f"{line}\n" for line in iterate_lines(path)), strict=True)
+    rows = _csv_rows(path)
     try:
         header = next(rows, [])
         if any(header.count(column) != 1 for column in columns):
@@ -147,7 +170,8 @@ def _json_line(line, place):
     message = f"{place}: must be a JSON object with `text` and `label`, got {line[:60]!r}."
     try:
         row = json.loads(line)
-    except ValueError:
+        json.dumps(row, ensure_ascii=False).encode()  # not half of a character, such as "\ud83d"
+    except (ValueError, RecursionError):
         raise ValueError(message) from None
     if not isinstance(row, dict) or not isinstance(row.get("text"), str):
         raise ValueError(message)

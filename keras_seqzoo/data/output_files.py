@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 # Files that file managers create in folders.
+DRAFT = ".writing-"  # the beginning of the names of folders with drafts
 LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 # The error codes of a full disk, and their messages.
@@ -186,7 +187,7 @@ def replacing(path):
 def _temporary_folder(parent):
     """Yield a new folder, and remove it if the parent folder can still be written to."""
     # `tempfile.TemporaryDirectory` recurses without end if it cannot.
-    folder = tempfile.mkdtemp(prefix=".writing-", dir=parent)
+    folder = tempfile.mkdtemp(prefix=DRAFT, dir=parent)
     try:
         yield folder
     finally:
@@ -244,6 +245,8 @@ def write_text(path, text):
 
 def _check_new_folder(path, argument):
     need = f"`{argument}` must be a new or empty folder"
+    if path.resolve() == Path.cwd():  # it would be replaced, and its users be left in the old one
+        raise FileExistsError(f"{need}, not the current one, got {path}")
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{need}, got the file {path}")
     if path.is_dir() and not is_vacant(path):

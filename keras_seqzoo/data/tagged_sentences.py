@@ -7,7 +7,7 @@ import re
 from keras_seqzoo.data.conllu import iterate_conllu
 from keras_seqzoo.data.headers import check_no_header
 from keras_seqzoo.data.output_files import write_text
-from keras_seqzoo.data.text_files import is_blank, iterate_blocks
+from keras_seqzoo.data.text_files import BYTE_ORDER_MARK, is_blank, iterate_blocks
 
 DOCUMENT = "-DOCSTART-"
 
@@ -139,7 +139,13 @@ def write_columns(path, words, tags):
         _check_sentence(number, sentence, labels)
         lines = [f"{word}\t{tag}\n" for word, tag in zip(sentence, labels, strict=True)]
         blocks.append("".join(lines) + "\n")
-    write_text(path, "".join(blocks))
+    text = "".join(blocks)
+    if text.startswith(BYTE_ORDER_MARK):
+        raise ValueError("`words` must not begin with a byte order mark, got one in sentence 1.")
+    if words:
+        _, *others = itertools.chain.from_iterable(tags)
+        check_no_header("sentence 1", [words[0][0], tags[0][0]], tags[0][0], set(others))
+    write_text(path, text)
 
 
 def _is_border(line):

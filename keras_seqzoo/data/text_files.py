@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 BYTE_ORDER_MARK = "\ufeff"
+BLOCK = 2**20  # bytes read at a time
 GZIP = b"\x1f\x8b"  # the first bytes of a file
 
 
@@ -159,6 +160,16 @@ def read_bytes(path):
     """Read a whole file, decompressed if its name ends in `.gz`."""
     with _opened(path) as file:
         return file.read()
+
+
+def content_size(path):
+    """Return the number of bytes in a file, decompressed if its name ends in `.gz`."""
+    with _opened(path) as file:
+        if Path(path).suffix == ".gz":
+            while file.read(BLOCK):
+                pass
+            return file.tell()
+        return file.seek(0, os.SEEK_END)
 
 
 @contextlib.contextmanager

@@ -8,17 +8,19 @@ import os
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
-from keras_seqzoo.data.labelled_texts import iterate_labelled_texts
+from keras_seqzoo.data.labelled_texts import iterate_labelled_texts, labelled_text_line
 from keras_seqzoo.data.parsed_files import iterate_parses
 from keras_seqzoo.data.pharaoh import iterate_alignments
 from keras_seqzoo.data.tagged_sentences import is_conllu, iterate_tagged_sentences, sentence_line
 from keras_seqzoo.data.text_files import (
     check_as_many_lines,
+    content_size,
     iterate_lines,
     iterate_paragraphs,
 )
 
 RECORDS = (".tfrecord", ".tfrecord.gz")
+FRAME = 16  # bytes around a record: its length, and two checksums
 
 
 class Rereading:
@@ -208,8 +210,8 @@ class LabelledFiles(TrainingFiles):
         return iterate_labelled_texts(path, self.parses)
 
     def line(self, path, number):
-        """Return the line of text `number` of a file, both from 1; in CoNLL-U, its first line."""
-        return sentence_line(path, number) if is_conllu(path) else number
+        """Return the first line of text `number` of a file, both from 1."""
+        return labelled_text_line(path, number)
 
 
 class TaggedFiles(TrainingFiles):
@@ -275,14 +277,23 @@ def _expand(paths):
 def _read_records(path, *names):
     """Yield the values of string features of the records of a TFRecord file, as tuples."""
     compression = "GZIP" if path.endswith(".gz") else ""
-    number = 0
+    number = size = 0
     try:
-        for number, record in enumerate(tf.data.TFRecordDataset(path, compression), 1):
-            yield _parse_record(record.numpy(), names, f"{path}, record {number}")
+        for number, tensor in enumerate(tf.data.TFRecordDataset(path, compression), 1):
+            record = tensor.numpy()
+            yield _parse_record(record, names, f"{path}, record {number}")
+            size += len(record) + FRAME
     except tf.errors.DataLossError as error:
-        raise OSError(
-            f"not a whole TFRecord file: {path} (damaged after record {number})"
-        ) from error
+        raise _damaged(path, number) from error
+    except tf.errors.OpError as error:
+        raise OSError(f"cannot read the file: {path} ({error.message})") from error
+    # TensorFlow takes a header that is cut off for the end of the file.
+    if size != content_size(path):
+        raise _damaged(path, number)
+
+
+def _damaged(path, number):
+    return OSError(f"not a whole TFRecord file: {path} (damaged after record {number})")
 
 
 def _parse_record(record, names, place):

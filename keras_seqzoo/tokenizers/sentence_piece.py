@@ -107,7 +107,9 @@ class SentencePieceTokenizer(TextTokenizer):
         self.proto = proto
         self._sampler = None
         self._segmenter = segmenter
-        surfaces = (surface.replace(SPACE.encode(), b" ") for surface in segmenter.surfaces)
+        surfaces = segmenter.surfaces
+        if not segmenter.byte_level:  # where a space is a space, and SPACE a character
+            surfaces = (surface.replace(SPACE.encode(), b" ") for surface in surfaces)
         self.set_vocabulary(segmenter.pieces, surfaces)
 
     @property

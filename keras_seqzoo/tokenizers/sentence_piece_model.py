@@ -318,8 +318,7 @@ def _training_error(error, vocabulary_size, missing):
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
         return ValueError(
             f"`vocabulary_size` must be at least {int(found[1]) + missing} for this text: 5 "
-            "special tokens, 256 bytes and its characters (a lower `character_coverage` excludes "
-            f"rare ones), got {vocabulary_size}."
+            f"special tokens, 256 bytes and its characters, got {vocabulary_size}."
         )
     return ValueError(
         f"`vocabulary_size` must fit `texts`, got {vocabulary_size}: SentencePiece says {message}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keras_seqzoo.callbacks.checkpoint_folder import CheckpointFolder
 from keras_seqzoo.data.file_lock import FileLock
-from keras_seqzoo.data.output_files import LITTER, check_folder, writing_into
+from keras_seqzoo.data.output_files import DRAFT, LITTER, check_folder, writing_into
 
 FOLDER = "training"
 FILE = "run.json"
@@ -219,9 +219,16 @@ class RunState:
         self._checkpoints.check_options(options, f"the run in {self.directory}")
 
     def _holds_other_files(self):
-        """Return whether the folder holds more than litter and a new run's lock and cache."""
+        """Return whether the folder holds more than litter and a new run's lock and cache.
+
+        A run that was killed as it began leaves drafts, too.
+        """
         own = self.folder, self.lock.path, self.cache
-        return self.directory.is_dir() and any(
-            path not in own and path.parent != self.cache and path.name not in LITTER
-            for path in self.directory.rglob("*")
-        )
+
+        def is_own(path):
+            drafts = path.is_relative_to(self.folder) and any(
+                part.startswith(DRAFT) for part in path.relative_to(self.folder).parts
+            )
+            return path in own or path.parent == self.cache or path.name in LITTER or drafts
+
+        return self.directory.is_dir() and not all(map(is_own, self.directory.rglob("*")))

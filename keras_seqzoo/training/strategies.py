@@ -81,12 +81,12 @@ def _own_place(text):
     for kind, addresses in cluster.items():
         if kind not in ("chief", "worker"):
             raise ValueError(f"{need}, with workers and a chief alone, got a {kind!r}.")
-        if not isinstance(addresses, list) or not all(map(_is_address, addresses)):
+        if not isinstance(addresses, list) or not addresses or not all(map(_is_address, addresses)):
             raise ValueError(f"{need}, got {kind} {json.dumps(addresses)}.")
     if not isinstance(task, dict):
         raise ValueError(f"{need}, got no task.")
     kind, index = task.get("type"), task.get("index")
-    if kind not in cluster:
+    if not isinstance(kind, str) or kind not in cluster:
         raise ValueError(f"{need}, with the type of the task in the cluster, got {kind!r}.")
     count = len(cluster[kind])
     if type(index) is not int or not 0 <= index < count:

@@ -1,13 +1,17 @@
 """Registration of the presets with KerasHub."""
 
-import json
 import logging
 
 import keras
 import keras_hub
 
 from keras_seqzoo._compat import register_hub_presets
-from keras_seqzoo.preset_folders import CONFIG_FILE, preset_folders, read_metadata
+from keras_seqzoo.preset_folders import (
+    CONFIG_FILE,
+    preset_folders,
+    read_json_object,
+    read_metadata,
+)
 
 
 def register_tokenizers(backbone_classes):
@@ -34,7 +38,7 @@ def register_presets():
     """
     for name, folder in preset_folders().items():
         try:
-            config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+            config = read_json_object(folder / CONFIG_FILE)
             metadata = read_metadata(folder)
         except (OSError, ValueError) as error:
             # One damaged preset must not make the package unusable.

@@ -1,10 +1,8 @@
 """The task class of a preset."""
 
-import json
-
 import keras
 
-from keras_seqzoo.preset_folders import preset_path
+from keras_seqzoo.preset_folders import preset_path, read_json_object
 
 
 def task_class(preset):
@@ -17,12 +15,12 @@ def task_class(preset):
         The class, or `None` if the preset has no task or its class is unknown.
 
     Raises:
-        ValueError: see `preset_path`.
+        ValueError: see `preset_path`, and if its configuration is damaged.
     """
     # KerasHub's metadata does not name the class, so it is read from the configuration.
     path = preset_path(preset) / "task.json"
     if not path.is_file():
         return None
-    name = json.loads(path.read_text(encoding="utf-8")).get("registered_name")
+    name = read_json_object(path).get("registered_name")
     found = keras.saving.get_registered_object(name)
     return found if isinstance(found, type) else None

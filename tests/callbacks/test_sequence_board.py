@@ -9,7 +9,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from keras_seqzoo.callbacks import Projection, SequenceBoard, WeightAverage
 from keras_seqzoo.callbacks import sequence_board as module
-from keras_seqzoo.callbacks.summaries import escape_markdown
+from keras_seqzoo.callbacks.summaries import SummaryFiles, escape_markdown
 from tests.callbacks import events
 from tests.tiers import slow
 
@@ -259,6 +259,17 @@ def test_one_profile_at_a_time(tmp_path):
     finally:
         tf.profiler.experimental.stop()
     assert not (tmp_path / "own" / "plugins").exists()
+
+
+@pytest.mark.slow
+def test_a_profile_ends_if_nothing_can_be_written(tmp_path):
+    summaries = SummaryFiles(tmp_path / "own")
+    assert summaries.start_profile()
+    summaries._writer = None  # as after a write that failed
+    summaries.end_profile()
+    assert not (tmp_path / "own" / "plugins").exists()
+    tf.profiler.experimental.start(str(tmp_path / "other"))
+    tf.profiler.experimental.stop()
 
 
 def test_a_folder_that_cannot_be_written_to(tmp_path):

@@ -48,6 +48,16 @@ def test_records_are_evaluated_like_lines(seqzoo, folder, classifier, tmp_path):
     assert seqzoo(*command, records) == expected
 
 
+def test_a_wrong_label_is_found_in_its_file(seqzoo, folder, tmp_path):
+    (tmp_path / "1.csv").write_text('text,label\n"Not\nbad",yes\nBad,no\n')
+    (tmp_path / "2.jsonl").write_text('{"text": "Dull", "label": ["no"]}\n')
+    files = ("--train", tmp_path / "1.csv", "--train", tmp_path / "2.jsonl")
+    valid = ("--valid", folder / "test.tsv", "--out", tmp_path / "new")
+    result = seqzoo("train", "classify", *files, *valid)
+    assert (result.status, result.output) == (2, "")
+    assert f"{tmp_path}/2.jsonl, line 1: must have one label" in result.errors
+
+
 @pytest.mark.slow
 def test_there_and_back(seqzoo, folder, tmp_path):
     files = ("--train", folder / "train.tsv", "--valid", folder / "test.tsv")

@@ -132,6 +132,7 @@ BAD = {
     "choice": ("encoder: transformer", ": encoder must be one of lstm, gru, elman, convolution, "
                "tree, got 'transformer'."),
     "not YAML": ("seed: 3\nepochs: 3: 4", ", line 2 must be YAML: mapping values are not allowed"),
+    "merge": ("a: &b {seed: 1, epochs: 2}\n<<: *b", ", line 2 must be option: value, got a merge"),
     "tag": ("seed: !!python/object:os.system 3", ", line 1 must be YAML: could not determine"),
     "list": ("- seed", " must be lines of option: value, got [seed]."),
     "text": ("epochs", " must be lines of option: value, got 'epochs'."),

@@ -33,3 +33,14 @@ def test_bad_input(seqzoo, tmp_path, source, target, message):
     assert (result.status, result.output) == (2, "")
     [line] = result.errors.splitlines()
     assert message in line
+
+
+@pytest.mark.parametrize("command", ["score", "evaluate", "align"])
+def test_trees_are_for_models_of_trees(seqzoo, tmp_path, command):
+    row = "1\tdogs\tdog\tNOUN\tN\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "a.conllu").write_text(row * 2, encoding="utf-8")
+    (tmp_path / "b").write_text("a\nb\n", encoding="utf-8")
+    files = ("--source", tmp_path / "a.conllu", "--target", tmp_path / "b")
+    result = seqzoo(command, "--preset", DEFAULT_PRESET, *files)
+    assert (result.status, result.output) == (2, "")
+    assert f"{tmp_path}/a.conllu must be lines of text for a model that" in result.errors

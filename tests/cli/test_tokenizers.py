@@ -46,6 +46,8 @@ def test_there_and_back(seqzoo, tmp_path, cls, options):
     ).to_list()
     back = seqzoo("tokenize", "--preset", out, "--join", stdin=ids.output.encode())
     assert back.output.splitlines() == lines
+    assert len(seqzoo("tokenize", "--preset", out, "--", "--tensorboard").output.splitlines()) == 1
+    assert seqzoo("tokenize", "--preset", out, stdin=b"\xef\xbb\xbf") == (0, "", "")
 
 
 @pytest.mark.parametrize("kind", ["word", "character", "bpe", "wordpiece", "unigram"])

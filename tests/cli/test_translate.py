@@ -217,7 +217,15 @@ def test_a_damaged_preset_is_an_error(seqzoo, zoo, tmp_path):
         (tmp_path / name).write_text("{")
     result = seqzoo("translate", "--preset", tmp_path, "x")
     assert (result.status, result.output) == (2, "")
-    assert len(result.errors.splitlines()) == 1
+    [line] = result.errors.splitlines()
+    assert f"{tmp_path}/task.json must be a JSON object, got a damaged file" in line
+    (tmp_path / "metadata.json").write_text("[]")
+    for command in ("show", "similar", "translate"):
+        (tmp_path / "config.json").write_text("[]")
+        named = ("--preset", tmp_path, "x") if command != "show" else (tmp_path,)
+        result = seqzoo(command, *named)
+        assert (result.status, result.output) == (2, "")
+        assert "json must be a JSON object, got " in result.errors
 
 
 @pytest.mark.parametrize(

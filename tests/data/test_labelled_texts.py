@@ -60,6 +60,8 @@ def test_csv(tmp_path):
         ("a.jsonl", '{"text": "a", "label": ""}', "line 1: must be a JSON object"),
         ("a.jsonl", '{"text": "a", "label": ["x", ""]}', "line 1: must be a JSON object"),
         ("a.jsonl", "[1]", "line 1: must be a JSON object"),
+        ("a.jsonl", "[" * 100_000, "line 1: must be a JSON object"),
+        ("a.jsonl", '{"text": "\\ud83d", "label": "a"}', "line 1: must be a JSON object"),
         (
             "a.jsonl",
             '{"text": "a", "label": 1}\n{"text": "a", "label": [1]}',

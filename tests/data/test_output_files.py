@@ -79,6 +79,15 @@ def test_unwritable_paths(tmp_path):
         check_output_path(os.devnull)
 
 
+def test_the_current_folder_is_not_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path in (".", tmp_path, "../" + tmp_path.name):
+        message = "new or empty folder, not the current one"
+        with pytest.raises(FileExistsError, match=message), new_folder(path):
+            pass
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_that_is_gone_or_full_of_what_cannot_be_removed(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "runs" / "file"):
         pass

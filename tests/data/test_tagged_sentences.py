@@ -87,6 +87,8 @@ def test_errors_name_file_and_line(tmp_path, content, options, line, problem):
         ([["a"], [" b"]], [["O"], ["O"]], "outer spaces, got ' b' in sentence 2"),
         ([[""]], [["O"]], "got '' in sentence 1"),
         ([["-DOCSTART-"]], [["O"]], "must not begin with -DOCSTART-.* in sentence 1"),
+        ([["\ufeffa"]], [["O"]], "must not begin with a byte order mark"),
+        ([["word"], ["b"]], [["tag"], ["O"]], "sentence 1: must not be a header"),
     ],
 )
 def test_sentences_that_cannot_be_written(tmp_path, words, tags, problem):

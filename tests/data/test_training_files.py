@@ -58,6 +58,39 @@ def test_files_cut_off_are_named(tmp_path):
         list(TextFiles(path))
 
 
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz"])
+def test_records_cut_off_in_their_header_are_named(tmp_path, name):
+    path = write_records(tmp_path / name, [{"text": "x" * 50}, {"text": "y" * 50}])
+    whole = path.read_bytes()
+    content = gzip.decompress(whole) if name.endswith(".gz") else whole
+    assert len(list(TextFiles(path))) == 2
+    for length, records in ((3, 0), (len(content) // 2 + 1, 1), (len(content) // 2 + 11, 1)):
+        cut = content[:length]
+        path.write_bytes(gzip.compress(cut) if name.endswith(".gz") else cut)
+        with pytest.raises(OSError, match=rf"not a whole TFRecord .*after record {records}\)"):
+            list(TextFiles(path))
+    path.write_bytes(b"")
+    assert list(TextFiles(path)) == []
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(OSError, match="cannot read the file: .*irectory"):
+        list(TextFiles(path))
+
+
+def test_places_in_files_of_labelled_texts(tmp_path):
+    table = write(tmp_path / "1.csv", 'text,label\n"a\nb",x\n\nc,y\n"d\ne",x\n')
+    parsed = write(
+        tmp_path / "2.conllu",
+        "# label = x\n1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+        "# label = y\n1\tb\t_\t_\t_\t_\t_\t_\t_\t_\n\n",
+    )
+    more = write(tmp_path / "3.jsonl", '{"label": "x", "text": "c"}\n')
+    files = LabelledFiles([table, parsed, more])
+    places = [files.place(number).removeprefix(f"{tmp_path}/") for number in range(1, 7)]
+    lines = ("1.csv, line 2", "1.csv, line 5", "1.csv, line 6")
+    assert places == [*lines, "2.conllu, line 1", "2.conllu, line 4", "3.jsonl, line 1"]
+
+
 def test_records(tmp_path):
     records = [{"text": "gut", "label": "a"}, {"text": "für", "label": "b"}]
     paths = [write_records(tmp_path / name, records) for name in ("1.tfrecord", "2.tfrecord.gz")]

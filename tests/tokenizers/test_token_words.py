@@ -62,6 +62,13 @@ def test_words_and_text_come_back(kind, text):
     assert len(tokenizer.group_words(tokens)) == len(words_in(kind, text))
 
 
+def test_the_sign_of_spaces_is_a_character_at_byte_level():
+    tokenizer = BytePairTokenizer.train(["a\u2581b"] * 9, 270, byte_level=True, at_most=True)
+    tokens = tokens_of(tokenizer, "a\u2581b a")
+    assert tokenizer.join_tokens(tokens) == "a\u2581b a"
+    assert [word for word, _ in tokenizer.group_words(tokens)] == ["a\u2581b", "a"]
+
+
 @every
 def test_unknown_tokens_get_a_text(kind):
     tokenizer = TOKENIZERS[kind]

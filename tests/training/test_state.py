@@ -171,6 +171,20 @@ def test_the_lock_of_a_run_that_was_not_begun_is_no_other_file(tmp_path):
         RunState(tmp_path).check()
 
 
+def test_a_run_that_was_killed_as_it_began_blocks_no_other(tmp_path):
+    with RunState(tmp_path).lock:
+        pass
+    draft = tmp_path / "training" / ".writing-abc"
+    draft.mkdir()
+    (draft / "run.json").write_text("{")
+    RunState(tmp_path).begin({})
+    assert RunState(tmp_path).exists
+    (tmp_path / ".writing-abc").mkdir()
+    (tmp_path / "training" / "run.json").unlink()
+    with pytest.raises(FileExistsError, match="which has other files"):
+        RunState(tmp_path).check()
+
+
 def test_foreign_folders_stay_untouched(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear")
     with pytest.raises(FileExistsError, match="which has other files"):

@@ -28,6 +28,11 @@ WRONG = {
     "large port": (cluster(worker=["localhost:70000"]), r'got worker \["localhost:70000"\]'),
     "one string": (cluster(worker="localhost:2001"), 'got worker "localhost:2001"'),
     "parameter server": (cluster(ps=["localhost:2001"]), "workers and a chief alone, got a 'ps'"),
+    "no worker": (cluster(worker=[]), r"got worker \[\]"),
+    "list of types": (
+        cluster(["worker"]),
+        r"type of the task in the cluster, got \['worker'\]",
+    ),
     "other type": (cluster("chief"), "the type of the task in the cluster, got 'chief'"),
     "index too large": (cluster(index=2), "from 0 to 1, the last worker of the cluster, got 2"),
     "index below 0": (cluster(index=-1), "from 0 to 1, the last worker of the cluster, got -1"),

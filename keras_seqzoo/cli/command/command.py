@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from keras_seqzoo.checks import ItemError
 from keras_seqzoo.cli.command.config import CONFIG_PATH, VALUES, format_config, option_name
 from keras_seqzoo.cli.lines import write_lines
-from keras_seqzoo.data import TaggedFiles, TextFiles
+from keras_seqzoo.data import LabelledFiles, TaggedFiles, TextFiles
 
 # Arguments of the package that a command reads from a file: their names in messages, and the
 # options that may name the file.
@@ -26,6 +26,8 @@ FILES = {
     "train": ("{}", ("train", "source")),
     "validation": ("{}", ("valid", "valid_source")),
 }
+# What reads the files with the items that are named in an error.
+READERS = {"sentence": TaggedFiles, "text": LabelledFiles}
 # Arguments of the package whose option has another name.
 OPTIONS = {
     "address": "server",
@@ -40,6 +42,7 @@ OPTIONS = {
     "runner_options": "runner_option",
     "signatures": "signature",
     "streams": "batch_size",
+    "weights": "weight",
 }
 # Options whose value may be left out, and the value that they have then.
 OPTIONAL_VALUES = {"--tensorboard": ""}
@@ -49,8 +52,8 @@ PLACES = {"path": "the path", "preset": "NAME", "prompts": "TEXT", "texts": "TEX
 
 # Typer's types of error for a value out of range or not a number, and what the value must be.
 LIMITS = {
-    "greater_than_equal": "at least {ge:g}",
-    "less_than_equal": "at most {le:g}",
+    "greater_than_equal": "at least {ge:.12g}",
+    "less_than_equal": "at most {le:.12g}",
     "int_parsing": "an int",
     "float_parsing": "a number",
 }
@@ -211,7 +214,7 @@ class Command(TyperCommand):
     def _locate(self, ctx, error):
         _, options = FILES[error.argument]
         [option] = (option for option in options if option in ctx.params)
-        kind = TaggedFiles if error.kind == "sentence" else TextFiles
+        kind = READERS.get(error.kind, TextFiles)
         problem = error.problem.replace("`", "")
         return f"{kind(ctx.params[option]).place(error.number)}: {problem}"
 
@@ -223,12 +226,13 @@ def _kebab(found):
 
 def _add_optional_values(args):
     """Return a command line in which the options of `OPTIONAL_VALUES` have a value."""
+    end = args.index("--") if "--" in args else len(args)  # arguments follow, not options
     added = []
-    for argument, following in itertools.zip_longest(args, args[1:], fillvalue="--"):
+    for argument, following in itertools.zip_longest(args[:end], args[1:end], fillvalue="--"):
         added.append(argument)
         if argument in OPTIONAL_VALUES and following.startswith("-"):
             added.append(OPTIONAL_VALUES[argument])
-    return added
+    return added + args[end:]
 
 
 def _name_value(ctx, parameter):

@@ -16,6 +16,7 @@ from keras_seqzoo.training.options import split_optional
 
 KINDS = {bool: "true or false", int: "an int", float: "a number", str: "a string"}
 WIDTH = 100  # of comments
+MERGE = "tag:yaml.org,2002:merge"
 
 
 def configurable(function):
@@ -143,6 +144,8 @@ def _read_mapping(path):
     lines = {}
     for key, _ in node.value:
         line = key.start_mark.line + 1
+        if key.tag == MERGE:
+            raise ValueError(f"{path}, line {line} must be option: value, got a merge key, <<.")
         if key.value in lines:
             raise ValueError(
                 f"{path}, line {line}: {key.value} must be given once, "

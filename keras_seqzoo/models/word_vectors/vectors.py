@@ -11,7 +11,7 @@ import numpy as np
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.output_files import replacing, write_text, writing_into
 from keras_seqzoo.models.word_vectors.vector_files import read_vectors, write_vectors
-from keras_seqzoo.preset_folders import CONFIG_FILE, METADATA_FILE
+from keras_seqzoo.preset_folders import CONFIG_FILE, METADATA_FILE, read_json_object
 from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.zoo import preset_path
@@ -81,7 +81,7 @@ class WordVectors:
         """
         folder = preset_path(preset)
         try:
-            config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+            config = read_json_object(folder / CONFIG_FILE)
             name = config.get("class_name")
             kinds = {kind.__name__: kind for kind in (cls, *cls.__subclasses__())}
             if name not in kinds:
