@@ -26,7 +26,7 @@ from keras_seqzoo.layers import (
     TiedSoftmax,
     TreeEncoder,
 )
-from keras_seqzoo.models import RecurrentEncoder
+from keras_seqzoo.models import RecurrentBackbone, RecurrentEncoder, RecurrentTextClassifier
 from keras_seqzoo.models.seq2seq.encoders.convolutional import StackedConvolutionalEncoder
 from keras_seqzoo.models.tagger.piece_encoder import PieceEncoder
 
@@ -119,6 +119,22 @@ def test_a_loaded_model_trains_what_it_trained(tmp_path):
     loaded.fit(SEQUENCE, np.ones((2, 1)), verbose=0)
     for mine, own in zip(loaded.get_layer("frozen").weights, layer.weights, strict=True):
         np.testing.assert_array_equal(mine, own)
+
+
+def test_a_classifier_with_a_frozen_backbone(tmp_path):
+    backbone = RecurrentBackbone(9, 4, 3)
+    model = RecurrentTextClassifier(backbone, num_classes=2)
+    backbone.trainable = False
+    trained = len(model.trainable_variables)
+    assert 0 < trained < len(model.weights)
+    model.save(tmp_path / "model.keras")
+    model.save_to_preset(tmp_path / "preset")
+    for loaded in (
+        keras.models.load_model(tmp_path / "model.keras"),
+        RecurrentTextClassifier.from_preset(str(tmp_path / "preset")),
+        keras.models.clone_model(model),
+    ):
+        assert len(loaded.trainable_variables) == trained
 
 
 def test_a_new_layer_may_be_frozen():

@@ -20,6 +20,7 @@ class ReloadableModel:
       backbone to the backbone.) A model made from it is quantized in the same way before its
       weights are loaded. Low-rank updates are not recorded: files hold the sums of weights and
       updates.
+    - A frozen model, such as a backbone, stays frozen.
     - A loaded model is compiled like the saved one. Keras itself only warns and does not compile if
       a class overrides `compile`.
     - The optimizer's variables are created before the first training step. Creating them within
@@ -39,6 +40,9 @@ class ReloadableModel:
             names = ", ".join(f"`{name}`" for name in unknown)
             raise ValueError(f"{type(self).__name__} has no argument {names}.{self._hint(unknown)}")
         super().__init__(*args, **kwargs)
+        if not kwargs.get("trainable", True):  # Keras froze it before it knew the layers
+            for layer in self._layers:
+                layer.trainable = False
 
     def _hint(self, unknown):
         """Return what to do about arguments that only the backbone has, or an empty string."""
