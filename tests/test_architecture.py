@@ -25,6 +25,7 @@ PACKAGES = [
         "_compat",
         "_environment",
     },
+    {"time_arrays"},
     {"losses", "metrics", "decoding", "layers"},
     {"data"},
     {"zoo", "plots", "counting"},

@@ -3,8 +3,8 @@
 import tensorflow as tf
 
 from keras_seqzoo.decoding.step_function import StepFunction, check_step
-from keras_seqzoo.layers.recurrence.time_arrays import stacked, write_array
 from keras_seqzoo.tensors import dimension
+from keras_seqzoo.time_arrays import stacked, write_array
 
 
 def score_targets(step, state, start_tokens, targets, lengths, alignment=None):

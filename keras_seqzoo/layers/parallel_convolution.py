@@ -5,8 +5,8 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.layers.masks import check_sequence_shape, valid_steps
-from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.tensors import dimension
+from keras_seqzoo.time_arrays import padded
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras_seqzoo.layers.attention.base import Attention
 from keras_seqzoo.layers.attention.decoder_loop import run_decoder_loop
 from keras_seqzoo.layers.attention.loss import AttentionLoss
-from keras_seqzoo.layers.attention.order import JOINED, check_order, stateful_layers
+from keras_seqzoo.layers.attention.order import JOINED, check_layers, check_order, stateful_layers
 from keras_seqzoo.layers.attention.part import check_parts
 from keras_seqzoo.layers.masks import resolve_mask, valid_steps
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
@@ -129,15 +129,7 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         **kwargs,
     ):
         layers = list(layers)
-        if not layers or not all(isinstance(layer, Recurrent) for layer in layers):
-            raise ValueError(f"`layers` must be a list of `Recurrent` layers, got {layers!r}.")
-        if any(layer.go_backwards for layer in layers):
-            raise ValueError("`layers` must go forwards, got one with `go_backwards=True`.")
-        if any(layer.activity_regularizer is not None for layer in layers):
-            raise ValueError(
-                "`layers` must not have an `activity_regularizer`, which a loop over steps cannot "
-                f"add, got {layers!r}."
-            )
+        check_layers(layers)
         if kwargs.get("dtype") is None:
             kwargs["dtype"] = layers[0].dtype_policy
         # No autocast: each state has its own dtype, float32 for the LSTM's memory.

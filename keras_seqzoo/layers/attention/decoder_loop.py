@@ -6,14 +6,14 @@ from keras_seqzoo.layers.attention.base import check_keys
 from keras_seqzoo.layers.attention.input_feeding import has_kernel, run_kernel
 from keras_seqzoo.layers.attention.steps import keep_at_padding
 from keras_seqzoo.layers.recurrence.shared_loop import to_time_major
-from keras_seqzoo.layers.recurrence.time_arrays import (
+from keras_seqzoo.tensors import dimension, loop_dtype
+from keras_seqzoo.time_arrays import (
     at_least_one,
     padded,
     read_array,
     stacked,
     write_array,
 )
-from keras_seqzoo.tensors import dimension, loop_dtype
 
 
 def run_decoder_loop(decoder, sequence, mask, state, memory, memory_mask, keys, scale, training):

@@ -1,6 +1,7 @@
 """The options of a decoder for the order of attention and recurrence."""
 
 from keras_seqzoo.checks import check_choice, check_integer
+from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 
 ORDERS = ("after", "before", "between")
 JOINED = ("tanh", "deep")  # readouts that are a layer
@@ -10,6 +11,19 @@ READOUTS = (*JOINED, "concat", "state")
 def stateful_layers(layers, attend):
     """Return the layers whose states a decoder keeps: only the second of two transitions."""
     return layers[1:] if attend == "between" else layers
+
+
+def check_layers(layers):
+    """Raise a ValueError if layers do not fit an `AttentionDecoder`."""
+    if not layers or not all(isinstance(layer, Recurrent) for layer in layers):
+        raise ValueError(f"`layers` must be a list of `Recurrent` layers, got {layers!r}.")
+    if any(layer.go_backwards for layer in layers):
+        raise ValueError("`layers` must go forwards, got one with `go_backwards=True`.")
+    if any(layer.activity_regularizer is not None for layer in layers):
+        raise ValueError(
+            "`layers` must not have an `activity_regularizer`, which a loop over steps cannot add, "
+            f"got {layers!r}."
+        )
 
 
 def check_order(decoder):

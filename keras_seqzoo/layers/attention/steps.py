@@ -2,14 +2,14 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.time_arrays import (
+from keras_seqzoo.tensors import dimension, loop_dtype
+from keras_seqzoo.time_arrays import (
     at_least_one,
     padded,
     read_array,
     stacked,
     write_array,
 )
-from keras_seqzoo.tensors import dimension, loop_dtype
 
 
 def keep_at_padding(valid, new, old):

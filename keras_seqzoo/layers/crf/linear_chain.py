@@ -8,13 +8,13 @@ Rabiner 1989, "A tutorial on hidden Markov models", sections III A and B, in log
 
 import tensorflow as tf
 
-from keras_seqzoo.layers.recurrence.time_arrays import (
+from keras_seqzoo.tensors import dimension
+from keras_seqzoo.time_arrays import (
     at_least_one,
     read_array,
     stacked,
     write_array,
 )
-from keras_seqzoo.tensors import dimension
 
 
 def pack(mask, *tensors):

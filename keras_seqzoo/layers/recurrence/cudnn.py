@@ -4,9 +4,9 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence.gru_kernels import ResetAfterGRUKernel
 from keras_seqzoo.layers.recurrence.kernels import ElmanKernel, LSTMKernel
-from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.overriding import overrides_without
 from keras_seqzoo.tensors import dimension, loop_dtype
+from keras_seqzoo.time_arrays import padded
 
 # cuDNN's name of the equations, and the order of its gates as indices of ours.
 FORMS = {

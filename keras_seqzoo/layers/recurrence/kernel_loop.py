@@ -8,13 +8,13 @@ import tensorflow as tf
 
 from keras_seqzoo._compat import is_compiled_by_xla
 from keras_seqzoo.layers.recurrence.cell_loop import blend_states
-from keras_seqzoo.layers.recurrence.time_arrays import (
+from keras_seqzoo.tensors import dimension, loop_dtype
+from keras_seqzoo.time_arrays import (
     at_least_one,
     read_array,
     stacked,
     write_array,
 )
-from keras_seqzoo.tensors import dimension, loop_dtype
 
 
 @dataclasses.dataclass

@@ -8,8 +8,8 @@ from keras_seqzoo.layers.recurrence.bidirectional import Bidirectional
 from keras_seqzoo.layers.recurrence.recurrent import Recurrent
 from keras_seqzoo.layers.recurrence.sequence_layer import SequenceLayer, add_activity_loss
 from keras_seqzoo.layers.recurrence.shared_loop import to_time_major
-from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.layers.serialization import QuantizedParts
+from keras_seqzoo.time_arrays import padded
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")

@@ -9,10 +9,10 @@ from keras_seqzoo.layers.attention.decoder import AttentionDecoder
 from keras_seqzoo.layers.attention.order import JOINED, stateful_layers
 from keras_seqzoo.layers.bridge import KINDS, Bridge
 from keras_seqzoo.layers.recurrence.stack import Stack
-from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.seq2seq.encoder_decoder import Decoder
 from keras_seqzoo.tensors import loop_dtype
+from keras_seqzoo.time_arrays import padded
 
 CONTEXTS = ("initial", "every_step")
 USUAL = {  # options of `AttentionDecoder`, and their defaults

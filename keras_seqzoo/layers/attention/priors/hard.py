@@ -5,8 +5,8 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_choice, check_positive
 from keras_seqzoo.layers.attention.weighting import Weighting, masked_softmax
-from keras_seqzoo.layers.recurrence.time_arrays import padded
 from keras_seqzoo.tensors import loop_dtype
+from keras_seqzoo.time_arrays import padded
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
