@@ -1,13 +1,14 @@
 """Label the unlabelled IMDb reviews by two models, so that a third can learn from them too.
 
-    SEQZOO_DATA=data python benchmarks/imdb_unlabelled.py FOLDER bilstm_imdb_sentiment
+    SEQZOO_DATA=data python benchmarks/imdb_unlabelled.py FOLDER PRESET
 
-FOLDER is one that `imdb_files.py` wrote. The two models are the preset, and a logistic regression
-on the words, pairs and triples of words of each training review, scaled by their naive Bayes log
-ratios (Wang and Manning 2012, "Baselines and bigrams", with triples in addition). Their log odds
-are added, the second with a weight. Its default was chosen on the validation reviews, so their
-accuracy for both is a little too high; the test reviews are not read. `more.jsonl` has the training
-reviews with their labels, and the unlabelled reviews with the labels of the sum.
+FOLDER is one that `imdb_files.py` wrote. The two models are the preset, a text classifier, and a
+logistic regression on the words, pairs and triples of words of each training review, scaled by
+their naive Bayes log ratios (Wang and Manning 2012, "Baselines and bigrams", with triples in
+addition). Their log odds are added, the second with a weight. Its default was chosen on the
+validation reviews, so their accuracy for both is a little too high; the test reviews are not read.
+`more.jsonl` has the training reviews with their labels, and the unlabelled reviews with the labels
+of the sum.
 """
 
 import argparse
