@@ -40,7 +40,7 @@ class ReloadableModel:
             names = ", ".join(f"`{name}`" for name in unknown)
             raise ValueError(f"{type(self).__name__} has no argument {names}.{self._hint(unknown)}")
         super().__init__(*args, **kwargs)
-        if not kwargs.get("trainable", True):  # Keras froze it before it knew the layers
+        if kwargs.get("trainable") is False:  # Keras froze it before it knew the layers
             for layer in self._layers:
                 layer.trainable = False
 
