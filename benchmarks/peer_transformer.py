@@ -60,6 +60,9 @@ def train_vocabulary(folder, prefix, languages, size):
 
 def write_blocks(folder, prefix, languages, model, seed):
     """Write the training lines in blocks of similar length; return the beginning of their names."""
+    beginning = folder / "train"
+    if Path(f"{beginning}.{languages[-1]}").exists():
+        return str(beginning)
     processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
     texts = [read_lines(f"{prefix}.{language}") for language in languages]
     lengths = [map(len, processor.encode(side)) for side in texts]
@@ -68,8 +71,8 @@ def write_blocks(folder, prefix, languages, model, seed):
     random.Random(seed).shuffle(blocks)
     for place, language in enumerate(languages, 2):
         lines = (f"{row[place]}\n" for block in blocks for row in block)
-        Path(folder, f"train.{language}").write_text("".join(lines), encoding="utf-8")
-    return str(folder / "train")
+        Path(f"{beginning}.{language}").write_text("".join(lines), encoding="utf-8")
+    return str(beginning)
 
 
 def configuration(arguments, model, pieces, train):

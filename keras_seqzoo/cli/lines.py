@@ -18,12 +18,13 @@ from keras_seqzoo.checks import ItemError
 from keras_seqzoo.cli.progress import clear_line
 from keras_seqzoo.data import ParallelFiles, TextFiles, read_lines, read_parallel
 from keras_seqzoo.data.tagged_sentences import is_conllu
-from keras_seqzoo.data.text_files import BYTE_ORDER_MARK, decode_text
+from keras_seqzoo.data.text_files import decode_lines
 from keras_seqzoo.data.training_files import Rereading
 
 CHUNK = 2000  # lines at a time: enough to batch by length, few enough to hold
 PIECE = 8  # batches between two updates of a progress line
 BLOCK = 2**20  # bytes
+STANDARD_INPUT = "standard input"  # its name in errors
 
 
 def input_chunks(texts):
@@ -53,7 +54,8 @@ def input_chunks(texts):
     elif sys.stdin is None:
         raise ValueError("TEXT must be given if standard input is closed.")
     else:
-        lines, size = _stream_lines(sys.stdin.buffer), 1 if sys.stdin.isatty() else CHUNK
+        lines = decode_lines(sys.stdin.buffer, STANDARD_INPUT)
+        size = 1 if sys.stdin.isatty() else CHUNK
     first = 1
     while chunk := list(itertools.islice(lines, size)):
         yield first, chunk
@@ -119,7 +121,7 @@ def training_texts(paths):
 
     def read():
         file.seek(0)
-        return _stream_lines(file)
+        return decode_lines(file, STANDARD_INPUT)
 
     return Rereading(read)
 
@@ -245,11 +247,3 @@ def _argument_lines(texts):
         except UnicodeEncodeError:  # Python has replaced bytes that it could not decode
             raise ValueError(f"TEXT {number} must be UTF-8.") from None
         yield from (line.removesuffix("\r") for line in text.split("\n"))
-
-
-def _stream_lines(stream):
-    for number, line in enumerate(stream, 1):
-        text = decode_text(line, "standard input", number).removesuffix("\n").removesuffix("\r")
-        if number == 1 and line == BYTE_ORDER_MARK.encode():  # the stream has nothing else
-            return
-        yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text

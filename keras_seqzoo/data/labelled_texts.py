@@ -170,7 +170,8 @@ def _json_line(line, place):
     message = f"{place}: must be a JSON object with `text` and `label`, got {line[:60]!r}."
     try:
         row = json.loads(line)
-        json.dumps(row, ensure_ascii=False).encode()  # not half of a character, such as "\ud83d"
+        if "\\u" in line:  # not half of a character, such as "\ud83d"
+            json.dumps(row, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise ValueError(message) from None
     if not isinstance(row, dict) or not isinstance(row.get("text"), str):

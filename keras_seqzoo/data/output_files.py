@@ -8,8 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-# Files that file managers create in folders.
 DRAFT = ".writing-"  # the beginning of the names of folders with drafts
+# Files that file managers create in folders.
 LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 # The error codes of a full disk, and their messages.

@@ -16,13 +16,18 @@ GZIP = b"\x1f\x8b"  # the first bytes of a file
 def iterate_lines(path):
     """Yield the lines of a text file, one at a time; see `read_lines`."""
     with _opened(path) as file:
-        for number, line in enumerate(file, 1):
-            text = decode_text(line, path, number)
-            if number == 1:
-                text = text.removeprefix(BYTE_ORDER_MARK)
-                if not text:  # the file has nothing else
-                    return
-            yield text.removesuffix("\n").removesuffix("\r")
+        yield from decode_lines(file, path)
+
+
+def decode_lines(lines, path):
+    """Yield lines of bytes as `read_lines` returns them; `path` is named in errors."""
+    for number, line in enumerate(lines, 1):
+        text = decode_text(line, path, number)
+        if number == 1:
+            text = text.removeprefix(BYTE_ORDER_MARK)
+            if not text:  # there is nothing else
+                return
+        yield text.removesuffix("\n").removesuffix("\r")
 
 
 def read_lines(path):

@@ -85,8 +85,7 @@ class Options:
         """Check each option."""
         for field in dataclasses.fields(self):
             object.__setattr__(self, field.name, check_option(field, getattr(self, field.name)))
-        for name, why in self.unused().items():
-            self.check_not_given((name,), why)
+        self._check_defaults(self.unused())
 
     def unused(self):
         """Return a dict of the options that others leave unused, from their names to the reason.
@@ -112,17 +111,29 @@ class Options:
     def refuse_with_start(self):
         """Raise a `ValueError` if an option is given that `start` decides."""
         fields = dataclasses.fields(self)
-        self.check_not_given(
-            [field.name for field in fields if field.metadata.get("from_start")], "with `start`"
-        )
+        decided = [field.name for field in fields if field.metadata.get("from_start")]
+        self._check_defaults(dict.fromkeys(decided, "with `start`"))
 
-    def check_not_given(self, names, why):
-        """Raise a `ValueError` if an option with one of these names is not its default."""
+    def refuse_unused(self, given):
+        """Raise a `ValueError` if one of these options is unused, even if it has its default.
+
+        Args:
+            given: list of strings, the names of options that were given.
+        """
+        unused = self.unused()
+        for name in given:
+            if name in unused:
+                raise self._refusal(name, unused[name])
+
+    def _check_defaults(self, reasons):
+        """Raise a `ValueError` if an option, by its name in `reasons`, is not its default."""
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
             defaults = (field.default, field.metadata.get("cli_default", field.default))
-            if field.name in names and value not in defaults:
-                raise ValueError(f"`{field.name}` must not be given {why}, got {value!r}.")
+            if field.name in reasons and getattr(self, field.name) not in defaults:
+                raise self._refusal(field.name, reasons[field.name])
+
+    def _refusal(self, name, why):
+        return ValueError(f"`{name}` must not be given {why}, got {getattr(self, name)!r}.")
 
 
 def split_optional(annotation):

@@ -226,9 +226,9 @@ class RunState:
         own = self.folder, self.lock.path, self.cache
 
         def is_own(path):
-            drafts = path.is_relative_to(self.folder) and any(
+            is_draft = path.is_relative_to(self.folder) and any(
                 part.startswith(DRAFT) for part in path.relative_to(self.folder).parts
             )
-            return path in own or path.parent == self.cache or path.name in LITTER or drafts
+            return path in own or path.parent == self.cache or path.name in LITTER or is_draft
 
         return self.directory.is_dir() and not all(map(is_own, self.directory.rglob("*")))

@@ -220,13 +220,7 @@ def _make_options(ctx, options_class, **values):
     for name, field in fields.items():
         values[field.name] = _field_value(field, ctx.params[name])
     options = options_class(**values)
-    unused = options.unused()
-    for name in given(ctx, fields):  # the default value may be given too
-        option = fields[name].name
-        if option in unused:
-            raise ValueError(
-                f"`{option}` must not be given {unused[option]}, got {values[option]!r}."
-            )
+    options.refuse_unused([fields[name].name for name in given(ctx, fields)])
     return options
 
 

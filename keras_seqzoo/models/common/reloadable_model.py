@@ -41,7 +41,7 @@ class ReloadableModel:
             raise ValueError(f"{type(self).__name__} has no argument {names}.{self._hint(unknown)}")
         super().__init__(*args, **kwargs)
         if kwargs.get("trainable") is False:  # Keras froze it before it knew the layers
-            for layer in self._layers:
+            for layer in flatten_layers(self, include_self=False, recursive=False):
                 layer.trainable = False
 
     def _hint(self, unknown):
