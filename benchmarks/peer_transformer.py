@@ -15,6 +15,7 @@ import argparse
 import os
 import random
 import subprocess
+from copy import deepcopy
 from pathlib import Path
 
 import sentencepiece
@@ -171,6 +172,8 @@ def train(python, settings, folder):
     parts = training_parts(folder)
     part = folder / f"training-{len(parts)}"
     settings["model_dir"] = str(part)
+    # A model that has hardly learned goes on to the limit, and each step costs those before it.
+    settings["testing"]["max_output_length"] = 40
     if parts and (parts[-1] / "latest.ckpt").exists():
         settings["training"]["load_model"] = str(parts[-1] / "latest.ckpt")
     run(python, "train", settings, folder / f"config-{len(parts)}.yaml", "--skip-test")
@@ -205,7 +208,7 @@ def main():
     blocks = write_blocks(folder, arguments.train, arguments.languages, model, arguments.seed)
     settings, mean = configuration(arguments, model, pieces, blocks), folder / "mean.ckpt"
     if not mean.exists():
-        train(python, settings, folder)
+        train(python, deepcopy(settings), folder)
         paths = [str(path) for path in training_parts(folder)[-1].glob("[0-9]*.ckpt")]
         if not paths:
             raise SystemExit(f"{folder} has no checkpoint with a score in its last part")
