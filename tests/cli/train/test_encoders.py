@@ -104,7 +104,7 @@ def test_trees_and_texts_are_told_apart(seqzoo, files, trees, tmp_path):
         (("translate", *preset, "a b"), "--conllu must be given with a model of trees"),
         (("translate", *preset, *file, "a b"), "TEXT cannot be used with --conllu"),
         (("translate", *file), "--conllu can only be used with a model of trees"),
-        (("align", *preset, *text), "`sources[0]` must be a sentence in CoNLL-U with heads"),
+        (("align", *preset, *text), f"{files['source']} must be in CoNLL-U (.conllu)"),
         (arguments(trees, tmp_path / "x"), "--source must be files of text without --encoder tree"),
         (
             arguments(texts, tmp_path / "x", encoder="tree"),
@@ -117,7 +117,7 @@ def test_trees_and_texts_are_told_apart(seqzoo, files, trees, tmp_path):
     ]:
         result = seqzoo(*given)
         assert (result.status, result.output) == (2, "")
-        assert message.replace("`sources[0]`", "sources[0]") in result.errors.replace("`", "")
+        assert message in result.errors
 
 
 @pytest.mark.slow
