@@ -8,7 +8,8 @@ SentencePiece vocabulary. "tiny" has the sizes and rates of Wu et al. (2021) for
 makes batches of the lines in their order, half of them padding: the lines are put into blocks of
 similar length, in random order, and it reads them in this order. The weights are the mean of the
 five checkpoints with the best validation BLEU (greedy) since training last began. DIR was made by
-the peers' setup.sh. Where training was stopped (Ctrl-C), the same command continues.
+the peers' setup.sh. Where training was stopped (Ctrl-C), the same command continues from the last
+checkpoint; after `--updates` or more, it goes on to the mean and its scores.
 """
 
 import argparse
@@ -170,12 +171,15 @@ def training_parts(folder):
 def train(python, settings, folder):
     """Train up to the last update, from where training was stopped."""
     parts = training_parts(folder)
+    latest = parts[-1] / "latest.ckpt" if parts else folder
+    if latest.is_file() and int(latest.resolve().stem) >= settings["training"]["updates"]:
+        return
     part = folder / f"training-{len(parts)}"
     settings["model_dir"] = str(part)
     # A model that has hardly learned goes on to the limit, and each step costs those before it.
     settings["testing"]["max_output_length"] = 40
-    if parts and (parts[-1] / "latest.ckpt").exists():
-        settings["training"]["load_model"] = str(parts[-1] / "latest.ckpt")
+    if latest.is_file():
+        settings["training"]["load_model"] = str(latest)
     run(python, "train", settings, folder / f"config-{len(parts)}.yaml", "--skip-test")
 
 
