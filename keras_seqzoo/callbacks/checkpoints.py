@@ -174,7 +174,8 @@ class Checkpoints(PeriodicSave):
         """Count the step, and save a checkpoint if it is due."""
         self.step = self._first + batch + 1
         self._stopped = self.model.stop_training
-        super().on_train_batch_end(batch, logs)
+        if batch + 1 != self.params.get("steps"):  # else the rest of the epoch would be empty
+            super().on_train_batch_end(batch, logs)
 
     def on_epoch_end(self, epoch, logs=None):
         """Save a checkpoint, with a position within the epoch if it was stopped."""

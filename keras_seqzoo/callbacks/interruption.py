@@ -33,7 +33,8 @@ class StopOnInterrupt(keras.callbacks.Callback):
         self._previous = None
 
     def __enter__(self):
-        """Install the handler of the interrupt signal, if in the main thread."""
+        """Forget earlier interrupts, and install the handler, if in the main thread."""
+        self.interrupted = False
         if threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGINT, self._interrupt)
         return self

@@ -202,7 +202,7 @@ class SequenceBoard(keras.callbacks.Callback):
             self._write_scalars(logs)  # with those of validation
         else:
             self._write_all(logs)
-        if self.tokens and whole:
+        if self.tokens and whole and self._seconds:
             self.write({f"{TRAINING}/tokens_per_second": self.tokens / self._seconds})
 
     def on_train_end(self, logs=None):

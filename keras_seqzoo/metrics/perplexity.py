@@ -21,8 +21,9 @@ class Perplexity(keras.metrics.Metric):
     Call arguments:
         y_true: token ids `(...)`.
         y_pred: float tensor `(..., V)`.
-        sample_weight: float or bool tensor `(...)`, or `None` for the mask that Keras attached to
-            the predictions, or 1 without one.
+        sample_weight: float or bool tensor `(...)`, or of fewer dimensions, such as one weight for
+            each row, or `None` for the mask that Keras attached to the predictions, or 1 without
+            one.
 
     Example:
     >>> metric = Perplexity(from_logits=False)
@@ -50,7 +51,10 @@ class Perplexity(keras.metrics.Metric):
         if sample_weight is None:
             weights = tf.ones_like(losses)
         else:
-            weights = tf.cast(sample_weight, tf.float32) + tf.zeros_like(losses)
+            weights = tf.cast(sample_weight, tf.float32)
+            for _ in range(losses.shape.rank - weights.shape.rank):
+                weights = weights[..., tf.newaxis]
+            weights += tf.zeros_like(losses)
         # Losses at padding may be infinite.
         self.total.assign_add(tf.reduce_sum(tf.where(weights > 0, weights * losses, 0.0)))
         self.events.assign_add(tf.reduce_sum(weights))

@@ -68,7 +68,7 @@ def export(
 
     Each takes any number of rows, even none, and returns `truncated`, bool `(batch,)`: whether the
     input of a row was longer than `max_input_length` tokens and was cut. So the time and memory of
-    a request are bounded. Invalid UTF-8 is read as U+FFFD; all output strings are valid UTF-8.
+    a row are bounded. Invalid UTF-8 is read as U+FFFD; all output strings are valid UTF-8.
     Blank texts translate to the empty string with score 0.
 
     The folder `assets.extra` of the version has `signature.json`, which holds the names, dtypes,

@@ -80,3 +80,19 @@ def pad(ids, length, value, side):
         padding = padding.with_values(tf.fill(tf.shape(padding.values), tf.cast(value, ids.dtype)))
         ids = tf.concat([padding, ids], axis=1)
     return ids.to_tensor(value, shape=[None, length])
+
+
+def token_weights(mask, sample_weight=None):
+    """Return the weights of tokens: the mask, times the weight of their row if there is one.
+
+    Args:
+        mask: bool tensor `(rows, length)`, `False` at padding.
+        sample_weight: floats `(rows,)`, or `None`.
+
+    Returns:
+        `mask`, or float32 `(rows, length)`.
+    """
+    if sample_weight is None:
+        return mask
+    weights = tf.cast(sample_weight, tf.float32)[:, tf.newaxis]  # (rows, 1)
+    return tf.cast(mask, tf.float32) * weights

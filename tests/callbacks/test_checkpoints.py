@@ -33,6 +33,10 @@ class Kill(keras.callbacks.Callback):
             raise Killed
 
 
+def raise_killed(*_):
+    raise Killed
+
+
 def make_model():
     keras.utils.set_random_seed(3)
     layers = [keras.layers.Dense(3), keras.layers.Dropout(0.5), keras.layers.Dense(1)]
@@ -79,6 +83,13 @@ def test_a_killed_training_goes_on_as_if_it_had_not_been(tmp_path, whole):
     assert_equal(state, whole)
     again, _ = train(tmp_path)  # nothing is left to do
     assert_equal(again, whole)
+
+
+def test_no_checkpoint_has_an_epoch_without_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(Checkpoints, "on_epoch_end", raise_killed)  # as in its validation
+    with pytest.raises(Killed):
+        train(tmp_path, steps=1)
+    assert Checkpoints(tmp_path).step == STEPS - 1
 
 
 @pytest.mark.slow

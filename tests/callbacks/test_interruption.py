@@ -51,3 +51,14 @@ def test_the_second_interrupt_raises():
     with StopOnInterrupt(), pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_earlier_interrupt_is_forgotten():
+    stop = StopOnInterrupt()
+    with stop:
+        fit([InterruptAt(step=3), stop])
+    with stop:
+        later = InterruptAt(step=100)
+        fit([later, stop])
+    assert not stop.interrupted
+    assert later.steps == 12

@@ -29,6 +29,15 @@ def test_value(mask):
     assert float(metric.result()) == pytest.approx(truth, rel=1e-5)
 
 
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 2.0], [True, False, True]])
+def test_weights_of_rows(weights):
+    ids, logits = np.repeat(IDS, 3, 1)[:, :3].repeat(2, 0)[:3], LOGITS.repeat(2, 0)[:3]
+    rows, tokens = Perplexity(), Perplexity()
+    rows.update_state(ids, logits, weights)  # as many rows as steps
+    tokens.update_state(ids, logits, np.repeat(np.array(weights)[:, None], 3, 1))
+    assert float(rows.result()) == pytest.approx(float(tokens.result()), rel=1e-6)
+
+
 def test_results_do_not_depend_on_batches():
     metric = Perplexity()
     for row in range(2):

@@ -85,8 +85,8 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
 
         Args:
             x: texts, or inputs of the backbone.
-            y: labels as the preprocessor takes them. With `multi_label` also a list of lists of
-                names.
+            y: labels as the preprocessor takes them. With `multi_label`, a list of lists of names,
+                or 0 and 1 `(texts, num_classes)`.
             *args: see `keras.Model.fit`.
             validation_data: the same as a tuple, or a dataset.
             **kwargs: see `keras.Model.fit`.
@@ -101,10 +101,29 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
             x, self._targets(y, "y"), *args, validation_data=validation_data, **kwargs
         )
 
+    def evaluate(self, x=None, y=None, *args, **kwargs):
+        """Compute the loss and metrics; `x` and `y` are as for `fit`."""
+        return super().evaluate(x, self._targets(y, "y"), *args, **kwargs)
+
+    @tf.autograph.experimental.do_not_convert
+    def preprocess_samples(self, x, y=None, sample_weight=None):
+        """Turn a batch of strings into ids; see `keras_hub.models.Task.preprocess_samples`."""
+        if self.multi_label and y is not None and not isinstance(y, tf.RaggedTensor):
+            y = tf.convert_to_tensor(y)
+            if y.dtype == tf.string:
+                raise ValueError(
+                    "`y` must be lists of names or 0 and 1 (batch, num_classes) with "
+                    "`multi_label`, in a dataset the latter, got strings."
+                )
+            y = tf.cast(y, tf.float32)
+        return super().preprocess_samples(x, y, sample_weight)
+
     def _targets(self, y, argument):
         """Check the names in a list of labels; with `multi_label` return targets for the loss."""
         kind = list if self.multi_label else str
         known = getattr(self.preprocessor, "labels", None)
+        if isinstance(y, (tuple, np.ndarray)) and self.multi_label:
+            y = list(map(_as_list, y))
         if not known or not isinstance(y, list) or not all(isinstance(own, kind) for own in y):
             return y
         if self.multi_label and not all(isinstance(name, str) for own in y for name in own):
@@ -228,3 +247,10 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
             "dropout": self.dropout,
             "multi_label": self.multi_label,
         }
+
+
+def _as_list(row):
+    """Return a row of labels, of an array or a tuple, as a list; others unchanged."""
+    if isinstance(row, np.ndarray):
+        return row.tolist()
+    return list(row) if isinstance(row, tuple) else row

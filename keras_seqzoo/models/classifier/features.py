@@ -169,7 +169,9 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
         if isinstance(validation_data, (tuple, list)):
             validation_data = tuple(_as_tensor(part) for part in validation_data)
         kwargs |= {"sample_weight": _as_tensor(sample_weight), "validation_data": validation_data}
-        return super().fit(_as_tensor(x), _as_tensor(y), *args, **kwargs)
+        # Keras looks up class weights by ids, before the training step.
+        x, y = self._ids_in_dataset(x), self._ids(_as_tensor(y))
+        return super().fit(_as_tensor(x), y, *args, **kwargs)
 
     def evaluate(self, x=None, y=None, *args, sample_weight=None, **kwargs):
         """Evaluate on texts and labels; see the class and `keras.Model.evaluate`."""
@@ -190,8 +192,15 @@ class FeatureTextClassifier(ReloadableModel, TextLabels, keras.Model):
 
     def _with_ids(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        y = self._labels.ids(y) if tf.is_tensor(y) and y.dtype == tf.string else y
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+        return keras.utils.pack_x_y_sample_weight(x, self._ids(y), sample_weight)
+
+    def _ids(self, y):
+        return self._labels.ids(y) if tf.is_tensor(y) and y.dtype == tf.string else y
+
+    def _ids_in_dataset(self, x):
+        if not isinstance(x, tf.data.Dataset):
+            return x
+        return x.map(lambda *batch: self._with_ids(batch))
 
     def text_inputs(self, texts, max_length):
         """Compute the features of texts, in graph; see `TextLabels`."""

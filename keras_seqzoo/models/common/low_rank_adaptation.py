@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_seqzoo._compat import flatten_layers
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.output_files import replacing
 
 ENDING = ".lora.h5"
@@ -41,9 +42,10 @@ class LowRankAdaptation:
             target_layer_names: list of strings, or `None` for `default_lora_layer_names()`.
 
         Raises:
-            ValueError: if a name does not belong to a layer that can have an update, or updates
-                exist already.
+            ValueError: if `rank` is below 1, a name does not belong to a layer that can have an
+                update, or updates exist already.
         """
+        check_integer("rank", rank, minimum=1)
         names = self.default_lora_layer_names()
         targets = names if target_layer_names is None else list(target_layer_names)
         unknown = sorted(set(targets) - set(names))

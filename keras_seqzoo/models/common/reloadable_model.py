@@ -20,7 +20,7 @@ class ReloadableModel:
       backbone to the backbone.) A model made from it is quantized in the same way before its
       weights are loaded. Low-rank updates are not recorded: files hold the sums of weights and
       updates.
-    - A frozen model, such as a backbone, stays frozen.
+    - A frozen model, such as a backbone, stays frozen, and so do its frozen layers.
     - A loaded model is compiled like the saved one. Keras itself only warns and does not compile if
       a class overrides `compile`.
     - The optimizer's variables are created before the first training step. Creating them within
@@ -53,7 +53,7 @@ class ReloadableModel:
         return f" Its backbone has: pass `backbone={backbone.__name__}.from_preset(…, {values})`."
 
     def get_config(self):
-        """Return the constructor arguments, and how layers are quantized."""
+        """Return the constructor arguments, how layers are quantized, and which are frozen."""
         config = super().get_config()
         if "dtype" in config:  # KerasHub's backbones give a map of policies if layers are quantized
             config["dtype"] = keras.dtype_policies.serialize(self.dtype_policy)
@@ -64,17 +64,26 @@ class ReloadableModel:
             for layer in flatten_layers(self)
             if layer.quantization_mode is not None and id(layer) not in inner
         }
-        return {**config, "quantization": quantized} if quantized else config
+        if quantized:
+            config["quantization"] = quantized
+        layers = enumerate(_layers_with_weights(self))
+        frozen = [place for place, x in layers if not x.trainable and id(x) not in inner]
+        if not self.trainable:
+            config["trainable"] = False
+        elif frozen:
+            config["frozen"] = frozen
+        return config
 
     @classmethod
     def from_config(cls, config):
         """Create the model from its configuration.
 
         Raises:
-            ValueError: if a path in `quantization` does not belong to a layer.
+            ValueError: if a path in `quantization` or a place in `frozen` does not belong to a
+                layer.
         """
         config = dict(config)
-        quantized = config.pop("quantization", {})
+        quantized, frozen = config.pop("quantization", {}), config.pop("frozen", [])
         model = super().from_config(config)
         layers = {layer.path: layer for layer in flatten_layers(model)}
         unknown = sorted(set(quantized) - set(layers))
@@ -83,6 +92,15 @@ class ReloadableModel:
                 f"`quantization` must have paths of layers of '{model.name}', "
                 f"got {', '.join(unknown)}."
             )
+        # Places, since names such as `lstm_cell_1` differ from process to process.
+        places = dict(enumerate(_layers_with_weights(model)))
+        if not places.keys() >= set(frozen):
+            raise ValueError(
+                f"`frozen` must have places among the {len(places)} layers of '{model.name}' that "
+                f"have weights, got {frozen}."
+            )
+        for place in frozen:
+            places[place].trainable = False
         for path, quantization in quantized.items():
             quantization = keras.saving.deserialize_keras_object(quantization)
             layers[path].quantize(config=quantization, type_check=False)
@@ -147,6 +165,11 @@ class ReloadableModel:
                 data_batch = tf.nest.map_structure(lambda x: results(x)[0], next(iter(dataset)))
             iterator = None
         super()._maybe_symbolic_build(iterator, data_batch)
+
+
+def _layers_with_weights(model):
+    """Return the layers in a model that have weights, in a fixed order."""
+    return [layer for layer in flatten_layers(model, include_self=False) if layer.weights]
 
 
 def _has_cluster(strategy):

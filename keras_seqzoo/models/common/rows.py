@@ -53,6 +53,18 @@ def check_lengths(**parts):
         raise ValueError(f"the parts of the data must have the same number of rows, got {got}.")
 
 
+def spread_strings(x):
+    """Repeat strings that stand for all rows, such as `language`, once for each row of a dict."""
+    if not isinstance(x, dict):
+        return x
+    fields = [field for field in x.values() if not isinstance(field, str)]
+    sizes = {len(field) for field in fields if hasattr(field, "__len__")}
+    if len(sizes) != 1:
+        return x
+    (size,) = sizes
+    return {name: [field] * size if isinstance(field, str) else field for name, field in x.items()}
+
+
 def split_rows(rows, fraction):
     """Return the first rows for training and the last rows, a fraction of all, for validation."""
     count = math.floor(len(rows) * (1.0 - fraction))

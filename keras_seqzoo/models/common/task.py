@@ -6,7 +6,7 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
-from keras_seqzoo.models.common.rows import check_lengths, rows_of, split_rows
+from keras_seqzoo.models.common.rows import check_lengths, rows_of, split_rows, spread_strings
 from keras_seqzoo.preset_folders import preset_address
 
 
@@ -63,17 +63,19 @@ class SequenceTask(ReloadableModel):
             kwargs["sample_weight"] = sample_weight
             return keras.Model.fit(self, x, y, batch_size, shuffle=False, **kwargs)
         if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
-            check_lengths(x=x, y=y, sample_weight=sample_weight)
-            if y is None and sample_weight is not None:
-                raise ValueError("`sample_weight` must be None without `y`, got weights.")
+            x = _checked_rows(x, y, sample_weight)
             # KerasHub would keep the order of the rows.
             rows = rows_of((x, y, sample_weight))
             if rows is not None:
                 size, split = batch_size or 32, kwargs.pop("validation_split", None)
                 validation = kwargs.get("validation_data")
-                if isinstance(validation, tuple):
+                if isinstance(validation, list) and isinstance(validation[0], str):
+                    validation = (validation,)  # Keras takes a list for `[x, y, sample_weight]`
+                if isinstance(validation, (tuple, dict)):
+                    validation = validation if isinstance(validation, tuple) else (validation,)
                     parts = enumerate(validation)
                     check_lengths(**{f"validation_data[{n}]": part for n, part in parts})
+                    validation = (spread_strings(validation[0]), *validation[1:])
                 if validation is None and split:
                     rows, held_out = split_rows(rows, split)
                     kwargs["validation_data"] = held_out.batch(size)
@@ -84,6 +86,18 @@ class SequenceTask(ReloadableModel):
         if isinstance(x, tf.data.Dataset):
             x, shuffle = self._training_batches(x), False
         return super().fit(x, y, batch_size, sample_weight, shuffle=shuffle, **kwargs)
+
+    def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
+        """Compute the loss and metrics; see `keras.Model.evaluate`. The data are as for `fit`."""
+        if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
+            x = _checked_rows(x, y, sample_weight)
+        return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
+
+    def predict(self, x, *args, **kwargs):
+        """Compute the outputs of the model; see `keras.Model.predict`."""
+        if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
+            x = _checked_rows(x)
+        return super().predict(x, *args, **kwargs)
 
     def _training_batches(self, batches):
         """Return a dataset of batches as `fit` preprocesses it."""
@@ -98,3 +112,11 @@ class SequenceTask(ReloadableModel):
                 raise ValueError("`y` must hold ids where `x` does, got strings.")
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
         return super().preprocess_samples(x, y, sample_weight)
+
+
+def _checked_rows(x, y=None, sample_weight=None):
+    """Return `x` with a value in each row, or raise `ValueError` if the parts do not fit."""
+    check_lengths(x=x, y=y, sample_weight=sample_weight)
+    if y is None and sample_weight is not None:
+        raise ValueError("`sample_weight` must be None without `y`, got weights.")
+    return spread_strings(x)

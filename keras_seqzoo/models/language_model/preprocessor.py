@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_batch
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
-from keras_seqzoo.tokenizers.packing import check_no_packing
+from keras_seqzoo.tokenizers.packing import check_no_packing, token_weights
 from keras_seqzoo.tokenizers.text_tokenizer import TextTokenizer
 
 
@@ -24,13 +24,14 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
     Call arguments:
         x: string tensor `(batch,)` or list of strings.
         y: not used; the labels come from `x`.
-        sample_weight: not used; the weights are 0 at padding.
+        sample_weight: floats `(batch,)`, the weight of each sentence, or `None`. Padding has weight
+            0.
         training: bool, whether a tokenizer that can sample tokenizations does so. `fit` on strings
             does not set it; use a dataset mapped with `preprocessor(x, training=True)`.
 
     Returns:
         A tuple `(x, y, sample_weight)`: a dict of `token_ids` and `padding_mask`, int32 labels and
-        boolean weights, each `(batch, sequence_length)`.
+        the weights of the labels, boolean or float, each `(batch, sequence_length)`.
 
     Raises:
         ValueError: if the tokenizer adds tokens or has a `sequence_length`, or `[BOS]` or `[EOS]`
@@ -74,6 +75,6 @@ class RecurrentLanguageModelPreprocessor(keras_hub.models.CausalLMPreprocessor):
         mask = valid[:, 1:]
         # [EOS] is only a label.
         inputs = tf.where(mask, ids[:, :-1], self.tokenizer.pad_token_id)
-        return keras.utils.pack_x_y_sample_weight(
-            {"token_ids": inputs, "padding_mask": mask}, ids[:, 1:], mask
-        )
+        inputs = {"token_ids": inputs, "padding_mask": mask}
+        weights = token_weights(mask, sample_weight)
+        return keras.utils.pack_x_y_sample_weight(inputs, ids[:, 1:], weights)

@@ -16,7 +16,7 @@ from keras_seqzoo.models.seq2seq.languages import (
 )
 from keras_seqzoo.tokenizers import ParseTokenizer, TextTokenizer
 from keras_seqzoo.tokenizers.normalization import SPACES
-from keras_seqzoo.tokenizers.packing import pad_with_mask
+from keras_seqzoo.tokenizers.packing import pad_with_mask, token_weights
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -47,11 +47,11 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
         x: a dict of `encoder_text` and `decoder_text`, string tensors `(batch,)` or lists. With
             `languages` it also has `language`, a string or one for each text.
         y: not used; labels come from `decoder_text`.
-        sample_weight: not used; padding has weight 0.
+        sample_weight: floats `(batch,)`, the weight of each pair, or `None`. Padding has weight 0.
 
     Returns:
-        A tuple `(x, y, sample_weight)`: the backbone's inputs, int32 labels and boolean weights,
-        each `(batch, sequence_length)`.
+        A tuple `(x, y, sample_weight)`: the backbone's inputs, int32 labels and the weights of the
+        labels, boolean or float, each `(batch, sequence_length)`.
 
     Raises:
         ValueError: if both tokenizers have the same `config_file`, a length is not positive,
@@ -166,9 +166,10 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             check_language(names, self.languages, len(names))
         language = tf.broadcast_to(language, (rows,))
         index = language_indices(language, self.languages)
+        unknown = tf.boolean_mask(language, index < 0)
         known = tf.debugging.Assert(
-            tf.reduce_all(index >= 0),
-            [f"`language` must be one of {', '.join(self.languages)}, got", language],
+            tf.size(unknown) == 0,
+            [f"`language` must be one of {', '.join(self.languages)}, got", unknown],
         )
         ids = [self.encoder_tokenizer.token_to_id(language_token(name)) for name in self.languages]
         with tf.control_dependencies([] if known is None else [known]):
@@ -282,7 +283,8 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             "decoder_token_ids": read_ids,
             "decoder_padding_mask": read_mask,
         }
-        return keras.utils.pack_x_y_sample_weight(inputs, labels, read_mask)
+        weights = token_weights(read_mask, sample_weight)
+        return keras.utils.pack_x_y_sample_weight(inputs, labels, weights)
 
     def generate_preprocess(
         self,

@@ -8,6 +8,7 @@ from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
 from keras_seqzoo.models.common.objective import Objective
+from keras_seqzoo.models.common.rows import check_lengths
 from keras_seqzoo.models.seq2seq.attention import check_one_device
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
@@ -100,6 +101,8 @@ class RecurrentSeq2SeqLM(
         return self.backbone.decoder
 
     def _normalize_generate_inputs(self, inputs):
+        if isinstance(inputs, dict):
+            check_lengths(inputs=inputs)
         found, is_scalar = super()._normalize_generate_inputs(
             dict(inputs) if isinstance(inputs, dict) else inputs  # KerasHub changes it
         )

@@ -6,7 +6,8 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.serving.client.errors import ModelAddress
 from keras_seqzoo.serving.client.grpc_transport import GrpcTransport
 
-ADDRESS = re.compile(r"(\[[\w:.%]+\]|[^\s:/\[\]@?#]+):\d{1,5}", re.ASCII)
+ADDRESS = re.compile(r"(\[[\w:.%]+\]|[^\s:/\[\]@?#]+):(?P<port>\d{1,5})", re.ASCII)
+LAST_PORT = 65_535
 PATH = re.compile(r"(/[^\s/?#]+)*")  # of REST behind a proxy
 
 
@@ -24,6 +25,8 @@ def check_address(address, model, version, protocol):
     text = address if isinstance(address, str) else ""
     found = ADDRESS.match(text)
     path = text[found.end() :] if found else text
+    if found and not 0 < int(found["port"]) <= LAST_PORT:
+        raise ValueError(f"`address` must have a port from 1 to {LAST_PORT}, got {address!r}.")
     if not found or not (PATH.fullmatch(path) if protocol == "rest" else path == ""):
         form = "HOST:PORT" if protocol == "grpc" else "HOST:PORT, or HOST:PORT/PATH"
         raise ValueError(f"`address` must be {form}, without a scheme, got {address!r}.")

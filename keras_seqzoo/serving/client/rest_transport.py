@@ -137,7 +137,7 @@ class RestTransport:
         except httpx.TimeoutException as error:
             cause = str(error) or "the server did not answer in time"
             raise self._address.error(signature, "DEADLINE_EXCEEDED", cause) from error
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             begun = response is not None
             again = isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError)) and not begun
             cause = str(error) or type(error).__name__
@@ -146,7 +146,7 @@ class RestTransport:
         text = content.decode("utf-8", errors="replace")
         try:
             answer = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if response.status_code == 200 and isinstance(answer, dict):
             return answer

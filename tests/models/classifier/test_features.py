@@ -83,6 +83,20 @@ def test_takes_strings_of_all_kinds(function):
     assert history["val_loss"][0] < expected[0]
 
 
+def test_class_weights_are_those_of_the_names():
+    def loss(x, *y):
+        keras.utils.set_random_seed(0)
+        model = make()
+        model.compile(keras.optimizers.SGD(0.0), metrics=[])
+        history = model.fit(x, *y, class_weight={0: 0.5, 1: 3.0}, batch_size=12, verbose=0)
+        return history.history["loss"]
+
+    expected = loss(TEXTS, make().label_array(LABELS))
+    np.testing.assert_allclose(loss(TEXTS, LABELS), expected, rtol=1e-6)
+    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).batch(12)
+    np.testing.assert_allclose(loss(dataset), expected, rtol=1e-6)
+
+
 def test_takes_datasets_of_strings():
     model = make()
     texts, labels = tf.constant(TEXTS), model.label_array(LABELS)

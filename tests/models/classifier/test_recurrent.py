@@ -102,6 +102,24 @@ def test_many_labels():
     np.testing.assert_allclose(model.predict_probabilities([""])[0], [0.3, 0.9], rtol=1e-5)
 
 
+def test_many_labels_by_name():
+    model = make(multi_label=True)
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    good, bad = sorted(NAMES, reverse=True)
+    names = [[good, bad], [good], [bad], [], [bad, good], [good]][: len(TEXTS)]
+    expected = model.evaluate(TEXTS, model.label_array(names), verbose=0)
+    for labels in (names, tuple(map(tuple, names)), model.label_array(names).astype(int)):
+        np.testing.assert_allclose(model.evaluate(TEXTS, labels, verbose=0), expected, rtol=1e-6)
+        found = model.fit(TEXTS, labels, validation_data=(TEXTS, labels), verbose=0).history
+        np.testing.assert_allclose(found["val_loss"][0], expected[0], rtol=1e-6)
+    both = np.array([[good, bad]] * len(TEXTS))  # as many as there are labels
+    expected = model.evaluate(TEXTS, np.ones(both.shape), verbose=0)
+    np.testing.assert_allclose(model.evaluate(TEXTS, both, verbose=0), expected, rtol=1e-6)
+    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, both)).batch(3)
+    with pytest.raises(ValueError, match="^`y` must be lists of names or 0 and 1 .* got strings"):
+        model.evaluate(dataset, verbose=0)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", [*POOLINGS, ["last", "max", "mean"]], ids=str)
 def test_presets(pooling, tmp_path):

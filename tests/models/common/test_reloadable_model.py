@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo._compat import flatten_layers
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models import (
     FeatureTextClassifier,
@@ -142,3 +143,31 @@ def test_a_preset_takes_no_unknown_arguments(tmp_path):
     backbone = RecurrentBackbone.from_preset(tmp_path, dropout=0.5)
     model = RecurrentLanguageModel.from_preset(tmp_path, backbone=backbone)
     assert model.backbone.dropout == 0.5
+
+
+@pytest.mark.parametrize("make", [crf_tagger, *MODELS[:-1]])
+def test_frozen_layers_stay_frozen_in_a_file(make, tmp_path):
+    model, _ = make()
+    backbone = getattr(model, "backbone", model)
+    layers = [x for x in flatten_layers(model, include_self=False) if x.trainable_weights]
+    layers = [x for x in layers if x is not backbone]
+    trainable_at_first = model.trainable_weights
+    layers[0].trainable = layers[-1].trainable = False
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+
+    def places(one):
+        trained = set(map(id, one.trainable_weights))
+        return [place for place, weight in enumerate(one.weights) if id(weight) in trained]
+
+    assert places(loaded) == places(model)
+    assert len(places(model)) < len(trainable_at_first)
+    model.trainable = False
+    copied = type(model).from_config(model.get_config())
+    assert not copied.trainable and not copied.trainable_weights
+
+
+def test_frozen_layers_must_exist():
+    config = {**features()[0].get_config(), "frozen": [0, 2]}
+    with pytest.raises(ValueError, match="^`frozen` must have places among the 2 layers of .* got"):
+        FeatureTextClassifier.from_config(config)

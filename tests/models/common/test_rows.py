@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.models.common.rows import check_lengths, rows_of, split_rows
+from keras_seqzoo.models.common.rows import check_lengths, rows_of, split_rows, spread_strings
 
 TEXTS = ["a", "b", "c"]
 
@@ -45,3 +45,10 @@ def test_the_last_rows_are_held_out():
     ]
     with pytest.raises(ValueError, match="must leave rows to train and to validate on, got 0.9"):
         split_rows(rows_of((TEXTS,)), 0.9)
+
+
+def test_a_string_stands_for_all_rows():
+    x = {"text": np.array(TEXTS), "language": "fr"}
+    assert spread_strings(x)["language"] == ["fr", "fr", "fr"]
+    assert spread_strings({"text": "a", "language": "fr"}) == {"text": "a", "language": "fr"}
+    assert spread_strings(TEXTS) is TEXTS

@@ -277,3 +277,57 @@ def test_unknown_labels_in_a_list_are_named(task):
         pytest.skip("no classifier")
     with pytest.raises(ValueError, match="a label must be among bad, good, got 'god'"):
         model.fit(texts, ["bad", "god", "good"])
+
+
+@pytest.mark.parametrize("make", [translator, language_model])
+def test_rows_of_text_have_weights(make):
+    model, (x,), _ = make()
+    model.compile(run_eagerly=True)
+    rows = tf.data.Dataset.from_tensor_slices((x, [0, 0, 0], [0.0, 2.0, 2.0])).batch(3)
+    others = convert((x,), lambda part: part[1:])
+    expected = model.evaluate(*others, verbose=0)
+    np.testing.assert_allclose(model.evaluate(rows, verbose=0), expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="^`sample_weight` must be None without `y`"):
+        model.evaluate(x, sample_weight=np.ones(3))
+
+
+def test_validation_texts_may_be_a_list():
+    model, (texts,), _ = language_model()
+    model.compile(run_eagerly=True)
+    for held_out in (texts[:2], texts, np.array(texts)):
+        history = model.fit(texts, validation_data=held_out, verbose=0).history
+        expected = model.evaluate(held_out, verbose=0)
+        np.testing.assert_allclose(history["val_loss"][0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["fit", "evaluate", "predict", "generate"])
+def test_one_language_for_all_texts(method):
+    tokenizer = WordTokenizer.train(TEXTS, control_tokens=["<2fr>", "<2es>"])
+    size = tokenizer.vocabulary_size()
+    own = RecurrentSeq2SeqLMPreprocessor(
+        tokenizer,
+        encoder_sequence_length=5,
+        decoder_sequence_length=5,
+        languages=["fr", "es"],
+    )
+    sizes = {"encoder_vocabulary_size": size, "decoder_vocabulary_size": size}
+    model = RecurrentSeq2SeqLM(small.backbone(**sizes), own)
+    model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
+    texts = {"encoder_text": TEXTS, "decoder_text": TEXTS}
+    options = {} if method == "generate" else {"verbose": 0}
+
+    def run(language, **changed):
+        result = getattr(model, method)({**texts, "language": language, **changed}, **options)
+        return result.history["loss"] if method == "fit" else result
+
+    one, each = run("es"), run(["es"] * 3)
+    if method == "generate":
+        assert one == each
+    else:
+        np.testing.assert_allclose(one, each, rtol=1e-5)
+    with pytest.raises(ValueError, match="must have the same number of rows, got 3 of"):
+        run("es", decoder_text=TEXTS[:2])
+    if method == "generate":
+        return
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"one of fr, es, got.*\[.?.?xx"):
+        run(["es", "fr", "xx"])

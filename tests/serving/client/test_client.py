@@ -410,6 +410,8 @@ def test_closed_clients(connect):
         ({"address": "localhost:8500/path"}, "`address` must be HOST:PORT, w"),
         ({"address": "a b:1"}, "`address` must be HOST:PORT"),
         ({"address": 8500}, "`address` must be HOST:PORT"),
+        ({"address": "localhost:65536"}, "`address` must have a port from 1 to 65535"),
+        ({"address": "localhost:0"}, "`address` must have a port from 1 to 65535"),
         ({"address": "localhost", "protocol": "rest"}, "`address` must be HOST:PORT, or HOST:PORT"),
         ({"model": ""}, "`model` must be the name of a model"),
         ({"protocol": "http"}, "`protocol` must be one of grpc, rest"),
