@@ -1,5 +1,6 @@
 """The client against a server in this process: results, order, batches, deadlines, retries."""
 
+import http.server
 import json
 import math
 import pickle
@@ -313,6 +314,33 @@ def test_other_errors_are_not_asked_again(connect, server, protocol, status):
     assert (error.signature, error.status, error.cause) == ("n_best", status, "a reason")
     assert str(error) == f"{address}, model toy, version 2, signature n_best: {status}: a reason"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [({"Content-Encoding": "gzip"}, b"not compressed"), ({}, b"[" * 200_000)],
+    ids=["compression", "depth"],
+)
+def test_answers_that_cannot_be_read(headers, body):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("localhost", 0), Handler) as answering:
+        threading.Thread(target=answering.serve_forever, daemon=True).start()
+        with Client(f"localhost:{answering.server_port}", "toy", protocol="rest") as client:
+            with pytest.raises(ServingError) as caught:
+                client.translate(["a"])
+        answering.shutdown()
+    assert caught.value.status == "UNKNOWN"
 
 
 def test_an_error_stops_the_other_batches(connect, server):
