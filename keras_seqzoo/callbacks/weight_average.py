@@ -38,6 +38,7 @@ class WeightAverage(keras.callbacks.Callback):
         self._weights = None
         self._averages = None
         self._update = None
+        self._averaged = None
 
     def on_train_begin(self, logs=None):
         """Initialize the EMA with the current weights, only the first time."""
@@ -45,6 +46,9 @@ class WeightAverage(keras.callbacks.Callback):
             self._weights = [weight.value for weight in self.model.trainable_variables]
             self._averages = [tf.Variable(weight, trainable=False) for weight in self._weights]
             self._update = tf.function(self._blend, autograph=False)
+            self._averaged = self.model
+        elif self._averaged is not self.model:
+            raise ValueError("`WeightAverage` must be used with one model, got a second one.")
 
     def on_train_batch_end(self, batch, logs=None):
         """Update the EMA."""

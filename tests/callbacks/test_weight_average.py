@@ -80,3 +80,10 @@ def test_nothing_is_averaged_before_a_fit():
 def test_momentum_out_of_range(momentum):
     with pytest.raises(ValueError, match="momentum"):
         WeightAverage(momentum)
+
+
+def test_a_second_model_is_refused():
+    average = WeightAverage()
+    fit(make_model(), [average])
+    with pytest.raises(ValueError, match="^`WeightAverage` must be used with one model"):
+        fit(make_model(), [average])

@@ -336,9 +336,12 @@ def test_answers_that_cannot_be_read(headers, body):
 
     with http.server.HTTPServer(("localhost", 0), Handler) as answering:
         threading.Thread(target=answering.serve_forever, daemon=True).start()
-        with Client(f"localhost:{answering.server_port}", "toy", protocol="rest") as client:
-            with pytest.raises(ServingError) as caught:
-                client.translate(["a"])
+        address = f"localhost:{answering.server_port}"
+        with (
+            Client(address, "toy", protocol="rest") as client,
+            pytest.raises(ServingError) as caught,
+        ):
+            client.translate(["a"])
         answering.shutdown()
     assert caught.value.status == "UNKNOWN"
 

@@ -179,10 +179,18 @@ class KneserNey(Estimator):
             from 0 to k, as in small texts. `None` raises an error instead.
 
     Raises:
-        ValueError: in `share`, if an order has no valid discounts and `fallback` is `None`.
+        ValueError: if `fallback` does not have three discounts; in `share`, if an order has no
+            valid discounts and `fallback` is `None`.
     """
 
     def __init__(self, interpolates=True, fallback=(0.5, 1.0, 1.5)):
+        if fallback is not None and not (
+            len(fallback) == 3 and all(0 <= d <= k for k, d in enumerate(fallback, 1))
+        ):
+            raise ValueError(
+                "`fallback` must be three numbers from 0 to 1, 2 and 3, or None, got "
+                f"{list(fallback)}."
+            )
         self.interpolates = interpolates
         self.fallback = fallback
 

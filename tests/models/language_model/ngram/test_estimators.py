@@ -94,6 +94,9 @@ def test_a_text_without_discounts():
     sentences = [[2, 3, 4]]
     with pytest.raises(ValueError, match=r"`fallback`.*order 1.*\[4, 0, 0, 0\]"):
         tables(sentences, 2, KneserNey(fallback=None))
+    for wrong in ([0.5], [0.5, 2.5, 1.0], [-0.1, 1.0, 1.0]):
+        with pytest.raises(ValueError, match="^`fallback` must be three numbers"):
+            KneserNey(fallback=wrong)
     found = tables(sentences, 2, KneserNey(fallback=(0.2, 0.3, 0.4)))
     # One of four words comes after 2, the count of 1 loses 0.2.
     unigram = (1 - 0.2) / 4 + 0.2 / 5
