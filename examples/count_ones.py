@@ -4,8 +4,8 @@ An Elman network with one linear unit, h_t = w x_t + u h_{t-1}, counts once w = 
 contains the factor u^T. With ten bits that does no harm; with thirty, a single step throws the
 weights out of range. Clipping the gradient norm cures that, and so do the gates of a GRU, whose
 state is bounded. Everything else is the same: bits, learning rate, momentum, steps. Each run draws
-a picture of the loss and of the gradient norm before clipping (needs matplotlib: pip install
-'keras-seqzoo[plot]'):
+a picture of the loss and of the gradient norm before clipping (needs matplotlib: in the clone, pip
+install '.[plot]'):
 
     python examples/count_ones.py --folder /tmp/counts
 """
@@ -117,6 +117,8 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--folder", help="where to draw the pictures")
     options = parser.parse_args(arguments)
+    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
+        parser.error("numbers must be at least 1")
     folder = pathlib.Path(options.folder or tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
 

@@ -6,7 +6,7 @@ name, how long the line is so far, how long the word is so far. For each propert
 correlates best is drawn over the text as the background colour of each character (Karpathy, Johnson
 and Fei-Fei 2016, Visualizing and understanding recurrent networks). The unit is chosen on one half
 of the speeches, and its correlation is measured on the other half, because among a thousand units
-one always fits by chance. Needs matplotlib: pip install 'keras-seqzoo[plot]'.
+one always fits by chance. Needs matplotlib: in the clone, pip install '.[plot]'.
 
     python examples/hidden_units.py --folder /tmp/units
 """
@@ -119,6 +119,8 @@ def main(arguments=None):
     parser.add_argument("--length", type=int, default=400, help="largest number of characters")
     parser.add_argument("--folder", help="where to draw the pictures")
     options = parser.parse_args(arguments)
+    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
+        parser.error("numbers must be at least 1")
     folder = pathlib.Path(options.folder or tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
 

@@ -142,26 +142,39 @@ def main(arguments=None):
     parser.add_argument("--rungs", nargs="*", choices=RUNGS, default=list(RUNGS))
     parser.add_argument("--order", type=int, default=4, help="of the feed-forward model")
     parser.add_argument("--classes", type=int, default=8, help="of words, for log-linear features")
-    parser.add_argument("--log-linear-epochs", type=int, default=4)
+    parser.add_argument("--log-linear-epochs", type=int, help="by default 40, or 4 with --train")
     parser.add_argument("--embedding-dim", type=int, default=16)
     parser.add_argument("--hidden-units", type=int, default=32)
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
-    parser.add_argument("--batch-size", type=int, default=512)
-    parser.add_argument("--sequence-length", type=int, default=64, help="of the recurrent model")
+    parser.add_argument(
+        "--learning-rate", type=float, help="by default 0.01, or 0.001 with --train"
+    )
+    parser.add_argument("--batch-size", type=int, help="by default 32, or 512 with --train")
+    parser.add_argument(
+        "--sequence-length",
+        type=int,
+        help="of the recurrent model, by default 6, or 64 with --train",
+    )
     parser.add_argument("--folder", help="folder for the trained models")
     options = parser.parse_args(arguments)
+    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
+        parser.error("numbers must be at least 1")
 
     paths = options.train, options.valid, options.test
     if any(paths) and not all(paths):
         parser.error("--train, --valid and --test go together")
     if all(paths):
         train, valid, test = (read_lines(path) for path in paths)
+        defaults = {"learning_rate": 0.001, "batch_size": 512, "sequence_length": 64}
+        defaults["log_linear_epochs"] = 4
     else:
         train, valid, test = (list(made_up_text(n, seed)) for seed, n in enumerate((900, 90, 90)))
-        options.learning_rate, options.batch_size, options.sequence_length = 0.01, 32, 6
-        options.log_linear_epochs = 40
+        defaults = {"learning_rate": 0.01, "batch_size": 32, "sequence_length": 6}
+        defaults["log_linear_epochs"] = 40
+    for name, value in defaults.items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
     tokenizer = WordTokenizer.train(train)
     models = {"5-gram": NGramLanguageModel.train(train, order=5, tokenizer=tokenizer)}
     for rung in options.rungs:

@@ -13,7 +13,8 @@ cases are compared:
 - the LSTM with a forget gate (Gers et al. 2000): the factor is the gate. Its initial bias decides
   how far the gradient reaches: 1, the default, gives about sigmoid(1) = 0.73 per step.
 
-The script draws a picture of the curves (needs matplotlib: pip install 'keras-seqzoo[plot]'):
+The script draws a picture of the curves (needs matplotlib: in the clone, pip
+install '.[plot]'):
 
     python examples/vanishing_gradients.py --save /tmp/gradients.png
 """
@@ -123,6 +124,8 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--save", help="where to draw the picture, a .png file")
     options = parser.parse_args(arguments)
+    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
+        parser.error("numbers must be at least 1")
     curves = measure(options.steps)
     for name, norms in curves.items():
         steps = reach(norms)

@@ -89,13 +89,13 @@ for alpha in (0.0, 0.5, 1.0, 1.5):
 #
 # The best four hypotheses of a beam often differ in a single word. In diverse beam search
 # (Vijayakumar et al. 2018), groups of hypotheses avoid each other's words. Sampling draws words
-# by their probability.
+# by their probability. Groups and samples may still find equal translations.
 
 # %%
 text = ["A boy in a red shirt is jumping over a small wall."]
 strategies = {
     "beam": BeamSearch(8, n_best=4),
-    "diverse": DiverseBeamSearch(8, groups=4, diversity=1.0, n_best=4),
+    "diverse": DiverseBeamSearch(4, groups=4, diversity=2.0, n_best=4),
     "samples": Sampling(samples=4, temperature=0.8, seed=1),
 }
 kinds = {}
@@ -143,7 +143,7 @@ print(f"{drawn[index].text} (agreement {agreement:.1f})")
 
 # %%
 [[best]] = model.translate(text, BeamSearch(8, constraints=[NoRepeatedNGrams(2)]))
-[[required]] = model.translate(text, required_phrases=[["un jeune garçon"]])
+[[required]] = model.translate(text, required_phrases=[["petit garçon"]])
 print(best.text, required.text, sep="\n")
 
 # %% [markdown]

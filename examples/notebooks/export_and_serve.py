@@ -117,8 +117,8 @@ print(truncated)
 # In a shell, with Docker:
 #
 # ```bash
-# docker run -d -p 8500:8500 -p 8501:8501 -v "$PWD/models:/models:ro" \
-#   -e MODEL_NAME=en_fr tensorflow/serving:2.21.0
+# docker run -d -p 127.0.0.1:8500:8500 -p 127.0.0.1:8501:8501 \
+#   -v "$PWD/models:/models:ro" -e MODEL_NAME=en_fr tensorflow/serving:2.21.0
 # curl localhost:8501/v1/models/en_fr:predict -d '{"instances": ["Two dogs run."]}'
 # ```
 #
@@ -132,4 +132,5 @@ print(truncated)
 #         print(best.text, best.score)
 # ```
 #
-# The Serving page of the manual covers threads, warm-up, access and monitoring.
+# The page Serving covers access, limits and errors; Running a server covers threads, warm-up and
+# monitoring.

@@ -91,7 +91,7 @@ for word, tag in zip(sentences[0].split(), tags[0].split(), strict=True):
 # %% [markdown]
 # ## Two taggers
 #
-# Words that occurred once in training are unknown, and are read only by their characters.
+# All but the 35 most frequent words are unknown, and are read only by their characters.
 
 # %%
 words = WordTokenizer.train(sentences, 40)
