@@ -14,7 +14,7 @@ from keras_seqzoo.zoo import average_presets
 
 SHOW_EXAMPLES = """\b
 Example:
-  seqzoo show gru_attention_multi30k_en_fr
+  seqzoo show bilstm_imdb_sentiment
 """
 
 AVERAGE_EXAMPLES = """\b
@@ -49,8 +49,8 @@ def average(
     The presets must be the same model, trained from the same initial weights with different seeds.
     Their dropout rates may differ: the average has those of the first.
 
-    For `seqzoo train tag` and `seqzoo train classify`, --start must be a model with the same tags
-    or labels, so that the output layers begin with the same weights too.
+    For `seqzoo train tag`, --start must be a tagger with the same tags, so that the output layers
+    begin with the same weights too. `seqzoo train classify` cannot start from a classifier.
 
     `seqzoo show` prints the command, and how each of the presets was trained.
     """
