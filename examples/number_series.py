@@ -78,7 +78,7 @@ def main(arguments=None):
     if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
         parser.error("numbers must be at least 1")
     if not 2 * WINDOW <= options.train <= options.steps - max(AHEAD):
-        parser.error(f"--train must be from {2 * WINDOW} to {max(AHEAD)} less than --steps")
+        parser.error(f"--train must be from {2 * WINDOW} to --steps - {max(AHEAD)}")
 
     series = make_series(options.steps)
     errors = {}
