@@ -83,8 +83,6 @@ def main(arguments=None):
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--save", help="new folder for the preset")
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
 
     generator = random.Random(0)
     sources, targets = made_up_pairs(options.pairs, generator)

@@ -58,8 +58,6 @@ def main(arguments=None):
     parser.add_argument("--symmetry", type=float, default=1.0, help="weight of the bonus")
     parser.add_argument("--save", help="new folder for both presets")
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
 
     sources, targets = made_up_pairs(options.rows)
     texts = {"encoder_text": sources, "decoder_text": targets}

@@ -117,8 +117,6 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--folder", help="where to draw the pictures")
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
     folder = pathlib.Path(options.folder or tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
 

@@ -158,8 +158,6 @@ def main(arguments=None):
     )
     parser.add_argument("--folder", help="folder for the trained models")
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
 
     paths = options.train, options.valid, options.test
     if any(paths) and not all(paths):

@@ -75,8 +75,6 @@ def main(arguments=None):
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--units", type=int, default=16)
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
     if not 2 * WINDOW <= options.train <= options.steps - max(AHEAD):
         parser.error(f"--train must be from {2 * WINDOW} to --steps - {max(AHEAD)}")
 

@@ -149,8 +149,6 @@ def main(arguments=None):
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--save", help="where to save the model, a .keras file")
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
     keras.utils.set_random_seed(1)
 
     if options.data:

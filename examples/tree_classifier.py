@@ -95,8 +95,6 @@ def main(arguments=None):
     parser.add_argument("--units", type=int, default=64)
     parser.add_argument("--save", help="where to save the model (.keras)")
     args = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(args).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
     keras.utils.set_random_seed(0)
     parts = load(args)
     if args.write:

@@ -76,8 +76,6 @@ def main(arguments=None):
     parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--save", help="new .keras file for the model")
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
 
     generator = np.random.default_rng(0)
     sentences = made_up_sentences(options.rows, generator)

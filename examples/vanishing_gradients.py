@@ -124,8 +124,6 @@ def main(arguments=None):
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--save", help="where to draw the picture, a .png file")
     options = parser.parse_args(arguments)
-    if any(value < 1 for value in vars(options).values() if isinstance(value, int)):
-        parser.error("numbers must be at least 1")
     curves = measure(options.steps)
     for name, norms in curves.items():
         steps = reach(norms)
