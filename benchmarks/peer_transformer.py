@@ -6,10 +6,11 @@
 `en-fr/train` stands for `en-fr/train.en` and `en-fr/train.fr`. The two languages have a joint
 SentencePiece vocabulary. "tiny" has the sizes and rates of Wu et al. (2021) for Multi30k. JoeyNMT
 makes batches of the lines in their order, half of them padding: the lines are put into blocks of
-similar length, in random order, and it reads them in this order. The weights are the mean of the
-five checkpoints with the best validation BLEU (greedy) since training last began. DIR was made by
-the peers' setup.sh. Where training was stopped (Ctrl-C), the same command continues from the last
-checkpoint; after `--updates` or more, it goes on to the mean and its scores.
+similar length, in random order, and it reads them in this order. Of the five checkpoints with the
+best validation BLEU (greedy) since training last began, the weights are the mean of those of the
+last quarter of the updates. DIR was made by the peers' setup.sh. Where training was stopped
+(Ctrl-C), the same command continues from the last checkpoint; after `--updates` or more, it goes on
+to the mean and its scores.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from keras_seqzoo.data import read_lines
 SYMBOLS = {"unk": 0, "pad": 1, "bos": 2, "eos": 3}
 TOKENS = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
 BLOCK = 500  # lines
+AVERAGED = 0.25  # of the updates
 # Layers of each side, units, units of the feed-forward layers, heads, dropout.
 SIZES = {"tiny": (4, 128, 256, 4, 0.3), "small": (3, 256, 512, 4, 0.1)}
 AVERAGE = """
@@ -213,9 +215,11 @@ def main():
     settings, mean = configuration(arguments, model, pieces, blocks), folder / "mean.ckpt"
     if not mean.exists():
         train(python, deepcopy(settings), folder)
-        paths = [str(path) for path in training_parts(folder)[-1].glob("[0-9]*.ckpt")]
+        found = training_parts(folder)[-1].glob("[0-9]*.ckpt")
+        first = (1 - AVERAGED) * arguments.updates
+        paths = [str(path) for path in found if int(path.stem) >= first]
         if not paths:
-            raise SystemExit(f"{folder} has no checkpoint with a score in its last part")
+            raise SystemExit(f"{folder} has no checkpoint of its last updates in its last part")
         subprocess.run([python, "-c", AVERAGE, str(mean), *paths], check=True)
     settings["model_dir"], settings["testing"]["load_model"] = str(mean.parent), str(mean)
     run(python, "test", settings, folder / "test.yaml", "--output-path", str(folder / "output"))
