@@ -173,15 +173,15 @@ def training_parts(folder):
 def train(python, settings, folder):
     """Train up to the last update, from where training was stopped."""
     parts = training_parts(folder)
-    latest = parts[-1] / "latest.ckpt" if parts else folder
-    if latest.is_file() and int(latest.resolve().stem) >= settings["training"]["updates"]:
+    saved = [path for path in (part / "latest.ckpt" for part in parts) if path.is_file()]
+    if saved and int(saved[-1].resolve().stem) >= settings["training"]["updates"]:
         return
     part = folder / f"training-{len(parts)}"
     settings["model_dir"] = str(part)
     # A model that has hardly learned goes on to the limit, and each step costs those before it.
     settings["testing"]["max_output_length"] = 40
-    if latest.is_file():
-        settings["training"]["load_model"] = str(latest)
+    if saved:
+        settings["training"]["load_model"] = str(saved[-1])
     run(python, "train", settings, folder / f"config-{len(parts)}.yaml", "--skip-test")
 
 
