@@ -69,10 +69,12 @@ class SequenceTask(ReloadableModel):
             if rows is not None:
                 size, split = batch_size or 32, kwargs.pop("validation_split", None)
                 validation = kwargs.get("validation_data")
-                if isinstance(validation, list) and isinstance(validation[0], str):
-                    validation = (validation,)  # Keras takes a list for `[x, y, sample_weight]`
-                if isinstance(validation, (tuple, dict)):
-                    validation = validation if isinstance(validation, tuple) else (validation,)
+                # Keras takes a list for `[x, y, sample_weight]`.
+                is_list = isinstance(validation, list)
+                is_texts = is_list and any(isinstance(part, str) for part in validation)
+                if is_texts or isinstance(validation, dict):
+                    validation = (validation,)
+                if isinstance(validation, tuple):
                     parts = enumerate(validation)
                     check_lengths(**{f"validation_data[{n}]": part for n, part in parts})
                     validation = (spread_strings(validation[0]), *validation[1:])
