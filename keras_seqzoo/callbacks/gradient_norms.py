@@ -16,7 +16,8 @@ class GradientNorms:
     Args:
         model: a compiled model. Its loss is `compute_loss(x, y, model(x), sample_weight)`.
         batch: tuple `(x, y)` or `(x, y, sample_weight)` of arrays, a batch as for `fit`. If the
-            model has a preprocessor, it may hold strings.
+            model has a preprocessor, it may hold strings. Inputs that only an objective reads,
+            such as `alignment`, are left out.
 
     Attributes:
         model: the model.
@@ -31,6 +32,9 @@ class GradientNorms:
         if hasattr(model, "preprocess_samples"):  # a task of KerasHub
             batch = model.preprocess_samples(x, y, sample_weight)
             x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(batch)
+        inputs = getattr(model, "input", None)  # of a functional model
+        if isinstance(x, dict) and isinstance(inputs, dict):
+            x = {name: value for name, value in x.items() if name in inputs}
         self.model = model
         self._batch = (x, y, sample_weight)
         self._weights = self._squares = None

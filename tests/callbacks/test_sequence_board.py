@@ -88,6 +88,17 @@ def test_gradient_norms_follow_the_layers_that_train(tmp_path):
     assert found["gradient_norm/all"][0][1] ** 2 == pytest.approx(squares, rel=1e-5)
 
 
+def test_gradient_norms_of_a_batch_with_inputs_that_the_model_does_not_read(tmp_path):
+    entry = keras.Input((3,), name="numbers")
+    model = keras.Model({"numbers": entry}, keras.layers.Dense(2, name="dense")(entry))
+    model.compile("sgd", "mse")
+    inputs = {"numbers": BATCH[0]}
+    more = {**inputs, "alignment": np.zeros((ROWS, 2, 2), "float32")}
+    board = SequenceBoard(tmp_path, gradient_batch=(more, BATCH[1]))
+    model.fit(inputs, BATCH[1], callbacks=[board], verbose=0)
+    assert len(events.values(tmp_path, "gradient_norm/dense")) == 1
+
+
 @pytest.mark.slow
 def test_training_is_the_same_and_not_traced_again(tmp_path):
     traces, weights = [], []

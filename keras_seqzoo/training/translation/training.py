@@ -15,7 +15,6 @@ from keras_seqzoo.metrics.translation_scores import (
     check_bleu_tokenizer,
     explain_no_bleu,
 )
-from keras_seqzoo.models.seq2seq.objectives.supervised_attention import without_alignment
 from keras_seqzoo.models.seq2seq.text_graphs import UNCUT
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
@@ -176,11 +175,6 @@ class TranslationTraining(AdamWTraining):
         ids = source_encoder(preprocessor, *validation[2:])(tf.constant(validation[0]))
         cut = DroppedItems(ids.row_lengths().numpy() > lengths[0])  # by `translate` and `score`
         self.report_dropped(f"cut to {lengths[0]} tokens", "sources", validation=cut)
-
-    def gradient_batch(self):
-        """Return the batch whose gradient norms TensorBoard shows."""
-        inputs, *rest = super().gradient_batch()
-        return without_alignment(inputs), *rest
 
     def batches(self, epoch, start=0):
         """Return the bucketed batches of an epoch."""
