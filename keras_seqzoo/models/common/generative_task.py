@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_seqzoo.checks import check_integer
 from keras_seqzoo.decoding import DecodingStrategy
 from keras_seqzoo.decoding.token_ids import check_end_tokens
 from keras_seqzoo.models.common.graph_functions import is_outdated
@@ -48,11 +49,13 @@ class GenerativeTask(SequenceTask, NextTokenTraining):
             self.generate_function = None
         return super().make_generate_function()
 
-    def generate(self, inputs, *args, **kwargs):
+    def generate(self, inputs, max_length=None, *args, **kwargs):
         """Generate; see `keras_hub.models.CausalLM.generate`. An empty list gives an empty list."""
+        if max_length is not None:  # KerasHub takes 0 for `None`
+            max_length = check_integer("max_length", max_length, minimum=1)
         if isinstance(inputs, (list, tuple, np.ndarray)) and len(inputs) == 0:
             return []
-        return super().generate(inputs, *args, **kwargs)
+        return super().generate(inputs, max_length, *args, **kwargs)
 
     def generate_with_strategy(self, step, state, ids, mask, stop_token_ids, **options):
         """Continue token sequences with a `DecodingStrategy`.

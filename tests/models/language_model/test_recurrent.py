@@ -295,6 +295,14 @@ def test_generate_from_nothing():
     assert model.generate(" ") == text
 
 
+def test_generate_takes_a_length_of_at_least_one():
+    model = make()
+    model.compile(sampler=Greedy(), run_eagerly=True)
+    assert model.generate("the", max_length=1) == ""
+    with pytest.raises(ValueError, match="`max_length` must be an int of at least 1, got 0"):
+        model.generate("the", max_length=0)
+
+
 @pytest.mark.parametrize("strategy", [Greedy(), BeamSearch(2), Sampling(seed=1)])
 def test_generate_stops_at_any_of_several_tokens(strategy):
     model = make()
