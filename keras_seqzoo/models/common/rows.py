@@ -65,6 +65,19 @@ def spread_strings(x):
     return {name: [field] * size if isinstance(field, str) else field for name, field in x.items()}
 
 
+def validation_batches(data, size):
+    """Return the `validation_data` of `fit` in batches; return data that are no rows unchanged."""
+    # Keras takes a list for `[x, y, sample_weight]`.
+    is_texts = isinstance(data, list) and any(isinstance(part, str) for part in data)
+    if is_texts or isinstance(data, dict):
+        data = (data,)
+    if isinstance(data, tuple):
+        check_lengths(**{f"validation_data[{n}]": part for n, part in enumerate(data)})
+        data = (spread_strings(data[0]), *data[1:])
+    rows = rows_of(data)
+    return data if rows is None else rows.batch(size)
+
+
 def split_rows(rows, fraction):
     """Return the first rows for training and the last rows, a fraction of all, for validation."""
     count = math.floor(len(rows) * (1.0 - fraction))

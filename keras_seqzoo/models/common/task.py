@@ -6,7 +6,13 @@ import keras
 import tensorflow as tf
 
 from keras_seqzoo.models.common.reloadable_model import ReloadableModel
-from keras_seqzoo.models.common.rows import check_lengths, rows_of, split_rows, spread_strings
+from keras_seqzoo.models.common.rows import (
+    check_lengths,
+    rows_of,
+    split_rows,
+    spread_strings,
+    validation_batches,
+)
 from keras_seqzoo.preset_folders import preset_address
 
 
@@ -62,27 +68,17 @@ class SequenceTask(ReloadableModel):
         if isinstance(x, tf.distribute.DistributedDataset):  # KerasHub cannot map them
             kwargs["sample_weight"] = sample_weight
             return keras.Model.fit(self, x, y, batch_size, shuffle=False, **kwargs)
-        if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
+        if self._preprocesses(x):
             x = _checked_rows(x, y, sample_weight)
             # KerasHub would keep the order of the rows.
             rows = rows_of((x, y, sample_weight))
             if rows is not None:
                 size, split = batch_size or 32, kwargs.pop("validation_split", None)
-                validation = kwargs.get("validation_data")
-                # Keras takes a list for `[x, y, sample_weight]`.
-                is_list = isinstance(validation, list)
-                is_texts = is_list and any(isinstance(part, str) for part in validation)
-                if is_texts or isinstance(validation, dict):
-                    validation = (validation,)
-                if isinstance(validation, tuple):
-                    parts = enumerate(validation)
-                    check_lengths(**{f"validation_data[{n}]": part for n, part in parts})
-                    validation = (spread_strings(validation[0]), *validation[1:])
-                if validation is None and split:
+                if kwargs.get("validation_data") is not None:
+                    kwargs["validation_data"] = validation_batches(kwargs["validation_data"], size)
+                elif split:
                     rows, held_out = split_rows(rows, split)
                     kwargs["validation_data"] = held_out.batch(size)
-                elif validation is not None and (other := rows_of(validation)) is not None:
-                    kwargs["validation_data"] = other.batch(size)
                 x = (rows.shuffle(len(rows)) if shuffle else rows).batch(size)
                 y = batch_size = sample_weight = None
         if isinstance(x, tf.data.Dataset):
@@ -91,15 +87,19 @@ class SequenceTask(ReloadableModel):
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, **kwargs):
         """Compute the loss and metrics; see `keras.Model.evaluate`. The data are as for `fit`."""
-        if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
+        if self._preprocesses(x):
             x = _checked_rows(x, y, sample_weight)
         return super().evaluate(x, y, batch_size, sample_weight, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """Compute the outputs of the model; see `keras.Model.predict`."""
-        if self.preprocessor is not None and not isinstance(x, tf.data.Dataset):
+        if self._preprocesses(x):
             x = _checked_rows(x)
         return super().predict(x, *args, **kwargs)
+
+    def _preprocesses(self, x):
+        """Return whether `x` are rows that a preprocessor turns into ids."""
+        return self.preprocessor is not None and not isinstance(x, tf.data.Dataset)
 
     def _training_batches(self, batches):
         """Return a dataset of batches as `fit` preprocesses it."""
