@@ -88,10 +88,11 @@ def test_frozen_embeddings_stay_as_they_are(tmp_path):
     [embeddings] = changed[0] - changed[1]
     assert frozen.model.weights[embeddings] is frozen.model.backbone.token_embedding.embeddings
     assert changed[1] < changed[0] and changed[1]
-    again = make_tagger(WORDS, TAGS, start=str(tmp_path / "a"), freeze_embeddings=True)
-    assert not again.backbone.token_embedding.trainable
     loaded = RecurrentTagger.from_preset(str(tmp_path / "a"))
-    assert loaded.backbone.token_embedding.trainable
+    assert not loaded.backbone.token_embedding.trainable  # as the layers of a Keras file
+    for freeze in (False, True):
+        again = make_tagger(WORDS, TAGS, start=str(tmp_path / "a"), freeze_embeddings=freeze)
+        assert again.backbone.token_embedding.trainable != freeze
 
 
 @pytest.mark.slow
