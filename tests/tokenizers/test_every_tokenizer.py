@@ -147,7 +147,7 @@ def test_normal_form_of_real_lines(kind, data_directory):
         path = data_directory / f"tatoeba/{pair}.tsv.gz"
         with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
             lines += file.read().replace("\t", "\n").split("\n")
-    check_round_trip(kind, lines)
+    check_round_trip(kind, lines[::5])
 
 
 @every

@@ -13,7 +13,7 @@ from tests.cli.processes import ROOT
 from tests.training.interrupts import assert_equal
 
 KINDS = ("translate", "streams", "rows", "classify", "tag")
-KILLS = 10
+KILLS = 4
 
 
 def arrays(path):
@@ -58,7 +58,7 @@ def train(kind, folder, kills):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_that_is_killed_ten_times_ends_as_a_whole_one(tmp_path, kind):
+def test_a_run_that_is_killed_again_and_again_ends_as_a_whole_one(tmp_path, kind):
     train(kind, tmp_path / "whole", 0)
     lines = train(kind, tmp_path / "parts", KILLS)
     assert lines.count("killed") == KILLS
