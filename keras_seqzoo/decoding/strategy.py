@@ -101,7 +101,8 @@ class DecodingStrategy(abc.ABC):
     consecutive hypotheses.
 
     Only core TensorFlow ops are used. A search runs eagerly, in a `tf.function`, under XLA (with
-    static shapes) and in a SavedModel (where the batch and `max_length` may be unknown). Subclasses
+    static shapes) and in a SavedModel (where the batch and `max_length` may be unknown). There is
+    nothing that AutoGraph must convert: `tf.function(autograph=False)` saves seconds. Subclasses
     implement `search` and `get_config`, and are registered with
     `keras.saving.register_keras_serializable`.
 

@@ -337,6 +337,8 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
             return LanguageModel.generate(self, inputs, strategy, **limits)
         return GenerativeTask.generate(self, inputs, max_length, stop_token_ids, strip_prompt)
 
+    # AutoGraph would convert the whole search, in most of the time of the first call.
+    @tf.autograph.experimental.do_not_convert
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors; `generate` calls this.
 

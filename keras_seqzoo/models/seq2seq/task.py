@@ -231,6 +231,8 @@ class RecurrentSeq2SeqLM(
         """Evaluate a batch with the likelihood; see `keras.Model.test_step`."""
         return super().test_step(_likelihood_data(data))
 
+    # AutoGraph would convert the whole search, in most of the time of the first call.
+    @tf.autograph.experimental.do_not_convert
     def generate_step(self, inputs, stop_token_ids=None):
         """Generate for one batch of tensors; `generate` calls this.
 
