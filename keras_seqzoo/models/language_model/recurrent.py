@@ -238,7 +238,11 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
 
     def token_log_probabilities(self, token_ids, lengths):
         """Compute log P of each token given the tokens before it; see `LanguageModel`."""
-        return graph_function(self, "rows", self._read_rows)(token_ids, lengths)
+        token_ids, lengths = tf.cast(token_ids, tf.int32), tf.cast(lengths, tf.int32)
+        if not tf.executing_eagerly():  # XLA needs to know the shapes
+            return self._read_rows(token_ids, lengths)
+        shapes = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None], tf.int32)
+        return graph_function(self, "rows", self._read_rows, *shapes)(token_ids, lengths)
 
     def _read_rows(self, token_ids, lengths):
         """Read rows in parts, so that a long row does not cost padding in the other rows."""

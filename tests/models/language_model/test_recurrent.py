@@ -122,6 +122,19 @@ def test_padding_changes_nothing():
     np.testing.assert_allclose(alone, together, rtol=1e-5)
 
 
+def test_texts_of_any_shape_are_scored_in_one_graph(monkeypatch):
+    model, traces, read = make(), [], RecurrentLanguageModel._read_rows
+
+    def counted(self, *inputs):
+        traces.append(inputs)
+        return read(self, *inputs)
+
+    monkeypatch.setattr(RecurrentLanguageModel, "_read_rows", counted)
+    for texts in (TEXT[:1], TEXT[1:2], TEXT):
+        model.score(texts)
+    assert len(traces) == 1
+
+
 @pytest.mark.slow
 def test_fit_on_strings():
     model = trained()
