@@ -15,6 +15,7 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
+from tests.tiers import slow
 
 HIDDEN = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
 IDS = np.array([[1, 2, 3], [4, 5, 6]])
@@ -160,7 +161,7 @@ def embedding_matrices(model):
     return [w for w in model.weights if w.path.endswith("embeddings")]
 
 
-@pytest.mark.parametrize("trained", [False, True], ids=["fresh", "trained"])
+@pytest.mark.parametrize("trained", [slow(False), True], ids=["fresh", "trained"])
 @pytest.mark.parametrize(
     "make_model", [functional_model, softmax_first_model, Subclassed, assembled_model]
 )

@@ -6,6 +6,7 @@ import pytest
 
 from keras_seqzoo.training import RunState, TextClassifierTraining, make_text_classifier
 from tests.made_up import tiny_model
+from tests.tiers import slow
 from tests.training import test_classifier as classifiers
 from tests.training import test_language_model as language_models
 from tests.training import test_tagger as taggers
@@ -37,7 +38,7 @@ def classifier(folder):
     return TextClassifierTraining(model, folder), data, data
 
 
-@pytest.mark.parametrize("make", [translator, language_model, tagger, classifier])
+@pytest.mark.parametrize("make", [slow(translator), slow(language_model), slow(tagger), classifier])
 def test_dropout_goes_on_as_it_would_have(tmp_path, make):
     training, train, validation = make(tmp_path)
     training.prepare(train, validation)

@@ -145,7 +145,7 @@ def test_a_preset_takes_no_unknown_arguments(tmp_path):
     assert model.backbone.dropout == 0.5
 
 
-@pytest.mark.parametrize("make", [crf_tagger, *MODELS[:-1]])
+@pytest.mark.parametrize("make", [crf_tagger, *map(slow, MODELS[:-1])])
 def test_frozen_layers_stay_frozen_in_a_file(make, tmp_path):
     model, _ = make()
     backbone = getattr(model, "backbone", model)

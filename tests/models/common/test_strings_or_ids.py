@@ -279,7 +279,7 @@ def test_unknown_labels_in_a_list_are_named(task):
         model.fit(texts, ["bad", "god", "good"])
 
 
-@pytest.mark.parametrize("make", [translator, language_model])
+@pytest.mark.parametrize("make", [slow(translator), language_model])
 def test_rows_of_text_have_weights(make):
     model, (x,), _ = make()
     model.compile(run_eagerly=True)
@@ -291,16 +291,17 @@ def test_rows_of_text_have_weights(make):
         model.evaluate(x, sample_weight=np.ones(3))
 
 
-def test_validation_texts_may_be_a_list():
+@pytest.mark.parametrize("number, kind", [(2, list), slow(3, list), slow(3, np.array)])
+def test_validation_texts_may_be_a_list(number, kind):
     model, (texts,), _ = language_model()
     model.compile(run_eagerly=True)
-    for held_out in (texts[:2], texts, np.array(texts)):
-        history = model.fit(texts, validation_data=held_out, verbose=0).history
-        expected = model.evaluate(held_out, verbose=0)
-        np.testing.assert_allclose(history["val_loss"][0], expected, rtol=1e-5)
+    held_out = kind(texts[:number])
+    history = model.fit(texts, validation_data=held_out, verbose=0).history
+    expected = model.evaluate(held_out, verbose=0)
+    np.testing.assert_allclose(history["val_loss"][0], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["fit", "evaluate", "predict", "generate"])
+@pytest.mark.parametrize("method", [slow("fit"), slow("evaluate"), slow("predict"), "generate"])
 def test_one_language_for_all_texts(method):
     tokenizer = WordTokenizer.train(TEXTS, control_tokens=["<2fr>", "<2es>"])
     size = tokenizer.vocabulary_size()

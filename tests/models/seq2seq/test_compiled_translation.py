@@ -97,6 +97,7 @@ class OwnSearch(RecurrentSeq2SeqLM):
         return super().for_search(state)
 
 
+@pytest.mark.slow
 def test_subclasses_that_override_the_steps():
     own = OwnStep(small.backbone(), small.preprocessor())
     check(own, ["no rain"])

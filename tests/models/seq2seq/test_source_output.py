@@ -29,7 +29,7 @@ from tests.models.small import (
     model,
     preprocessor,
 )
-from tests.tiers import mostly_slow
+from tests.tiers import mostly_slow, slow
 
 OPTIONS = {
     "copy": {"source_output": "copy", "share_embeddings": True},
@@ -243,7 +243,7 @@ def test_objectives_train_a_model_with_a_lexicon_as_bias(objective, jit_compile)
         assert (weight != old).any()
 
 
-@pytest.mark.parametrize("name", ["copy", "lexicon"])
+@pytest.mark.parametrize("name", ["copy", slow("lexicon")])
 @pytest.mark.parametrize("objective", [MinimumRisk(3), Reinforce(2)], ids=["risk", "reinforce"])
 def test_objectives_refuse_mixtures(name, objective):
     message = f'must not be {type(objective).__name__} for a model with the .* "{name}"'
