@@ -324,7 +324,7 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
             A string or a list of strings; with `strategy` a list of lists of strings.
 
         Raises:
-            ValueError: if arguments contradict each other.
+            ValueError: if arguments contradict each other, or `max_length` is below 1.
         """
         if isinstance(max_length, DecodingStrategy):
             raise ValueError(
