@@ -4,9 +4,11 @@
 
 The script imports TensorFlow once and starts each attempt by a fork. An attempt kills itself after
 a random number of steps and of operations on files in the folder of the run, some milliseconds
-later, so that it is also hit while it writes. When it was killed so often, it runs to the end.
+later, so that it is also hit while it writes. Kills before the first checkpoint are not counted.
+When there were enough, the last attempt runs to the end.
 """
 
+import json
 import os
 import random
 import shutil
@@ -14,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import keras
 
@@ -131,6 +134,12 @@ def fork(kind, folder, seed):
     return False
 
 
+def has_checkpoint(folder):
+    """Return whether the next attempt has something to resume from."""
+    index = Path(folder, "training", "run.json")
+    return index.exists() and json.loads(index.read_text(encoding="utf-8"))["checkpoints"] != []
+
+
 def main(kind, folder, kills):
     seeds = iter(range(1000))
     killed = 0
@@ -138,7 +147,7 @@ def main(kind, folder, kills):
         if not fork(kind, folder, f"{kind} {next(seeds)}"):
             print("finished and begun again")
             shutil.rmtree(folder)
-        else:
+        elif has_checkpoint(folder):
             killed += 1
             print("\nkilled", flush=True)  # the child may be killed within a line of its own
     assert not fork(kind, folder, None)
