@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.serialization import QuantizedParts, serialize_shared
+from keras_seqzoo.overriding import overrides_without
 
 
 class Encoder(QuantizedParts, keras.layers.Layer):
@@ -138,6 +139,13 @@ class RecurrentEncoder(EmbeddingEncoder):
         self.drop_memory = drop(output_dropout, "memory_dropout", one_step)
         self.drop_words = drop(word_dropout, "word_dropout", None)
 
+    def build(self, token_ids_shape):
+        """Build the embedding and the layers, without tracing `call`."""
+        if not self.embedding.built:
+            self.embedding.build(token_ids_shape)
+        if not self.stack.built:
+            self.stack.build((*token_ids_shape, self.embedding.output_dim))
+
     def call(self, token_ids, mask=None, initial_state=None, training=False):
         """Encode a batch of sequences."""
         embedded = self._embed(token_ids)  # (B, S, E)
@@ -149,6 +157,18 @@ class RecurrentEncoder(EmbeddingEncoder):
             embedded, mask=mask, initial_state=initial_state, training=training
         )
         return self.drop_memory(memory, training=training), states
+
+    def compute_output_spec(self, *arguments, **options):
+        """Return the shapes and dtypes of the results; the arguments are those of `call`."""
+        if overrides_without(type(self), "call", "compute_output_spec"):
+            return super().compute_output_spec(*arguments, **options)
+        return self._output_spec(*arguments, **options)
+
+    def _output_spec(self, token_ids, mask=None, initial_state=None, training=False):
+        shape = (*token_ids.shape, self.embedding.output_dim)
+        embedded = keras.KerasTensor(shape, self.embedding.compute_dtype)
+        memory, *states = self.stack.compute_output_spec(embedded, initial_state, mask)
+        return keras.KerasTensor(memory.shape, self.compute_dtype), states
 
     def step(self, token_ids, states):
         """Read one token per row, without dropout.

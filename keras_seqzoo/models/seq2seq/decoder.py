@@ -11,6 +11,7 @@ from keras_seqzoo.layers.bridge import KINDS, Bridge
 from keras_seqzoo.layers.recurrence.stack import Stack
 from keras_seqzoo.layers.serialization import serialize_shared
 from keras_seqzoo.models.seq2seq.encoder_decoder import Decoder
+from keras_seqzoo.overriding import overrides_without
 from keras_seqzoo.tensors import loop_dtype
 from keras_seqzoo.time_arrays import padded
 
@@ -182,8 +183,7 @@ class RecurrentDecoder(Decoder):
         states = zip(self._stateful_layers, self.bridge(encoder_states), strict=True)
         state = {"layers": [layer.read_states(own) for layer, own in states]}
         if self.attention is not None:
-            if not self.core.built:  # `project_memory` needs its weights before its first call
-                self.core.build((None, None, self.embedding.output_dim), tuple(memory.shape))
+            self._build_core(memory.shape)  # `project_memory` needs its weights
             steps = tf.shape(memory)[:2]
             state = self.core.complete_state(state, batch_size, memory, mask)
             state["memory"] = memory
@@ -195,6 +195,18 @@ class RecurrentDecoder(Decoder):
         elif self.context == "every_step":
             state["context"] = _final_outputs(encoder_states[-1])
         return state
+
+    def build(self, token_ids_shape):
+        """Build the embedding; the other parts need the encoder's outputs, see `init_state`."""
+        if not self.embedding.built:
+            self.embedding.build(token_ids_shape)
+
+    def _build_core(self, memory_shape, context_size=0):
+        if self.core.built:
+            return
+        shape = (None, None, self.embedding.output_dim + context_size)
+        shapes = [shape] if self.attention is None else [shape, tuple(memory_shape)]
+        self.core.build(*shapes)
 
     def call(self, token_ids, state, training=False, mask=None):
         """Run over whole target sequences with teacher forcing."""
@@ -208,6 +220,20 @@ class RecurrentDecoder(Decoder):
         features, *layers = self.core(sequence, initial_state=state["layers"], training=training)
         features = self.output_dropout(features, training=training)
         return features, {**state, "layers": layers}
+
+    def compute_features_spec(self, token_ids, memory, encoder_states):
+        """Build the parts and return the shape and dtype of the features; see `Decoder`."""
+        own = overrides_without(type(self), "call", "compute_features_spec")
+        if own or self.reads_source:
+            return None
+        shapes = keras.tree.map_structure(lambda state: tuple(state.shape), encoder_states)
+        if not self.built:
+            self.build(token_ids.shape)
+        if not self.bridge.built:
+            self.bridge.build(shapes)
+        every_step = self.context == "every_step"
+        self._build_core(memory.shape, _final_size(shapes[-1]) if every_step else 0)
+        return keras.KerasTensor((*token_ids.shape, self.core.output_size), self.compute_dtype)
 
     def attend(self, token_ids, state, training=False, mask=None):
         """Run over whole target sequences and return all attention weights.
@@ -313,6 +339,13 @@ def _final_outputs(states):
     if isinstance(states, dict):
         return tf.concat([states["forward"][0], states["backward"][0]], axis=-1)
     return states[0]
+
+
+def _final_size(shapes):
+    """Return the size of `_final_outputs` of states with these shapes."""
+    if isinstance(shapes, dict):
+        return shapes["forward"][0][-1] + shapes["backward"][0][-1]
+    return shapes[0][-1]
 
 
 def _recurrent_state(state):

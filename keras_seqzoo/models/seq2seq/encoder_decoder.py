@@ -60,6 +60,22 @@ class Decoder(QuantizedParts, keras.layers.Layer):
         """Run one step: `(batch,)` ids to features `(batch, feature_size)` and the next state."""
         raise NotImplementedError(f"{type(self).__name__} must implement `step`.")
 
+    def compute_features_spec(self, token_ids, memory, encoder_states):
+        """Build the parts and return the features that `call` would give for symbolic inputs.
+
+        Keras traces a decoder that returns `None`, as here, to build a functional model, which can
+        take longer than all the rest of it.
+
+        Args:
+            token_ids: `keras.KerasTensor` `(batch, target_length)`.
+            memory: `keras.KerasTensor` `(batch, source_length, memory_size)`.
+            encoder_states: the encoder's second output, of `keras.KerasTensor`.
+
+        Returns:
+            A `keras.KerasTensor` `(batch, target_length, feature_size)`, or `None`.
+        """
+        return None
+
     def alignment(self, state):
         """Return the attention weights `(batch, source_length)` of the last step, or `None`."""
         return None
@@ -92,6 +108,9 @@ class TeacherForcing(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         self.decoder = decoder
 
+    def build(self, token_ids_shape):
+        """Leave the parts to the call: building by a call of its own would trace it twice."""
+
     def call(
         self,
         token_ids,
@@ -107,6 +126,13 @@ class TeacherForcing(keras.layers.Layer):
         state = self.decoder.init_state(memory, encoder_states, mask=memory_mask, **options)
         options = {"mask": target_mask} if self.decoder.reads_target_mask else {}
         return self.decoder(token_ids, state, training=training, **options)[0]
+
+    def compute_output_spec(self, token_ids, memory, encoder_states, **options):
+        """Return the shapes and dtypes of the features."""
+        features = self.decoder.compute_features_spec(token_ids, memory, encoder_states)
+        if features is not None:
+            return features
+        return super().compute_output_spec(token_ids, memory, encoder_states, **options)
 
     def get_build_config(self):
         """Return `None`: the first call builds the sublayers, also after loading."""

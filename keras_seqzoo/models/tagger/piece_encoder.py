@@ -67,6 +67,11 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
             self.reader = ParallelConvolution(units, [3], **self.part_options("reader"))
             self.pool = SequencePooling("max", dtype=self.dtype_policy, name="pool")
 
+    def build(self, piece_ids_shape):
+        """Build the embedding and the reader, without tracing `call`."""
+        self.embedding.build(piece_ids_shape)
+        self.reader.build((None, piece_ids_shape[-1], self.embedding_dim))
+
     def call(self, piece_ids):
         """Encode the words."""
         shape = tf.shape(piece_ids)

@@ -1,3 +1,4 @@
+import functools
 import types
 
 import keras
@@ -6,7 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.layers import AttentionDecoder, Stack
+from keras_seqzoo.models import RecurrentDecoder, RecurrentEncoder, RecurrentSeq2SeqLM
 from tests.layer_checks import assert_close, config_equal
 from tests.models.small import SOURCE, TARGET, backbone, inputs
 from tests.tiers import mostly_slow, slow
@@ -142,6 +144,40 @@ def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
 def test_a_target_without_tokens_has_no_features(name):
     logits = task(**COMBINATIONS[name])(inputs(target=TARGET[:, :0]))
     assert logits.shape == (3, 0, 292)
+
+
+def test_building_traces_neither_encoder_nor_decoder(monkeypatch):
+    def untraced(call):
+        @functools.wraps(call)  # Keras reads the names of the arguments
+        def refuse(*arguments, **options):
+            raise AssertionError("a layer was traced")
+
+        return refuse
+
+    kinds = {}, {"attention": None, "context": "every_step"}
+    shapes = [[weight.shape for weight in task(**options).weights] for options in kinds]
+    for layer in (RecurrentEncoder, RecurrentDecoder, AttentionDecoder, Stack):
+        monkeypatch.setattr(layer, "call", untraced(layer.call))
+    for options, expected in zip(kinds, shapes, strict=True):
+        assert [weight.shape for weight in task(**options).weights] == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", slow("mixed_bfloat16")])
+@pytest.mark.parametrize(
+    "options",
+    mostly_slow(COMBINATIONS, "dot", "neubig", "every step of both"),
+)
+def test_symbolic_outputs_are_those_of_a_call(options, dtype):
+    model = task(**options, dtype=dtype).backbone
+    weights = [weight.path for weight in model.weights]
+    outputs = model(inputs())
+    assert [weight.path for weight in model.weights] == weights
+    for symbol, value in zip(
+        keras.tree.flatten(model.output), keras.tree.flatten(outputs), strict=True
+    ):
+        assert symbol.dtype == value.dtype.name
+        assert symbol.shape[:2] == (None, None)
+        assert symbol.shape[2:] == value.shape[2:]
 
 
 def test_source_order_matters_as_the_direction_says():

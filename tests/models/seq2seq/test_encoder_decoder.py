@@ -174,6 +174,45 @@ def test_serialisation():
     assert set(parameters) - {"kwargs"} <= set(plain.get_config())
 
 
+class Doubling(RecurrentEncoder):
+    """A user's encoder: the memory twice as wide, by a layer that the call builds."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.widen = keras.layers.Dense(6)
+
+    def call(self, tokens, mask=None, training=False):
+        memory, states = super().call(tokens, mask=mask, training=training)
+        return self.widen(memory), states
+
+
+class Halving(RecurrentDecoder):
+    """A user's decoder: features half as wide, by a layer that the call builds."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.narrow = keras.layers.Dense(2)
+
+    def call(self, tokens, state, training=False):
+        features, state = super().call(tokens, state, training)
+        return self.narrow(features), state
+
+
+def test_a_functional_model_takes_the_shapes_of_what_subclasses_override():
+    token_ids, mask = keras.Input([None], dtype="int32"), keras.Input([None], dtype="bool")
+    target = keras.Input([None], dtype="int32")
+    encoder = Doubling(keras.layers.Embedding(30, 4), [GRU(3)])
+    decoder = Halving(keras.layers.Embedding(30, 4), [GRU(4)], LuongAttention("general"))
+    memory, states = encoder(token_ids, mask=mask)
+    features = TeacherForcing(decoder)(target, memory, states, memory_mask=mask)
+    assert (memory.shape[-1], features.shape[-1]) == (6, 2)
+    model = keras.Model([token_ids, mask, target], features)
+    names = [weight.path for weight in model.weights]
+    assert model([SOURCE, SOURCE != 0, TARGET]).shape == (3, 4, 2)
+    assert [weight.path for weight in model.weights] == names
+    assert {encoder.widen.kernel.path, decoder.narrow.kernel.path} <= set(names)
+
+
 def test_what_is_missing_says_so():
     with pytest.raises(NotImplementedError, match="Encoder.*`call`"):
         Encoder().call(SOURCE)
