@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import keras_seqzoo
+from tests.tiers import mostly_slow
 
 # What a reader has imported; everything public of the layers and models among it.
 NAMES = {"keras": keras, "tf": tf, "keras_seqzoo": keras_seqzoo}
@@ -27,13 +28,22 @@ def examples(module):
 
 
 WITH_EXAMPLES = [name for name in MODULES if examples(importlib.import_module(name))]
+SLOW = {  # about a second each, which compile or train; the tests of what they show are quick
+    "keras_seqzoo.losses.consistent_linear_crossentropy",
+    "keras_seqzoo.losses.linear_crossentropy",
+    "keras_seqzoo.models.common.next_token_training",
+    "keras_seqzoo.models.language_model.feed_forward",
+    "keras_seqzoo.models.language_model.log_linear.language_model",
+}
 
 
 def test_examples_are_found():
     assert len(WITH_EXAMPLES) >= 20
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize(
+    "name", mostly_slow(WITH_EXAMPLES, *(name for name in WITH_EXAMPLES if name not in SLOW))
+)
 def test_examples_run(name):
     result = doctest.testmod(importlib.import_module(name), extraglobs=NAMES)
     assert result.attempted > 0

@@ -129,6 +129,7 @@ print("\\n".join(map(str, range(100))))
 """
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_run_shows_what_it_prints_and_draws(tmp_path, monkeypatch):
     pytest.importorskip("jupytext")
     monkeypatch.syspath_prepend(ROOT / "docs")

@@ -218,6 +218,14 @@ class BytePairTokenizer(SentencePieceTokenizer):
                 rank[piece] = len(rank)
         return [_last_merge(piece, rank) for piece in rank]
 
+    def __dir__(self):
+        """Return the names of all attributes but `merges`.
+
+        Keras loads weights into what it finds in these attributes, and would look for each pair in
+        the file: with ten thousand pairs this takes half a second.
+        """
+        return [name for name in super().__dir__() if name != "merges"]
+
     def sample(self, texts):
         """Draw a segmentation of each text; see the base class."""
         if not self.dropout:

@@ -53,6 +53,7 @@ def test_the_second_interrupt_raises():
         os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_an_earlier_interrupt_is_forgotten():
     stop = StopOnInterrupt()
     with stop:

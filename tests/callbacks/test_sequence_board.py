@@ -169,6 +169,7 @@ def test_reports_see_the_average(tmp_path):
     assert not np.array_equal(seen[-1][0], model.get_weights()[0])
 
 
+@pytest.mark.slow
 def test_tokens_per_second(tmp_path, monkeypatch):
     """Of the steps alone: reports and validation take time that does not count."""
 

@@ -7,7 +7,6 @@ from keras_seqzoo.cli.presets import DEFAULT_PRESET
 from keras_seqzoo.models import Lexicon, RecurrentSeq2SeqLM, symmetrize, word_alignment
 from keras_seqzoo.zoo import save_preset
 from tests.made_up import parallel_text, tiny_model, write_parallel_text
-from tests.tiers import slow
 
 
 def test_alignments_are_the_models(seqzoo, model, tmp_path, monkeypatch):
@@ -26,7 +25,8 @@ def reverse(tmp_path_factory):
     return folder, made
 
 
-@pytest.mark.parametrize("method", [slow(None), "intersection", slow("grow-diag-final-and")])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [None, "intersection", "grow-diag-final-and"])
 def test_alignments_of_both_directions(seqzoo, model, reverse, tmp_path, method):
     source, target = write_parallel_text(tmp_path, "some", 5)
     for path in (source, target):

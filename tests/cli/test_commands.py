@@ -152,6 +152,7 @@ def test_the_folder_of_an_export_is_named_by_its_option(seqzoo, folder):
     assert result.status == 2 and "--out must be a folder" in result.errors
 
 
+@pytest.mark.slow
 def test_byte_order_marks_and_line_ends_are_no_text(seqzoo, folder, tmp_path):
     plain, marked = "a b\nc\n", "\ufeffa b\r\nc\r\n"
     for name, text in (("plain", plain), ("marked", marked)):

@@ -74,6 +74,7 @@ def test_score(seqzoo, arpa):
     )
 
 
+@pytest.mark.slow
 def test_generate(seqzoo, arpa):
     result = seqzoo("generate", "--preset", arpa, "--samples", 3, "--seed", 1, "the", "a dog")
     lines = result.output.splitlines()

@@ -123,6 +123,7 @@ def test_several_models_of_any_vocabulary(run, model, tmp_path):
     assert rows[0][1] == f"{ranked[0][0][0]:.4f}"
 
 
+@pytest.mark.slow
 def test_what_translate_prints(run, seqzoo, source, model):
     printed = seqzoo(
         "translate", "--beam", 3, "--n-best", 3, "--scores", stdin=source.read_bytes()

@@ -97,6 +97,7 @@ def test_n_best_and_scores(seqzoo, model):
     assert rows[3][2:] == ["", "0.0000"]
 
 
+@pytest.mark.slow
 def test_scores_alone(seqzoo, model):
     result = seqzoo("translate", "--length-penalty", 0, "--scores", "a dog")
     [[expected]] = model.translate(["a dog"], BeamSearch(5, length_penalty=0.0))
@@ -292,6 +293,7 @@ def test_samples(seqzoo, model):
     )
 
 
+@pytest.mark.slow
 def test_groups_give_as_many_as_are_asked_for(seqzoo, model):
     options = ("--beam", 6, "--groups", 3, "--diversity", 2, "--n-best", 4, "--scores")
     result = seqzoo("translate", *options, "a dog", "")
@@ -330,6 +332,7 @@ def test_minimum_bayes_risk(seqzoo, model, options, strategy, utility):
         assert row == [lines.as_column(texts[index], "\t"), f"{expected:.4f}", links]
 
 
+@pytest.mark.slow
 def test_minimum_bayes_risk_alone_prints_texts(seqzoo, model):
     [samples] = model.translate(["a dog"], Sampling(5, seed=2))
     (_, index), *_ = minimum_bayes_risk([sample.text for sample in samples])
@@ -394,7 +397,7 @@ def test_several_presets_are_an_ensemble(seqzoo, model, zoo):
         (("--phrase", "cat", "--groups", 5), "--groups cannot be used with --phrase or --phrases"),
         (("--phrase", "cat", "--samples", 5), "with --phrase"),
         (("--phrases", "no-such-file"), "no-such-file"),
-        (("--phrase", "red cat and red dog", "--max-length", 2), "cannot be met"),
+        slow(("--phrase", "red cat and red dog", "--max-length", 2), "cannot be met"),
         (("--lexicon", "words.tsv"), "--lexicon can only be used with --replace-unknown"),
         (("--replace-unknown", "--lexicon", "no-such-file"), "no-such-file"),
         (
@@ -415,6 +418,7 @@ def test_bad_search_options(seqzoo, options, message):
     assert message in line
 
 
+@pytest.mark.slow
 def test_phrases(seqzoo, model, tmp_path):
     search = LexicallyConstrainedBeamSearch(8)
     found = model.translate(["a dog", "a cat"], search, required_phrases=[["red"], ["red"]])
@@ -466,6 +470,7 @@ def test_replace_unknown(seqzoo, model, tmp_path, monkeypatch):
     assert result.status == 2 and f"{lexicon}, line 1" in result.errors
 
 
+@pytest.mark.slow
 def test_word_alignment(seqzoo, model):
     result = seqzoo("translate", "--beam", 2, "--word-alignment", "a red dog", "")
     [[best]] = model.translate(["a red dog"], BeamSearch(2), alignments=True)

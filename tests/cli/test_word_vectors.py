@@ -55,6 +55,7 @@ def test_there_and_back(seqzoo, tmp_path):
     assert found.output.split("\t")[1] == vectors.analogy("dog", "eats", "king", 1)[0][0]
 
 
+@pytest.mark.slow
 def test_other_kinds(seqzoo, tmp_path):
     out = tmp_path / "vectors"
     kinds = ("--architecture", "cbow", "--objective", "hierarchical", "--format", "word2vec-binary")
@@ -123,6 +124,7 @@ def test_errors(seqzoo, tmp_path, monkeypatch, arguments, message):
     assert [path.name for path in tmp_path.iterdir()] == ["good"]
 
 
+@pytest.mark.slow
 def test_a_preset(seqzoo, tmp_path):
     out = tmp_path / "new"
     flags = ("--normalization", "lowercase", "--split-punctuation", "--format", "preset")

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keras_seqzoo.data.conllu import COLUMNS, ConlluSentence, read_conllu, write_conllu
+from tests.tiers import slow
 
 TWO = """\
 # sent_id = 1
@@ -166,6 +167,7 @@ def sentences(draw):
     return ConlluSentence(comments, rows)
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(sentences(), min_size=1, max_size=3))
 def test_written_files_are_read_back(tmp_path, many):
@@ -177,7 +179,7 @@ def test_written_files_are_read_back(tmp_path, many):
 @pytest.mark.parametrize(
     "split, sentences, words, others",
     [
-        ("train", 12544, 204577, 2614 + 37),
+        slow("train", 12544, 204577, 2614 + 37),
         ("dev", 2001, 25147, 359 + 4),
         ("test", 2077, 25094, 354 + 2),
     ],

@@ -151,6 +151,7 @@ def test_bad_arguments(tmp_path):
             load(directory=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_real_files(data_directory):
     texts, labels = load_imdb("train", data_directory)
     assert len(texts) == 25_000 and labels.count("positive") == labels.count("negative") == 12_500

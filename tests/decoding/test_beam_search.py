@@ -13,6 +13,7 @@ from keras_seqzoo.decoding.beam_history import largest
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.properties import examples
+from tests.tiers import slow
 
 FEW = examples(40)
 NARROW = [(1, 0.0, 1), (1, 1.0, 1), (2, 0.6, 2), (3, 0.0, 3), (3, 1.5, 1), (4, 1.0, 2)]
@@ -43,6 +44,7 @@ def search(model, starts, max_length, width, alpha, n_best, **options):
     )
 
 
+@pytest.mark.slow
 @FEW
 @given(models(vocabulary=4), st.integers(0, 4), st.sampled_from([0.0, 0.6, 1.0, 1.5]))
 def test_wide_beam_equals_enumeration(model, max_length, alpha):
@@ -72,6 +74,7 @@ def test_narrow_beam_equals_reference_that_never_stops_early(model, max_length, 
         reference.assert_equal(row, expected)
 
 
+@pytest.mark.slow
 @FEW
 @given(models(), st.integers(1, 5), st.sampled_from(NARROW))
 def test_stop_at_the_top_equals_reference(model, max_length, options):
@@ -225,7 +228,7 @@ def test_stops_when_no_live_hypothesis_can_win():
     assert len(calls) == 59
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
 @pytest.mark.parametrize(("starts", "max_length"), [([], 4), ([], 0), ([1, 2], 0)])
 def test_nothing_to_do(starts, max_length, jit_compile):
     model = reference.Model(3, end_token=0)
@@ -240,6 +243,7 @@ def test_dead_end_has_no_hypothesis():
     assert reference.rows(search(model, [0, 1], 4, 3, 1.0, 2)) == [[], []]
 
 
+@pytest.mark.slow
 def test_huge_length_penalty_stays_finite():
     model = reference.Model(3, end_token=0, forbidden=0.3)
     hypotheses = search(model, [0, 1], 5, 3, 1000.0, 2)

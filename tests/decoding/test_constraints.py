@@ -21,6 +21,7 @@ from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.properties import examples
+from tests.tiers import mostly_slow, slow
 
 FEW = examples(20)
 
@@ -93,7 +94,7 @@ every_constraint = pytest.mark.parametrize("name", CONSTRAINTS)
 
 
 @pytest.mark.hypothesis
-@every_constraint
+@pytest.mark.parametrize("name", mostly_slow(list(CONSTRAINTS), "penalty"))
 def test_wide_beam_equals_enumeration(name):
     constraint, change = CONSTRAINTS[name]
 
@@ -116,7 +117,7 @@ def test_wide_beam_equals_enumeration(name):
 
 
 @every_constraint
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
 def test_greedy_and_xla(name, jit_compile):
     constraint, change = CONSTRAINTS[name]
     model = reference.Model(4, end_token=2, seed=4, sharpness=2.0)
@@ -143,6 +144,7 @@ def test_minimum_length_by_source():
     assert found.lengths.numpy().ravel().tolist() == [1, 3, 4]
 
 
+@pytest.mark.slow
 def test_ratios_that_are_no_binary_fractions():
     step = reference.chain([[0.2, 0.8]] * 2)
     shortest = Greedy(constraints=[MinimumLength(source_ratio=0.53)])

@@ -13,6 +13,7 @@ from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.properties import examples
+from tests.tiers import slow
 
 FEW = examples(25)
 
@@ -62,6 +63,7 @@ def test_finds_what_the_reference_finds(model, max_length, sizes):
             reference.assert_equal([hypothesis], [true])
 
 
+@pytest.mark.slow
 @FEW
 @given(models(), st.integers(0, 5))
 def test_of_one_group_is_beam_search(model, max_length):
@@ -82,7 +84,7 @@ def test_first_tokens_differ():
     assert len({tuple(tokens) for tokens in alike.tokens[0].numpy().tolist()}) == 1
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
 def test_alignments_and_xla(jit_compile):
     model = reference.Model(5, end_token=1, seed=3)
     found = reference.run(

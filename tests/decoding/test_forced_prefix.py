@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.decoding import BeamSearch, Greedy, force_prefix
+from tests.tiers import slow
 
 END = 3
 
@@ -24,7 +25,7 @@ STRATEGIES = [Greedy(), BeamSearch(width=3, n_best=2)]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=["greedy", "beam"])
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
 def test_given_tokens_stand_first_and_the_rest_is_free(strategy, jit_compile):
     step, state = model()
 

@@ -41,6 +41,7 @@ def test_xla_and_graph_equal_eager():
             np.testing.assert_allclose(one, expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_saved_model_in_fresh_process():
     model = reference.Model(5, end_token=2, seed=5)
 

@@ -107,6 +107,7 @@ def test_wide_beam_equals_enumeration(seed, phrases, max_length, forbidden):
         reference.assert_equal(row, fitting[:8])
 
 
+@pytest.mark.slow
 @FEW
 @given(
     st.integers(0, 10**6),
@@ -135,6 +136,7 @@ def test_there_is_a_hypothesis_wherever_the_phrases_fit(seed, phrases, width):
     assert best.log_probability == pytest.approx(start, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_without_phrases_a_covering_beam_is_beam_search():
     model = model_of(3)
     [found] = run(model, [1], [[]], 4, width=81, n_best=20)
@@ -152,6 +154,7 @@ def test_rows_with_other_phrases_and_xla(jit_compile):
         reference.assert_equal(run(model, [start], [own], **options)[0], row)
 
 
+@pytest.mark.slow
 def test_saved_model_in_fresh_process():
     table = tf.constant(model_of(1).table)
 
@@ -203,6 +206,7 @@ def test_without_rows_or_phrases(count):
     assert np.isfinite(found.scores).all()
 
 
+@pytest.mark.slow
 def test_an_open_batch_with_known_phrases():
     table = tf.constant(model_of(2).table)
 

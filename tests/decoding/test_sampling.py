@@ -13,6 +13,7 @@ from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.properties import examples
+from tests.tiers import slow
 
 TABLE = [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.6, 0.3, 0.1]]
 END = 2
@@ -60,7 +61,7 @@ def chi_squared(samples, expected):
 LIMIT = 22.46
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
 def test_distribution(jit_compile):
     samples = draw(Sampling(100, seed=3), jit_compile=jit_compile)
     assert chi_squared(samples, sequences(TABLE)) < LIMIT

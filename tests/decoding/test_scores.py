@@ -20,7 +20,7 @@ from keras_seqzoo.decoding import (
 from tests.decoding import reference
 from tests.decoding.test_beam_search import models
 from tests.properties import examples
-from tests.tiers import mostly_slow, slow
+from tests.tiers import mostly_slow
 
 FEW = examples(25)
 PRIOR = LengthPrior(np.log([[0.1, 0.2, 0.3, 0.2, 0.2], [0.1, 0.1, 0.1, 0.6, 0.1]]))
@@ -39,7 +39,7 @@ every_form = pytest.mark.parametrize("form", FORMS)
 
 
 @pytest.mark.hypothesis
-@pytest.mark.parametrize("form", mostly_slow(list(FORMS), "power 0.7", "wu", "reward", "prior"))
+@pytest.mark.parametrize("form", mostly_slow(list(FORMS), "wu", "reward", "prior"))
 def test_wide_beam_and_exhaustive_search_equal_enumeration(form):
     score, rank = FORMS[form]
 
@@ -83,8 +83,9 @@ def test_covering_beam_equals_enumeration_of_thousands_of_models(form):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.hypothesis
-@pytest.mark.parametrize("form", mostly_slow(list(FORMS), "power 0.7", "prior"))
+@every_form
 def test_narrow_beam_equals_one_that_never_stops_early(form):
     score, rank = FORMS[form]
 
@@ -103,6 +104,7 @@ def test_narrow_beam_equals_one_that_never_stops_early(form):
     check()
 
 
+@pytest.mark.slow
 @FEW
 @given(models(), st.integers(1, 5), st.sampled_from([(2, 0.7, 2), (4, 1.0, 1)]))
 def test_log_probabilities_are_what_scoring_the_targets_gives(model, max_length, options):
@@ -139,9 +141,10 @@ COVERED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form, jit_compile",
-    [slow("power", True), ("wu", False), *(slow(form, form == "wu") for form in COVERED)],
+    [("power", True), ("wu", False), *((form, form == "wu") for form in COVERED)],
 )
 def test_coverage_penalty_is_that_of_the_alignments(form, jit_compile):
     length_penalty, score = COVERED[form]

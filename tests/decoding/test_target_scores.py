@@ -4,7 +4,6 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding import BeamSearch, Greedy, Sampling, score_targets
 from tests.layer_checks import assert_close
-from tests.tiers import slow
 
 LENGTH, VOCABULARY, POSITIONS = 4, 5, 3
 
@@ -79,10 +78,11 @@ def test_scores_are_the_same_with_and_without_weights():
     np.testing.assert_array_equal(scores, with_weights)
 
 
-@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jit_compile", [False, True])
 @pytest.mark.parametrize(
     "strategy",
-    [Greedy(), slow(BeamSearch(3, n_best=3)), slow(Sampling(3, seed=1))],
+    [Greedy(), BeamSearch(3, n_best=3), Sampling(3, seed=1)],
     ids=lambda s: type(s).__name__,
 )
 def test_weights_are_those_of_the_search(strategy, jit_compile):

@@ -20,14 +20,15 @@ from keras_seqzoo.decoding.token_ids import check_end_tokens
 from tests.decoding import reference
 from tests.layer_checks import check_saved_model_in_fresh_process
 from tests.properties import examples
+from tests.tiers import slow
 
 FEW = examples(30)
 STRATEGIES = [
     BeamSearch(3, n_best=2),
-    DiverseBeamSearch(4, groups=2),
-    ExhaustiveSearch(),
+    slow(DiverseBeamSearch(4, groups=2)),
+    slow(ExhaustiveSearch()),
     Greedy(),
-    LexicallyConstrainedBeamSearch(6),
+    slow(LexicallyConstrainedBeamSearch(6)),
     Sampling(samples=3, seed=1),
 ]
 
@@ -49,6 +50,7 @@ def run(strategy, model, end_token=None, **options):
     return strategy(step, start(1), [1], end_token, 3, pad_token=-1, **options)
 
 
+@pytest.mark.slow
 @FEW
 @given(models(4), st.integers(0, 4), st.sampled_from([0.0, 1.0]))
 def test_wide_beam_equals_enumeration(model, max_length, alpha):
@@ -143,6 +145,7 @@ def test_a_constraint_of_ones_own_is_told_all_ends():
     assert set(told) == {(0, 3)}
 
 
+@pytest.mark.slow
 def test_saved_model(tmp_path):
     model = reference.Model(5, (0, 4), seed=3)
 

@@ -129,6 +129,7 @@ def check_saved(models, folder):
         np.testing.assert_allclose(loaded.score(texts), models[name].score(texts), 1e-5)
 
 
+@pytest.mark.slow
 def test_counting_explodes_but_for_clipping(tmp_path):
     steps = 20
     curves = {}

@@ -105,6 +105,7 @@ def test_a_copy_of_a_frozen_layer_is_frozen(make):
     assert [weight.trainable for weight in copy.weights] == trained
 
 
+@pytest.mark.slow
 def test_a_loaded_model_trains_what_it_trained(tmp_path):
     inputs = keras.Input((5, 3))
     layer = Bidirectional(LSTM(4), name="frozen")

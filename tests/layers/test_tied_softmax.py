@@ -40,7 +40,7 @@ def test_numbers(depth, use_bias):
     assert_close(layer(HIDDEN[:, 0]), expected[:, 0])
 
 
-@pytest.mark.parametrize("depth", [4, 6])
+@pytest.mark.parametrize("depth", [slow(4), 6])
 def test_general_checks(depth):
     layer = make(depth)
     check_serialisation(layer, HIDDEN)
@@ -163,7 +163,7 @@ def embedding_matrices(model):
 
 @pytest.mark.parametrize("trained", [slow(False), True], ids=["fresh", "trained"])
 @pytest.mark.parametrize(
-    "make_model", [functional_model, softmax_first_model, Subclassed, assembled_model]
+    "make_model", [functional_model, slow(softmax_first_model), slow(Subclassed), assembled_model]
 )
 def test_the_embedding_is_one_variable_after_saving(make_model, trained, tmp_path):
     model = make_model()

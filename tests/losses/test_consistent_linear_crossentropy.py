@@ -21,6 +21,7 @@ from tests.losses.test_linear_crossentropy import (
     with_gradients,
 )
 from tests.properties import examples
+from tests.tiers import slow
 
 OTHER = FEATURES[::-1] * 0.5
 PRIORS = {"prior": PRIOR, "prior_tokens": PRIOR_TOKENS}
@@ -83,7 +84,7 @@ def test_gradients_equal_automatic_ones(problem, consistency, chunk):
     assert_equal_numbers(actual, expected, 1e-9)
 
 
-@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("jit", [slow(False), True])
 def test_half_precision_compiled_and_weights_of_zero(jit):
     bad = np.where(WEIGHT[..., None] == 0, np.nan, FEATURES)
     arguments = [tf.cast(x, tf.bfloat16) for x in (bad, OTHER, KERNEL, BIAS)]
@@ -104,6 +105,7 @@ def test_half_precision_compiled_and_weights_of_zero(jit):
     assert_equal_numbers(results, exact, 0.05)
 
 
+@pytest.mark.slow
 def test_a_forbidden_token():
     bias = np.where(np.arange(5) == 3, -np.inf, BIAS)
     labels = np.where(LABELS == 3, 2, LABELS)

@@ -124,7 +124,8 @@ def reference(features, kernel, bias, prior, problem):
     return tf.math.divide_no_nan(tf.reduce_sum(weight * losses), tf.reduce_sum(weight))
 
 
-@pytest.mark.parametrize("dtype, tolerance", [slow("float64", 1e-10), ("float32", 1e-5)])
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-10), ("float32", 1e-5)])
 @examples(6)
 @given(problem=problems(), chunk_size=st.integers(1, 9))
 def test_equals_the_loss_of_full_logits(dtype, tolerance, problem, chunk_size):
@@ -152,7 +153,7 @@ def test_equals_the_loss_class():
 
 
 @pytest.mark.parametrize(
-    "dtype", mostly_slow(["float32", "float16", "bfloat16", "float64"], "float32", "float16")
+    "dtype", mostly_slow(["float32", "float16", "bfloat16", "float64"], "float32")
 )
 @pytest.mark.parametrize("compiled", [slow(False), True])
 def test_graph_and_xla_equal_eager(dtype, compiled):
@@ -210,7 +211,7 @@ def test_large_loss_scale_keeps_float16_gradients():
         np.testing.assert_allclose(to_numpy(one), to_numpy(other), rtol=1e-2, atol=0.5)
 
 
-@pytest.mark.parametrize("chunk_size", [1, 2, 4, 5, 50])
+@pytest.mark.parametrize("chunk_size", [slow(1), 2, 4, 5, 50])
 def test_chunk_size_changes_nothing(chunk_size):
     def run(size):
         return with_gradients(
@@ -222,8 +223,8 @@ def test_chunk_size_changes_nothing(chunk_size):
     assert_equal_numbers(run(chunk_size), run(6), 1e-12)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("chunk_size", [1, 2, 4, 6])
+@pytest.mark.parametrize("compiled", [slow(False), True])
+@pytest.mark.parametrize("chunk_size", mostly_slow([1, 2, 4, 6], 4))
 def test_nothing_of_weight_zero_is_read(compiled, chunk_size):
     features, prior = (np.where(WEIGHT[..., None] == 0, np.nan, x) for x in (FEATURES, PRIOR))
     labels = np.where(WEIGHT == 0, 10**6, LABELS)
@@ -248,7 +249,7 @@ def test_nothing_of_weight_zero_is_read(compiled, chunk_size):
 
 
 @pytest.mark.parametrize("compiled", [slow(False), True])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", mostly_slow(["float32", "bfloat16", "float16"], "bfloat16"))
 def test_a_prior_in_graphs_and_with_half_precision(compiled, dtype):
     @tf.function(
         jit_compile=compiled,

@@ -9,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from keras_seqzoo.losses import SequenceCrossentropy
 from tests.layer_checks import assert_close, check_padding_changes_nothing
 from tests.properties import examples
+from tests.tiers import slow
 
 IDS = np.array([[3, 1, 0], [4, 4, 2]], "int32")
 LOGITS = 3.0 * np.random.default_rng(0).normal(size=(2, 3, 5)).astype("float32")
@@ -22,7 +23,7 @@ def numpy_losses(ids, logits, smoothing):
     return -(targets * np.log(probabilities)).sum(-1), probabilities - targets
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, slow(0.5)])
 def test_numbers_and_gradients(smoothing):
     loss = SequenceCrossentropy(smoothing)
     losses, gradients = numpy_losses(IDS, LOGITS, smoothing)

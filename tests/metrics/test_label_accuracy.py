@@ -70,6 +70,7 @@ def test_in_graph(kind):
     assert float(metric.result()) == value(kind(), TRUTH, FOUND, MASK)
 
 
+@pytest.mark.slow
 def test_in_fit_with_a_mask():
     model = keras.Sequential([keras.layers.Embedding(5, 4, mask_zero=True), keras.layers.Dense(5)])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -73,6 +73,7 @@ def test_padding_changes_nothing(changes):
     np.testing.assert_array_equal(scores(), scores(**changes))
 
 
+@pytest.mark.slow
 def test_xla_equals_eager():
     compiled = tf.function(token_bleu, jit_compile=True)
     assert_close(scores(function=compiled), scores(), 1e-6)

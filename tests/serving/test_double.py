@@ -33,6 +33,9 @@ UPPER = [b"A", b"\xc3\xa9B", b"", b"D\0"]
 INVALID, NOT_FOUND = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND
 PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
 
+# The process takes seconds to start; tests of its parts and of the client are quick.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):

@@ -24,6 +24,7 @@ from keras_seqzoo.serving import export
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
 from tests.serving.test_export import make_model
+from tests.tiers import mostly_slow
 
 TEXT = ["the cat sat", "the dog sat on the cat!", "a dog", "", " \t\u3000", "No cat, no dog."]
 LIMIT = 5
@@ -110,10 +111,11 @@ class Case(NamedTuple):
     warm: list
 
 
-NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in MODELS]
+def cases(names):
+    return mostly_slow(list(names), *(name for name in names if name not in SLOW))
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=cases(MODELS))
 def case(request, tmp_path_factory):
     """A model, exported, and the answers."""
     name = request.param
@@ -132,7 +134,7 @@ def case(request, tmp_path_factory):
 
 def only(*names):
     """Let a test have the cases of these names."""
-    return pytest.mark.parametrize("case", names, indirect=True)
+    return pytest.mark.parametrize("case", cases(names), indirect=True)
 
 
 # Of the hostile texts; a word that is long is one word, and blank text is none.

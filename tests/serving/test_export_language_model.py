@@ -80,6 +80,7 @@ def test_all_kinds_are_served(kinds, tmp_path):
         assert not any(generated["truncated"] + scored["truncated"])
 
 
+@pytest.mark.slow
 def test_samples_and_long_prompts(tmp_path):
     model = ngram_model()
     path = export(model, tmp_path, strategy=Sampling(samples=4), max_length=3)

@@ -1,6 +1,7 @@
 import sys
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from keras_seqzoo.serving.token_errors import token_errors
@@ -8,6 +9,7 @@ from keras_seqzoo.serving.translation import SPACES, scatter_rows
 from keras_seqzoo.tokenizers import ParseTokenizer, WordTokenizer
 
 
+@pytest.mark.slow
 def test_spaces_are_those_of_python():
     characters = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]
     found = tf.strings.regex_full_match(characters, f"[{SPACES}]*").numpy()

@@ -16,6 +16,7 @@ from keras_seqzoo.tokenizers import (
     WordTokenizer,
 )
 from keras_seqzoo.tokenizers.sentence_piece_model import SPACE
+from tests.tiers import slow
 
 PUNCTUATION = pre_tokenizers.Split(Regex(r"[\p{P}\p{S}]"), "isolated")
 
@@ -49,7 +50,7 @@ def check_equal_but_for_ties(scores, ours, found):
         np.testing.assert_allclose(scores[one].sum(), scores[other].sum(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("byte_level", [False, True])
+@pytest.mark.parametrize("byte_level", [False, slow(True)])
 def test_byte_pair_in_sentence_piece(lines, byte_level):
     tokenizer = BytePairTokenizer.train(lines, 4000, byte_level=byte_level)
     model = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
@@ -64,6 +65,7 @@ def test_unigram_in_sentence_piece(lines):
     check_equal_but_for_ties(scores, tokenizer(lines).to_list(), model.encode(lines))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end_of_word", [False, True])
 def test_byte_pair_merges_in_hugging_face(lines, end_of_word):
     tokenizer = BytePairTokenizer.train(lines, 4000, end_of_word=end_of_word)
@@ -80,6 +82,7 @@ def test_byte_pair_merges_in_hugging_face(lines, end_of_word):
     assert tokenizer(lines).to_list() == hugging_face_ids(model, split, lines, normalizer)
 
 
+@pytest.mark.slow
 def test_byte_pair_merges_of_hugging_face(lines):
     trained = Tokenizer(models.BPE(end_of_word_suffix="</w>"))
     trained.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -100,6 +103,7 @@ def _merges_of(trained):
     return [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
 
 
+@pytest.mark.slow
 def test_unigram_in_hugging_face(lines):
     tokenizer = UnigramTokenizer.train(lines, 4000)
     model = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.proto)
@@ -110,6 +114,7 @@ def test_unigram_in_hugging_face(lines):
     check_equal_but_for_ties(scores, tokenizer(lines).to_list(), found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalization", [(), ("nfkc", "lowercase")])
 def test_word_piece(lines, normalization):
     tokenizer = WordPieceTokenizer.train(lines, 4000, minimum_count=20, normalization=normalization)
@@ -120,7 +125,7 @@ def test_word_piece(lines, normalization):
     assert tokenizer(lines).to_list() == found
 
 
-@pytest.mark.parametrize("split_punctuation", [False, True])
+@pytest.mark.parametrize("split_punctuation", [False, slow(True)])
 def test_word(lines, split_punctuation):
     tokenizer = WordTokenizer.train(lines, 3000, split_punctuation=split_punctuation)
     model = models.WordLevel(vocabulary_of(tokenizer), unk_token="[UNK]")

@@ -1,5 +1,6 @@
 import itertools
 
+import keras
 import pytest
 
 from keras_seqzoo.tokenizers import BytePairTokenizer
@@ -53,6 +54,7 @@ def test_the_end_of_a_word_is_marked():
     assert tokens_of(BytePairTokenizer.train(LINES, SIZE), "the sat") == ["▁the", "▁sat"]
 
 
+@pytest.mark.slow
 def test_byte_level():
     tokenizer = BytePairTokenizer.train(LINES, SIZE, byte_level=True)
     vocabulary = tokenizer.get_vocabulary()
@@ -112,6 +114,19 @@ def test_merges_that_come_twice_or_never():
     assert BytePairTokenizer.from_merges(merges[:4]).merges == [("b", "c"), ("a", "bc")]
     tokenizer = BytePairTokenizer.from_merges(merges, end_of_word="</w>")
     assert tokens_of(tokenizer, "abcd bcd") == ["abc", "d▁", "bcd▁"]
+
+
+def test_weights_are_loaded_without_looking_at_the_merges(monkeypatch, tmp_path):
+    tokenizer = BytePairTokenizer.train(LINES, SIZE)
+    asked = []
+    monkeypatch.setattr(BytePairTokenizer, "merges", property(asked.append))
+    model = keras.Sequential([keras.layers.Dense(2)])
+    model.build((None, 3))
+    model.tokenizer = tokenizer
+    model.save_weights(tmp_path / "model.weights.h5")
+    model.load_weights(tmp_path / "model.weights.h5")
+    assert not asked
+    assert tokenizer.merges is None and asked == [tokenizer]
 
 
 def test_dropout():

@@ -25,6 +25,7 @@ from keras_seqzoo.tokenizers import (
     WordTokenizer,
 )
 from tests.properties import examples
+from tests.tiers import mostly_slow, slow
 
 LINES = ["The cat sat on the mat.", "Le chat était là.", "A dog\tran  home.", "Zwölf Äpfel!"] * 5
 TRICKY = [
@@ -87,6 +88,9 @@ NORMAL_FORMS = {
 LEARNS_ALL = ("word", "word and marks", "character", "word piece")  # others write bytes
 TOKENIZERS = {kind: train(kind, LINES) for kind in NORMAL_FORMS}
 every = pytest.mark.parametrize("kind", NORMAL_FORMS)
+some = pytest.mark.parametrize(
+    "kind", mostly_slow(list(NORMAL_FORMS), "word and marks", "byte", "byte pair", "unigram")
+)
 
 
 def again(tokenizer, **arguments):
@@ -117,7 +121,9 @@ def test_normal_form_of_tricky_texts(kind):
     check_round_trip(kind, TRICKY)
 
 
-@every
+@pytest.mark.parametrize(
+    "kind", mostly_slow(list(NORMAL_FORMS), "word and marks", "byte", "byte pair")
+)
 @examples(60)
 @given(texts=st.lists(st.text(max_size=20), min_size=1, max_size=8))
 def test_normal_form_of_any_texts(kind, texts):
@@ -126,7 +132,7 @@ def test_normal_form_of_any_texts(kind, texts):
 
 
 @pytest.mark.parametrize("number", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
-@every
+@pytest.mark.parametrize("kind", mostly_slow(list(NORMAL_FORMS), "word"))
 def test_normal_form_of_random_texts(kind, number):
     generator = random.Random(0)
     points = [c for c in map(chr, range(0x110000)) if unicodedata.category(c) not in ("Cn", "Cs")]
@@ -162,7 +168,7 @@ def test_invalid_utf8_is_replaced(kind):
     assert len(normal.detokenize(normal(texts))) == len(texts)
 
 
-@every
+@some
 def test_graph_equals_eager(kind):
     tokenizer = TOKENIZERS[kind]
     texts = [*LINES, *TRICKY]
@@ -196,7 +202,7 @@ def test_shapes(kind):
         tokenizer.detokenize([tokenizer.vocabulary_size()])
 
 
-@every
+@some
 def test_sides(kind):
     tokenizer = TOKENIZERS[kind]
     long, short = tokenizer(["the cat sat on the mat", "the"]).to_list()
@@ -223,7 +229,7 @@ def test_sides(kind):
             assert (config["truncation_side"], config["padding_side"]) == (truncation, padding)
 
 
-@every
+@some
 def test_pairs(kind):
     tokenizer = TOKENIZERS[kind]
     firsts, seconds = ["the cat sat on the mat", "the", ""], ["the", "the cat sat", "the"]
@@ -354,8 +360,8 @@ def test_export_in_a_process_with_tensorflow_text_alone(export):
         assert back == tokenizer.detokenize(tokenizer(texts))
 
 
-@pytest.mark.parametrize("normalization", [(), ("nfc",), ("accents",), ("lowercase",)])
-@every
+@pytest.mark.parametrize("normalization", [(), slow(("nfc",)), slow(("accents",)), ("lowercase",)])
+@pytest.mark.parametrize("kind", mostly_slow(list(NORMAL_FORMS), "byte pair", "word piece"))
 def test_ops_that_a_server_must_know(kind, normalization, tmp_path):
     tokenizer = again(TOKENIZERS[kind], normalization=normalization)
     module = tf.Module()

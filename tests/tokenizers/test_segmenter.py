@@ -88,6 +88,7 @@ def test_tokenizers_stay_apart_in_one_saved_model(tmp_path):
         ]
 
 
+@pytest.mark.slow
 def test_tracing_does_not_copy_the_model():
     tokenizer = BytePairTokenizer.train(["the cat sat on the mat"] * 2, 275)
     traced = tf.function(tokenizer.tokenize).get_concrete_function(tf.TensorSpec([None], tf.string))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from keras_seqzoo.tokenizers import BytePairTokenizer, UnigramTokenizer
 from tests.properties import examples
+from tests.tiers import mostly_slow
 
 LINES = ["The cat sat on the mat.", "Le chat était là.", "A dog\tran  home.\n", "Zwölf Äpfel!"] * 5
 SIZE = 290
@@ -40,6 +41,10 @@ TRICKY = [
     "東京 مرحبا",
 ]
 both = pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=lambda t: type(t).__name__)
+mostly_byte_pair = pytest.mark.parametrize(
+    "tokenizer",
+    mostly_slow({cls.__name__: made for cls, made in TOKENIZERS.items()}, "BytePairTokenizer"),
+)
 
 
 @both
@@ -66,7 +71,7 @@ def test_vocabulary(tokenizer):
             tokenizer.id_to_token(id)
 
 
-@both
+@mostly_byte_pair
 @examples(200)
 @given(texts=st.lists(st.text(), min_size=1, max_size=20))
 def test_round_trip_of_any_text(tokenizer, texts):
@@ -75,7 +80,7 @@ def test_round_trip_of_any_text(tokenizer, texts):
     assert not np.isin(ids.flat_values, range(5)).any()
 
 
-@both
+@mostly_byte_pair
 @examples(100)
 @given(text=st.text(alphabet="\u2581\x1001 [BOS]a\n\t", max_size=30))
 def test_round_trip_of_escapes(tokenizer, text):
@@ -90,7 +95,7 @@ def test_any_ids_give_text(tokenizer, ids):
     assert len(texts) == len(ids)
 
 
-@both
+@mostly_byte_pair
 def test_round_trip_of_real_text(tokenizer, data_directory):
     for language in ("en", "fr"):
         with gzip.open(data_directory / f"multi30k/train.{language}.gz", "rt") as file:
@@ -198,6 +203,7 @@ def test_dtype(tokenizer):
             type(tokenizer)(tokenizer.proto, dtype=dtype)
 
 
+@pytest.mark.slow
 @both
 def test_tf_data(tokenizer):
     dense = type(tokenizer)(tokenizer.proto, sequence_length=5)

@@ -5,6 +5,7 @@ import pytest
 from keras_seqzoo.models import RecurrentLanguageModel, RunningText
 from keras_seqzoo.training import LanguageModelTraining, make_language_model
 from keras_seqzoo.training.language_model import SAMPLING
+from tests.tiers import mostly_slow, slow
 from tests.training.interrupts import Interrupt, assert_equal, state_of
 
 WORDS = ["red", "blue", "green", "old", "new"]
@@ -40,7 +41,7 @@ def test_a_resumed_run_goes_on_with_the_states_of_its_streams(tmp_path):
     assert best == pytest.approx(whole.state.best, rel=1e-2)  # the preset is float16
 
 
-@pytest.mark.parametrize("carry", [True, False])
+@pytest.mark.parametrize("carry", [True, slow(False)])
 def test_batches_depend_on_the_seed_and_the_epoch_alone(tmp_path, carry):
     training = make_training(tmp_path, carry=carry)
     training.prepare(TEXT, VALIDATION)
@@ -104,7 +105,7 @@ def test_optimizers(tmp_path, optimizer):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("tokenizer", ["word", "character", "unigram"])
+@pytest.mark.parametrize("tokenizer", mostly_slow(["word", "character", "unigram"], "word"))
 def test_make_language_model(tokenizer):
     size = {"word": 9, "character": 16, "unigram": 273}[tokenizer]
     model = make_language_model(

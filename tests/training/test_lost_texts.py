@@ -42,6 +42,7 @@ def test_texts_that_are_cut(tmp_path, reported):
     assert reported[2:] == ["cut to 2 tokens: 1 of 1 validation texts"]
 
 
+@pytest.mark.slow
 def test_sentences_that_are_cut(tmp_path, reported):
     model = make_language_model(["a b c"], **TINY)
     training = LanguageModelTraining(model, tmp_path, carry=False, length=3, report=reported.append)
@@ -50,6 +51,7 @@ def test_sentences_that_are_cut(tmp_path, reported):
     assert model.perplexity(["a b c d"]).events == 5  # those to validate with are read whole
 
 
+@pytest.mark.slow
 def test_tagged_sentences_that_are_cut(tmp_path, reported):
     words, tags = [["a", "b"], ["a"] * 129], [["X", "Y"], ["X"] * 129]
     model = make_tagger(words, tags, pieces="none", **TINY)

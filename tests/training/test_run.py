@@ -236,6 +236,7 @@ def test_patience(model, tmp_path):
     assert SmallRun(tmp_path, model=model, patience=7).patience == 7
 
 
+@pytest.mark.slow
 def test_an_interrupt_during_validation_repeats_it(tmp_path):
     class Interrupted(SmallRun):
         def evaluate(self, validation, stop):
@@ -251,6 +252,7 @@ def test_an_interrupt_during_validation_repeats_it(tmp_path):
     assert all(epoch["loss"] > 0 for epoch in resumed.state.history)
 
 
+@pytest.mark.slow
 def test_the_best_and_the_last_epoch_are_kept(tmp_path):
     class Kept(SmallRun):
         """Remembers the averaged weights of each epoch."""

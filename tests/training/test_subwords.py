@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.data import RaggedIds
 from keras_seqzoo.training import TranslationTraining
 from tests.made_up import parallel_text, tiny_model
+from tests.tiers import mostly_slow
 from tests.training.interrupts import Interrupt, assert_equal, state_of
 from tests.training.test_translation import OPTIONS
 
@@ -31,7 +32,7 @@ def texts_of(training, batches):
     return [text for inputs, _, _ in batches for text in decode(inputs["encoder_token_ids"])]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mostly_slow(list(CASES), "bpe"))
 def test_segmentations_are_drawn_anew_in_each_epoch(tmp_path, name):
     training = make_training(tmp_path, name)
     training.prepare(TRAIN, VALIDATION)
@@ -91,6 +92,7 @@ def test_validation_and_translation_draw_nothing(tmp_path, monkeypatch):
     assert preprocessor.encode_source(texts).to_list() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_dataset", [False, True])
 def test_fit_on_strings_draws_in_training_alone(monkeypatch, as_dataset):
     model = tiny_model(vocabulary_size=290)

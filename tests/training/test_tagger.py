@@ -109,6 +109,7 @@ def test_begins_with_a_tagger_of_other_tags(tmp_path):
     assert model.fit(["the dog", "quagga"], ["O B-x", "B-x"], verbose=0)
 
 
+@pytest.mark.slow
 def test_begins_with_a_whole_tagger_of_the_same_tags(tmp_path):
     source = make_tagger(WORDS, TAGS, **SMALL)
     source.save_to_preset(str(tmp_path))
@@ -179,6 +180,7 @@ def test_f1_is_of_entities(tmp_path):
         TaggerTraining(model, tmp_path / "new", measure="f1")
 
 
+@pytest.mark.slow
 def test_words_with_a_no_break_space_are_known_by_their_pieces():
     words, tags = [["10\u00a0000", "dogs"], ["dogs"]], [["NUM", "NOUN"], ["NOUN"]]
     model = make_tagger(words, tags, **SMALL)

@@ -67,6 +67,7 @@ def test_loaded_weights_are_float32_with_float16_precision(model, preset):
         np.testing.assert_array_equal(weight.numpy(), np.float16(expected.numpy()))
 
 
+@pytest.mark.slow
 def test_loaded_model_translates_alike(model, tmp_path):
     loaded = load(save_preset(model, tmp_path / "exact", dtype="float32"))
     for expected, weight in zip(model.weights, loaded.weights, strict=True):

@@ -108,6 +108,12 @@ class SourceDistribution(keras.layers.Layer):
         tokens = tf.repeat(tokens, copies, axis=0)[:, tf.newaxis]  # (rows, 1, U)
         return tf.broadcast_to(tokens, tf.shape(sums)), sums
 
+    def compute_output_spec(self, weights, index):
+        """Return the shapes and dtypes of the tokens and their probabilities."""
+        shape = (*weights.shape[:2], None)
+        dtype = loop_dtype(self.compute_dtype)
+        return keras.KerasTensor(shape, "int32"), keras.KerasTensor(shape, tf.as_dtype(dtype).name)
+
     def get_config(self):
         """Return the constructor arguments."""
         return {**super().get_config(), "vocabulary_size": self.vocabulary_size}

@@ -223,8 +223,7 @@ class RecurrentDecoder(Decoder):
 
     def compute_features_spec(self, token_ids, memory, encoder_states):
         """Build the parts and return the shape and dtype of the features; see `Decoder`."""
-        own = overrides_without(type(self), "call", "compute_features_spec")
-        if own or self.reads_source:
+        if overrides_without(type(self), "call", "compute_features_spec"):
             return None
         shapes = keras.tree.map_structure(lambda state: tuple(state.shape), encoder_states)
         if not self.built:
@@ -233,7 +232,14 @@ class RecurrentDecoder(Decoder):
             self.bridge.build(shapes)
         every_step = self.context == "every_step"
         self._build_core(memory.shape, _final_size(shapes[-1]) if every_step else 0)
-        return keras.KerasTensor((*token_ids.shape, self.core.output_size), self.compute_dtype)
+        features = (*token_ids.shape, self.core.output_size)
+        features = keras.KerasTensor(features, self.compute_dtype)
+        if not self.reads_source:
+            return features
+        weights = keras.KerasTensor((*token_ids.shape, memory.shape[1]), self.compute_dtype)
+        if not self.source_distribution.built:
+            self.source_distribution.build(weights.shape)
+        return _join_source(features, *self.source_distribution.compute_output_spec(weights, None))
 
     def attend(self, token_ids, state, training=False, mask=None):
         """Run over whole target sequences and return all attention weights.
@@ -280,12 +286,7 @@ class RecurrentDecoder(Decoder):
         """Return the features `(rows, T, F)`, with the source distribution if there is one."""
         if not self.reads_source:
             return features
-        tokens, probabilities = self.source_distribution(weights, state["source_index"])
-        return {
-            "features": features,
-            "source_tokens": tokens,
-            "source_probabilities": probabilities,
-        }
+        return _join_source(features, *self.source_distribution(weights, state["source_index"]))
 
     def compute_mask(self, inputs, previous_mask=None):
         """Return `None`: the outputs carry no mask."""
@@ -339,6 +340,15 @@ def _final_outputs(states):
     if isinstance(states, dict):
         return tf.concat([states["forward"][0], states["backward"][0]], axis=-1)
     return states[0]
+
+
+def _join_source(features, tokens, probabilities):
+    """Return the inputs of a `SourceSoftmax`."""
+    return {
+        "features": features,
+        "source_tokens": tokens,
+        "source_probabilities": probabilities,
+    }
 
 
 def _final_size(shapes):

@@ -83,6 +83,7 @@ def test_an_error_names_the_file_and_line_of_its_sentence(seqzoo, folder):
     assert not (folder / "new").exists()
 
 
+@pytest.mark.slow
 def test_standard_input_can_be_read_more_than_once(seqzoo, folder):
     out = folder / "vectors.txt"
     options = ("--embedding-dim", 3, "--minimum-count", 1, "--epochs", 1)

@@ -199,6 +199,7 @@ def test_generate(seqzoo, preset):
     assert not any("[UNK]" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_generate_paragraphs(seqzoo, tmp_path):
     tokenizer = CharacterTokenizer("ab\n")
     backbone = RecurrentBackbone(tokenizer.vocabulary_size(), embedding_dim=4, units=4)

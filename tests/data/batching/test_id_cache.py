@@ -18,6 +18,7 @@ from keras_seqzoo.data import (
     tagged_batches,
 )
 from keras_seqzoo.data.batching.id_cache import cache_items, chunks, concatenate
+from tests.tiers import slow
 
 LENGTHS = np.array([*range(1, 12)] * 9)
 BOUNDARIES = [3, 6, 10]
@@ -69,7 +70,7 @@ def leaves(part):
     return [part[name] for name in sorted(part)] if isinstance(part, dict) else [part]
 
 
-@pytest.mark.parametrize("make", [make_pairs, make_texts, make_tagged])
+@pytest.mark.parametrize("make", [make_pairs, slow(make_texts), slow(make_tagged)])
 def test_one_window_makes_the_batches_of_rows_in_memory(tmp_path, make):
     rows = make()
     cache = IdCache.write(tmp_path / "cache", split(rows))
@@ -78,7 +79,7 @@ def test_one_window_makes_the_batches_of_rows_in_memory(tmp_path, make):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("make", [make_pairs, make_texts, make_tagged])
+@pytest.mark.parametrize("make", [make_pairs, slow(make_texts), slow(make_tagged)])
 def test_windows_hold_each_row_once_in_as_many_batches(tmp_path, make):
     rows = make()
     cache = IdCache.write(tmp_path / "cache", split(rows), window=200)
@@ -96,8 +97,8 @@ def test_windows_hold_each_row_once_in_as_many_batches(tmp_path, make):
     assert [x.shape for x in flat(batches)] != [x.shape for x in flat(another)]
 
 
-@pytest.mark.parametrize("window", [200, 2**20])
-@pytest.mark.parametrize("make", [make_pairs, make_texts, make_tagged])
+@pytest.mark.parametrize("window", [200, slow(2**20)])
+@pytest.mark.parametrize("make", [make_pairs, slow(make_texts), slow(make_tagged)])
 def test_batches_begin_at_a_step(tmp_path, make, window):
     cache = IdCache.write(tmp_path / "cache", split(make()), window=window)
     whole = batches_of(cache)

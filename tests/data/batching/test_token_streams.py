@@ -35,6 +35,7 @@ def weight(batch):
     return batch[2].numpy()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=12), st.integers(1, 5), st.integers(1, 8))
 def test_sentences_are_rows(lengths, batch_size, length):
     sentences = [np.array([*range(10, 10 + n), 3], np.int32) for n in lengths]

@@ -68,6 +68,7 @@ def test_batch_has_the_seq2seq_format():
     assert (labels.dtype, weight.dtype) == (np.int32, np.float32)
 
 
+@pytest.mark.slow
 @examples(25)
 @given(
     lengths=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30),

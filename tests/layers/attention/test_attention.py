@@ -20,6 +20,7 @@ from tests.layer_checks import (
     check_xla_equals_eager,
 )
 from tests.properties import examples
+from tests.tiers import mostly_slow, slow
 
 LAYERS = {
     "dot": functools.partial(LuongAttention, "dot"),
@@ -118,14 +119,14 @@ def test_padding_changes_nothing(factory):
     check()
 
 
-@every_layer
+@pytest.mark.parametrize("factory", mostly_slow(LAYERS, "scaled general", "bahdanau"))
 def test_general_checks(factory):
     check_serialisation(factory(), QUERY, MEMORY, mask=MASK)
     check_xla_equals_eager(factory(), QUERIES, MEMORY, mask=MASK)
     check_mixed_precision(factory, QUERIES, MEMORY, mask=MASK)
 
 
-@pytest.mark.parametrize("name", ["general", "concat", "bahdanau"])
+@pytest.mark.parametrize("name", [slow("general"), slow("concat"), "bahdanau"])
 def test_saving(name):
     check_keras_saving(LAYERS[name](), QUERIES, MEMORY, mask=MASK, state=[QUERY])
     layer = LAYERS[name]()

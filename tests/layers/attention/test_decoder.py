@@ -22,6 +22,7 @@ from tests.layer_checks import (
     check_xla_equals_eager,
 )
 from tests.layers.reference import elman_step
+from tests.tiers import slow
 
 
 def random(*shape):
@@ -119,7 +120,7 @@ def test_padding_of_the_memory_changes_nothing(factory):
     )
 
 
-@pytest.mark.parametrize("name", ["top", "bottom feeding residual"])
+@pytest.mark.parametrize("name", [slow("top"), "bottom feeding residual"])
 def test_general_checks(name):
     factory = COMBINATIONS[name]
     arguments = {"memory_mask": MASK}

@@ -212,7 +212,10 @@ def test_steps_equal_the_call_and_states_continue(factory):
     assert_close((rest, state), (outputs[:, 1:], last))
 
 
-@every_order
+@pytest.mark.parametrize(
+    "factory",
+    mostly_slow(ORDERS, "before bottom feeding", "between lstm", "deep feeding", "past between"),
+)
 def test_padding_changes_nothing(factory):
     layer = factory()
     call(layer)
@@ -228,14 +231,15 @@ def test_padding_changes_nothing(factory):
             assert_close(padded[row], expected[0])
 
 
-@pytest.mark.parametrize("factory", mostly_slow(ORDERS, "before bottom feeding", "between lstm"))
+@pytest.mark.parametrize("factory", mostly_slow(ORDERS, "before bottom feeding"))
 def test_general_checks(factory):
     check_serialisation(factory(), SEQUENCE, MEMORY, memory_mask=MASK)
     check_mixed_precision(factory, SEQUENCE, MEMORY, memory_mask=MASK)
     check_keras_saving(factory(), SEQUENCE, MEMORY, memory_mask=MASK)
 
 
-@pytest.mark.parametrize("factory", mostly_slow(ORDERS, "past between"))
+@pytest.mark.slow
+@every_order
 def test_xla_equals_eager(factory):
     check_xla_equals_eager(factory(), SEQUENCE, MEMORY, memory_mask=MASK)
 

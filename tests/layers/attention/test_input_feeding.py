@@ -29,7 +29,6 @@ CELLS = {
     "gru without bias": lambda units, **options: GRU(units, use_bias=False, **options),
     "gru reset before": lambda units, **options: GRU(units, reset_after=False, **options),
 }
-every_cell = pytest.mark.parametrize("cell", list(CELLS))
 
 
 def decoder(cell, score="general", scale=True, units=3, memory=None, dtype="float64", **options):
@@ -97,7 +96,7 @@ def cases(draw):
 
 
 @pytest.mark.hypothesis
-@every_cell
+@pytest.mark.parametrize("cell", mostly_slow(list(CELLS), "lstm"))
 @pytest.mark.parametrize("score", [slow("dot"), "general"])
 def test_equals_differentiation_of_the_steps(cell, score):
     @examples(3)
@@ -118,8 +117,9 @@ def test_equals_differentiation_of_the_steps(cell, score):
 
 
 # The loops alone, and all around them.
-@pytest.mark.parametrize("jit_compile", [slow(None), True])
-@pytest.mark.parametrize("cell", mostly_slow(list(CELLS), "lstm"))
+@pytest.mark.slow
+@pytest.mark.parametrize("jit_compile", [None, True])
+@pytest.mark.parametrize("cell", list(CELLS))
 def test_compiled_equals_not_compiled(cell, jit_compile):
     layer = decoder(cell, dtype="float32")
     data = make_data(layer, (4, 3, 2), MASK, MEMORY_MASK, 0)

@@ -233,7 +233,7 @@ def test_memory_without_valid_steps(factory):
 
 
 @pytest.mark.parametrize("jit_compile", [False, slow(True)])
-@pytest.mark.parametrize("factory", mostly_slow(LAYERS, "monotonic"))
+@pytest.mark.parametrize("factory", mostly_slow(LAYERS, "local-p"))
 def test_training_in_a_decoder(factory, jit_compile):
     losses = [CoverageLoss(0.5), FertilityLoss(0.1)]
     layer = AttentionDecoder([GRU(6)], factory(), 4, attention_losses=losses)
@@ -328,7 +328,7 @@ def numpy_loss(name, loss, weights):
     return total / STEPS.sum()
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, slow(True)])
 @pytest.mark.parametrize("name", ["coverage", "fertility"])
 def test_losses(name, jit_compile):
     loss = {"coverage": CoverageLoss, "fertility": FertilityLoss}[name](scale=0.7)
@@ -349,7 +349,8 @@ def test_losses(name, jit_compile):
     assert twin.attention_losses[0].scale == 0.7
 
 
-@pytest.mark.parametrize("jit_compile", [False, slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("jit_compile", [False, True])
 def test_fit_adds_the_losses(jit_compile):
     layer = AttentionDecoder(
         [GRU(6)], LuongAttention("general"), 4, attention_losses=[CoverageLoss(1e3)]

@@ -24,7 +24,7 @@ from tests.layer_checks import (
     check_serialisation,
     check_xla_equals_eager,
 )
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -181,7 +181,7 @@ def test_hypotheses_each_have_a_state_of_their_own():
     assert_close(weights[6], own[0])
 
 
-@every_layer
+@pytest.mark.parametrize("factory", mostly_slow(LAYERS, "cooling", "both"))
 def test_general_checks(factory):
     check_serialisation(factory(), QUERIES, MEMORY, mask=MASK)
     check_mixed_precision(factory, QUERIES, MEMORY, mask=MASK)
@@ -196,7 +196,7 @@ def test_general_checks(factory):
     check_padding_changes_nothing(at_valid_queries, QUERIES, STEPS)
 
 
-@pytest.mark.parametrize("name", [slow("past general"), slow("cooling"), "both"])
+@pytest.mark.parametrize("name", [slow("past general"), "cooling", slow("both")])
 def test_xla_and_saving(name):
     check_xla_equals_eager(LAYERS[name](), QUERIES, MEMORY, mask=MASK)
     check_keras_saving(LAYERS[name](), QUERIES, MEMORY, mask=MASK)

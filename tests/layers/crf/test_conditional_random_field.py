@@ -57,7 +57,7 @@ def enumerate_all(layer, scores):
 masks = st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=5, max_size=5)
 
 
-@pytest.mark.parametrize("allowed", [None, iob2_transitions(LABELS)])
+@pytest.mark.parametrize("allowed", [slow(None), iob2_transitions(LABELS)])
 @examples(12)
 @given(mask=masks, seed=st.integers(0, 9))
 def test_equal_to_enumeration(allowed, mask, seed):
@@ -131,7 +131,8 @@ def test_general_checks():
         check_padding_changes_nothing(lambda s, m, f=find: f(layer(s, mask=m), m), SCORES, MASK)
 
 
-def test_xla_and_graph_equal_eager():
+@pytest.mark.parametrize("compiled", [slow(False), True])
+def test_xla_and_graph_equal_eager(compiled):
     layer = make()
     labels = np.where(MASK, [[0, 1, 2, 0]], -1)
 
@@ -144,11 +145,10 @@ def test_xla_and_graph_equal_eager():
         return losses, tape.gradient(losses, scores), layer.marginals(potentials, MASK), *best
 
     expected = run(tf.constant(SCORES), labels)
-    for compiled in (False, True):
-        found = tf.function(run, jit_compile=compiled, autograph=False)(
-            tf.constant(SCORES), tf.constant(labels)
-        )
-        assert_close(found, expected)
+    found = tf.function(run, jit_compile=compiled, autograph=False)(
+        tf.constant(SCORES), tf.constant(labels)
+    )
+    assert_close(found, expected)
 
 
 @pytest.mark.slow
@@ -170,6 +170,7 @@ def test_no_steps_at_all():
     assert_close(layer.loss(np.zeros((2, 0), int), layer(empty)), np.zeros(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [0, 2])
 def test_no_steps_in_graph(steps):
     layer = make()
@@ -262,7 +263,7 @@ def losses_of_padding(make, *after, **options):
 
 
 @pytest.mark.parametrize("make", [functional, Subclassed])
-@pytest.mark.parametrize("options", [{"jit_compile": False}, {"run_eagerly": True}])
+@pytest.mark.parametrize("options", [slow({"jit_compile": False}), {"run_eagerly": True}])
 def test_mixed_precision_keeps_the_mask(make, options):
     with dtype_policy("mixed_bfloat16"):
         zeros, negatives = losses_of_padding(make, **options)

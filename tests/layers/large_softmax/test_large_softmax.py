@@ -22,6 +22,7 @@ from tests.layer_checks import (
     check_serialisation,
 )
 from tests.seeds import random_generator
+from tests.tiers import mostly_slow
 
 V, D = 23, 4
 RANDOM = random_generator(3)
@@ -119,7 +120,10 @@ def test_learning(name):
     assert distance.max() < 0.05
 
 
-@every_layer
+@pytest.mark.parametrize(
+    "make",
+    mostly_slow(MAKERS, "sampled by counts", "nce", "negative", "classes", "tree by counts"),
+)
 def test_saving(make):
     check_serialisation(make(), HIDDEN)
     layer = randomized(make)

@@ -19,6 +19,7 @@ from keras_seqzoo.layers import (
     Stack,
 )
 from tests.layer_checks import assert_close, check_keras_saving, config_equal, leaves
+from tests.tiers import mostly_slow, slow
 
 RANDOM = np.random.default_rng(5)
 SEQUENCE = RANDOM.normal(size=(3, 5, 2)).astype("float32")
@@ -51,8 +52,8 @@ def wrapped(name, merge_mode="concat", **options):
     return ours, theirs
 
 
-@pytest.mark.parametrize("merge_mode", ["concat", "sum", "mul", "ave", None])
-@pytest.mark.parametrize("return_state", [False, True])
+@pytest.mark.parametrize("merge_mode", mostly_slow(["concat", "sum", "mul", "ave", None], "concat"))
+@pytest.mark.parametrize("return_state", [slow(False), True])
 @pytest.mark.parametrize("return_sequences", [False, True])
 def test_in_keras_bidirectional(return_sequences, return_state, merge_mode):
     options = {"return_sequences": return_sequences, "return_state": return_state}
@@ -67,7 +68,7 @@ def test_in_keras_bidirectional(return_sequences, return_state, merge_mode):
     assert shapes == [tensor.shape[1:] for tensor in leaves(known)]
 
 
-@every_layer
+@pytest.mark.parametrize("name", mostly_slow(list(LAYERS), "lstm", "recurrent"))
 def test_every_layer_in_keras_bidirectional(name):
     ours, theirs = wrapped(name, return_sequences=True, return_state=True)
     assert_close(ours(SEQUENCE, mask=MASK), theirs(SEQUENCE, mask=MASK))

@@ -19,7 +19,6 @@ from tests.layer_checks import (
     check_xla_equals_eager,
 )
 from tests.seeds import random_generator
-from tests.tiers import slow
 
 RANDOM = random_generator(7)
 SEQUENCE = RANDOM.normal(size=(4, 5, 2)).astype("float32")
@@ -70,7 +69,8 @@ def test_equals_keras_where_nothing_is_padding():
     assert_close(ours(SEQUENCE), theirs(SEQUENCE))
 
 
-@pytest.mark.parametrize("merge_mode", ["concat", slow(None)])
+@pytest.mark.slow
+@pytest.mark.parametrize("merge_mode", ["concat", None])
 def test_general_checks(merge_mode):
     make = functools.partial(
         gru_and_lstm, merge_mode=merge_mode, return_sequences=True, return_state=True

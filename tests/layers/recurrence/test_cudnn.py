@@ -13,6 +13,7 @@ from keras_seqzoo.layers.recurrence import cudnn as module
 from tests.layer_checks import assert_close, check_serialisation
 from tests.layers.recurrence.test_recurrent import Averages
 from tests.properties import examples
+from tests.tiers import mostly_slow
 
 UNITS = 3
 MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 0, 0, 0], [0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], bool)
@@ -109,7 +110,7 @@ def check_against_loop(name, backwards, sequences, use_bias, mask, rtol):
     assert_close(trained(cudnn, sequence, mask, states, upstream), expected, rtol)
 
 
-@every_layer
+@pytest.mark.parametrize("name", mostly_slow(list(LAYERS), "lstm"))
 @examples(12)
 @given(
     mask=st.none() | arrays(bool, (4, 5)),

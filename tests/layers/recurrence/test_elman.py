@@ -6,12 +6,13 @@ import pytest
 from keras_seqzoo.layers.recurrence.elman import Elman, ElmanCell
 from tests.layers.recurrence import recurrent_checks as checks
 from tests.layers.reference import elman_step
+from tests.tiers import slow
 
 make = functools.partial(Elman, checks.UNITS)
 
 
 @pytest.mark.hypothesis
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("backwards", [False, slow(True)])
 def test_numbers_under_any_padding(backwards):
     checks.check_numbers(make, elman_step, 1, backwards)
 

@@ -19,7 +19,7 @@ def maker(reset_after):
 
 @pytest.mark.hypothesis
 @both_forms
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("backwards", [False, slow(True)])
 def test_numbers_under_any_padding(reset_after, backwards):
     checks.check_numbers(maker(reset_after), STEPS[reset_after], 1, backwards)
 
@@ -36,7 +36,8 @@ def test_interchange_with_keras(reset_after):
     checks.check_in_keras_rnn(maker(reset_after), GRUCell(checks.UNITS, reset_after=reset_after))
 
 
-@pytest.mark.parametrize("reset_after", [slow(True), False])
+@pytest.mark.slow
+@both_forms
 def test_general_checks(reset_after):
     checks.check_all(maker(reset_after), states=1)
     checks.check_weight_options(maker(reset_after))

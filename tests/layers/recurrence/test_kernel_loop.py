@@ -215,7 +215,7 @@ def assert_equals_equations(case, sequences, training, dtype, tolerance):
 
 
 @pytest.mark.hypothesis
-@every_kernel
+@pytest.mark.parametrize("name", mostly_slow(list(KERNELS), "lstm"))
 def test_equals_differentiation_of_the_equations(name):
     @examples(6)
     @example(case=two_recurrences(name), sequences=False, training=False)
@@ -265,7 +265,7 @@ def traced(case, jit_compile=None, **options):
     return lambda case: function([data for _, _, data in as_tensors(case)])
 
 
-@every_kernel
+@pytest.mark.parametrize("name", mostly_slow(list(KERNELS), "lstm"))
 def test_graphs_with_unknown_shapes(name):
     training = name != "lstm"  # without, the gradient runs the forward loop again
     run = traced(two_recurrences(name), training=training)

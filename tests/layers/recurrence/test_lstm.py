@@ -20,7 +20,7 @@ def maker(forget_gate):
 
 @pytest.mark.hypothesis
 @both_forms
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("backwards", [False, slow(True)])
 def test_numbers_under_any_padding(forget_gate, backwards):
     checks.check_numbers(maker(forget_gate), STEPS[forget_gate], 2, backwards)
 
@@ -36,7 +36,8 @@ def test_interchange_with_keras():
     checks.check_in_keras_rnn(maker(True), LSTMCell(checks.UNITS))
 
 
-@pytest.mark.parametrize("forget_gate", [True, slow(False)])
+@pytest.mark.slow
+@both_forms
 def test_general_checks(forget_gate):
     checks.check_all(maker(forget_gate), states=2)
     checks.check_weight_options(maker(forget_gate))
@@ -53,6 +54,7 @@ def test_the_bias_of_the_forget_gate_starts_at_one():
         np.testing.assert_array_equal(cell.bias, expected)
 
 
+@pytest.mark.slow
 def test_without_forget_gate_the_gradient_along_the_memory_is_exactly_one():
     layer = LSTM(4, forget_gate=False, return_state=True)
     layer.build((None, None, 2))

@@ -74,7 +74,8 @@ LAYERS = {
 def cases():
     """Each layer in a graph; eager, and under XLA, what differs there."""
     for name in LAYERS:
-        yield name, name == "noisy", True, "graph, open"
+        graph = name, name == "noisy", True, "graph, open"
+        yield graph if name == "stack" else slow(*graph)
         yield slow(name, name != "noisy", False, "graph, open")
         yield name, name == "elman", False, "eager"
     yield "lstm", False, True, "xla, open"
@@ -118,12 +119,13 @@ DECODERS = {
     "fed": {"input_feeding": True},
     "fed, differentiated": {"input_feeding": True, "residual": True},
 }
+QUICK = [("attention", "eager"), ("fed", "eager"), ("fed", "xla, open")]
 
 
 @pytest.mark.parametrize(
     ("name", "mode"),
     [
-        (name, mode) if name == "fed" or mode == "graph, open" else slow(name, mode)
+        (name, mode) if (name, mode) in QUICK else slow(name, mode)
         for name in DECODERS
         for mode in MODES
         if "fed" in name or "xla" not in mode
@@ -165,6 +167,7 @@ def test_convolutions(mode):
     assert not any(np.any(gradient) for gradient in gradients)
 
 
+@pytest.mark.slow
 @every_mode
 def test_a_conditional_random_field(mode):
     crf = ConditionalRandomField(FEATURES)

@@ -128,7 +128,7 @@ def test_a_bare_tensor_is_a_state_where_there_is_one():
     assert_close(layer(SEQUENCE, initial_state=state), layer(SEQUENCE, initial_state=[state]))
 
 
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("backwards", [slow(False), True])
 def test_keras_masks_flow_through(backwards):
     embedding = keras.layers.Embedding(9, 2, mask_zero=True)
     first = GRU(3, return_sequences=True, go_backwards=backwards)
@@ -197,6 +197,7 @@ def test_fit_under_xla(policy):
     assert losses[2] < losses[1] < losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "make_keras"),
     [
@@ -207,7 +208,7 @@ def test_fit_under_xla(policy):
     ],
     ids=["elman", "lstm", "gru", "gru_reset_before"],
 )
-@pytest.mark.parametrize("in_graph", [slow(False), True])
+@pytest.mark.parametrize("in_graph", [False, True])
 def test_gradients_in_training_equal_those_of_keras(make, make_keras, in_graph):
     make_keras = make_keras or functools.partial(keras.layers.GRU, reset_after=False)
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1], [1, 0, 0, 0, 0]], bool)
@@ -313,7 +314,7 @@ def test_cells_take_a_bare_state_as_keras_cells_do():
     assert symbolic.shape == (None, 3) and len(states) == 2
 
 
-@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("axis", [0, slow(1)])
 def test_gradient_through_a_gather(axis):
     """It comes as slices, not as a tensor."""
     layer, reference = GRU(3, return_sequences=True), keras.layers.GRU(3, return_sequences=True)

@@ -20,6 +20,7 @@ from tests.layer_checks import (
     check_xla_equals_eager,
 )
 from tests.seeds import random_generator
+from tests.tiers import slow
 
 RANDOM = random_generator(11)
 SEQUENCE = RANDOM.normal(size=(4, 5, 2)).astype("float32")
@@ -168,7 +169,7 @@ def transparent(layer):
     return layer
 
 
-@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("jit", [False, slow(True)])
 @pytest.mark.parametrize("variational", [False, True])
 def test_dropout_between_layers(variational, jit):
     layers = [transparent(Elman(8, activation="linear")) for _ in range(2)]

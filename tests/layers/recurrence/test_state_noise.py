@@ -24,7 +24,7 @@ from tests.layer_checks import (
 )
 from tests.layers import reference
 from tests.seeds import random_generator
-from tests.tiers import slow
+from tests.tiers import mostly_slow
 
 UNITS = 3
 RANDOM = random_generator(11)
@@ -139,7 +139,7 @@ def test_gradients_reach_the_weights_that_are_not_dropped_alone(make):
     np.testing.assert_allclose(gradient, np.where(dropped, 0.0, 2.0 * expected), atol=1e-4)
 
 
-@every_layer
+@pytest.mark.parametrize("make", mostly_slow(MAKERS, "lstm", "gru relu"))
 def test_dropout_is_a_mask_on_the_rows_of_the_recurrent_kernel(make):
     """For one sequence, `(m h) U = h (diag(m) U)`: one of the 2^U masks explains all steps."""
     layer, plain = randomized(make(recurrent_dropout=0.5, seed=3, **BOTH)), make(**BOTH)
@@ -241,7 +241,7 @@ def test_zoneout_draws_again_at_each_step_of_a_sequence(name):
     assert all(np.any(one != other) for one, other in itertools.pairwise(stays))
 
 
-@every_layer
+@pytest.mark.parametrize("make", mostly_slow(MAKERS, "elman", "lstm", "gru relu"))
 def test_seeds_repeat(make):
     first, second, other = (
         randomized(make(**BOTH, **{**NOISE, "seed": seed})) for seed in (5, 5, 6)
@@ -263,7 +263,7 @@ def test_steps_in_inference_equal_a_call(make):
     assert_close((tf.stack(outputs, 1), states), layer(SEQUENCE))
 
 
-@every_layer
+@pytest.mark.parametrize("make", mostly_slow(MAKERS, "elman", "lstm", "gru relu"))
 @pytest.mark.parametrize("training", [False, True])
 def test_padding_changes_nothing(make, training):
     def call(sequence, mask):  # the same draws each time
@@ -280,7 +280,7 @@ def test_padding_changes_nothing(make, training):
         np.testing.assert_allclose(outputs[1, :2], whole[0][1, :2], atol=1e-6)
 
 
-@every_layer
+@pytest.mark.parametrize("make", mostly_slow(MAKERS, "elman", "lstm", "gru"))
 def test_config_and_saving(make):
     layer = make(**NOISE, **BOTH)
     config = layer.get_config()
@@ -386,7 +386,9 @@ def test_errors():
             LSTM(UNITS, implementation=implementation)
 
 
-@pytest.mark.parametrize("name", ["elman", "lstm", "gru", "gru reset before", slow("gru relu")])
+@pytest.mark.parametrize(
+    "name", mostly_slow(["elman", "lstm", "gru", "gru reset before", "gru relu"], "elman")
+)
 @pytest.mark.parametrize(
     "noise", [pytest.param({}, id="plain", marks=pytest.mark.slow), pytest.param(NOISE, id="noisy")]
 )

@@ -27,7 +27,7 @@ from tests.layer_checks import (
 )
 from tests.layers.reference import sigmoid
 from tests.properties import examples
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 UNITS, FEATURES = 3, 2
 MOST_CHILDREN = {"child-sum": 100, "binary": 2, "recursive": 2}
@@ -145,7 +145,7 @@ BATCH = tree_batch(TREES)
 
 # === Numbers ===
 @pytest.mark.hypothesis
-@every_cell
+@pytest.mark.parametrize("cell", mostly_slow(list(MOST_CHILDREN), "binary", "recursive"))
 def test_outputs_and_gradients_equal_the_recursion(cell):
     roots_layer = make_layer(cell, dtype="float64")
     nodes_layer = make_layer(cell, dtype="float64", return_roots=False)
@@ -207,7 +207,7 @@ def test_forget_gates_start_open(cell):
 
 
 # === Batches ===
-@every_cell
+@pytest.mark.parametrize("cell", mostly_slow(list(MOST_CHILDREN), "child-sum"))
 def test_a_tree_gets_the_same_alone_and_in_any_batch(cell):
     rng = np.random.default_rng(4)
     trees, layer = random_trees(rng, cell), make_layer(cell)
@@ -224,7 +224,7 @@ def test_a_tree_gets_the_same_alone_and_in_any_batch(cell):
 
 
 @pytest.mark.parametrize("return_roots", [slow(True), False])
-@every_cell
+@pytest.mark.parametrize("cell", mostly_slow(list(MOST_CHILDREN), "child-sum"))
 def test_graph_equals_eager_with_one_trace_for_all_batches(cell, return_roots):
     layer = make_layer(cell, return_roots=return_roots)
     variables = [v.value for v in layer.weights]
@@ -246,7 +246,7 @@ def test_graph_equals_eager_with_one_trace_for_all_batches(cell, return_roots):
 
 
 # === In Keras ===
-@every_cell
+@pytest.mark.parametrize("cell", mostly_slow(list(MOST_CHILDREN), "child-sum"))
 def test_general_checks(cell):
     layer = make_layer(cell)
     check_serialisation(layer, WORDS, BATCH)

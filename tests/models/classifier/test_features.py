@@ -7,6 +7,7 @@ from keras_seqzoo.models import FeatureTextClassifier
 from keras_seqzoo.serving import export
 from tests.layer_checks import dtype_policy
 from tests.serving.fresh_server import outputs_of
+from tests.tiers import slow
 
 POSITIVE, NEGATIVE = ["great", "fine"], ["dull", "weak"]
 TEXTS = ["A great film", "fine, really fine!", "dull and weak", "No. I call it DULL"] * 3
@@ -24,6 +25,7 @@ def trained():
     return model
 
 
+@pytest.mark.slow
 def test_weights_of_texts_may_be_a_list():
     weights, found = [1.0, 0.0, 2.0] * 4, []
     for own in (weights, np.array(weights)):
@@ -69,7 +71,9 @@ def test_learns_from_strings(tmp_path):
     loaded.fit(tf.constant(TEXTS), model.label_array(LABELS), verbose=0)
 
 
-@pytest.mark.parametrize("function", [list, np.array, lambda x: np.array(x, object), tf.constant])
+@pytest.mark.parametrize(
+    "function", [list, slow(np.array), slow(lambda x: np.array(x, object)), slow(tf.constant)]
+)
 def test_takes_strings_of_all_kinds(function):
     model = make()
     model.compile(keras.optimizers.SGD(0.5), run_eagerly=True)
@@ -83,6 +87,7 @@ def test_takes_strings_of_all_kinds(function):
     assert history["val_loss"][0] < expected[0]
 
 
+@pytest.mark.slow
 def test_class_weights_are_those_of_the_names():
     def loss(x, *y):
         keras.utils.set_random_seed(0)
@@ -97,6 +102,7 @@ def test_class_weights_are_those_of_the_names():
     np.testing.assert_allclose(loss(dataset), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_takes_datasets_of_strings():
     model = make()
     texts, labels = tf.constant(TEXTS), model.label_array(LABELS)

@@ -17,7 +17,6 @@ from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import save_preset
 from tests.layer_checks import dtype_policy
 from tests.seeds import made_once
-from tests.tiers import slow
 
 # The label is the first word's, however long the text.
 GOOD = ["good film", "good but long long long film", "good the film the film was long and long"]
@@ -102,6 +101,7 @@ def test_many_labels():
     np.testing.assert_allclose(model.predict_probabilities([""])[0], [0.3, 0.9], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_many_labels_by_name():
     model = make(multi_label=True)
     model.compile(keras.optimizers.SGD(0.0), run_eagerly=True)
@@ -145,6 +145,7 @@ def test_mixed_precision():
     assert np.isfinite(model.fit(TEXTS, LABELS, verbose=0).history["loss"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("garbage_stays")
 def test_quantized_weights_are_used():
     model = make(backbone={"units": 32}, hidden_units=32)
@@ -202,7 +203,8 @@ def test_preprocessor():
     assert again.labels == NAMES and again.sequence_length == 3
 
 
-@pytest.mark.parametrize("labels", [["yes", "maybe"], slow([1, 2]), slow([0, -1])])
+@pytest.mark.slow
+@pytest.mark.parametrize("labels", [["yes", "maybe"], [1, 2], [0, -1]])
 def test_a_label_outside_the_set(labels):
     with pytest.raises(tf.errors.InvalidArgumentError, match="`y` must be among no, yes"):
         make().preprocessor(TEXTS[:2], labels)

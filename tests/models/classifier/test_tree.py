@@ -65,6 +65,7 @@ def test_the_state_of_the_root_is_classified():
     assert not np.allclose(make(pooling="last")(model.preprocessor(TEXTS[2:3])), expected)
 
 
+@pytest.mark.slow
 def test_lengths_change_nothing():
     model = make()
     alone = [model.predict_probabilities([text])[0] for text in TEXTS]

@@ -4,9 +4,10 @@ import pytest
 
 from keras_seqzoo.decoding import Greedy
 from tests.models.common.test_strings_or_ids import language_model, translator
+from tests.tiers import slow
 
 
-@pytest.mark.parametrize("make", [translator, language_model])
+@pytest.mark.parametrize("make", [slow(translator), language_model])
 def test_autograph_converts_nothing(make):
     """It would take most of the time of the first call."""
     files = []

@@ -8,6 +8,7 @@ import tensorflow as tf
 from keras_seqzoo.models import ConvolutionalBackbone, RecurrentBackbone, RecurrentTaggerBackbone
 from tests.models import small
 from tests.models.language_model import test_recurrent as language_model
+from tests.tiers import slow
 
 TEXT = language_model.TEXT
 IDS = np.array([[2, 5, 6, 7], [2, 8, 5, 6]], "int32")
@@ -133,7 +134,7 @@ def test_loaded_weights_learn_on(part, tmp_path):
     assert np.abs(tape.gradient(loss, update.value)).max() > 0
 
 
-@pytest.mark.parametrize("tie_softmax", [True, False])
+@pytest.mark.parametrize("tie_softmax", [slow(True), False])
 def test_the_loss_without_logits_has_the_update(tie_softmax):
     """Gradients of a training step are those of the loss of the logits."""
     model = language_model.make(units=3, tie_softmax=tie_softmax)

@@ -45,6 +45,7 @@ def source_softmax(size=9, form="bias"):
     return layer, tokens, *(tf.constant(x, tf.float32) for x in passes)
 
 
+@pytest.mark.slow
 def test_losses_of_a_softmax_with_a_source_as_bias():
     layer, tokens, features, probabilities = source_softmax()
     labels = np.random.default_rng(3).integers(0, 9, (3, 5))
@@ -161,7 +162,7 @@ def assert_same_training(options=None, tolerance=1e-5, **arguments):
     [
         *(("tied", 4), slow("tied", 3), slow("tied, no bias", 3)),
         *(slow(output, 4) for output in OUTPUT_LAYERS if output not in ("tied", "dense")),
-        ("dense", 4),
+        slow("dense", 4),
     ],
 )
 def test_same_losses_and_weights_as_with_logits(calls, output, units):
@@ -169,15 +170,16 @@ def test_same_losses_and_weights_as_with_logits(calls, output, units):
     assert True in calls and False in calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "compiled",
     [
-        slow({"jit_compile": True}),
+        {"jit_compile": True},
         {"jit_compile": False},
-        slow({"run_eagerly": True}),
-        slow({"steps_per_execution": 3, "jit_compile": False}),
-        slow({"steps_per_execution": 2, "jit_compile": True}),
-        slow({"weighted_metrics": [], "metrics": []}),
+        {"run_eagerly": True},
+        {"steps_per_execution": 3, "jit_compile": False},
+        {"steps_per_execution": 2, "jit_compile": True},
+        {"weighted_metrics": [], "metrics": []},
     ],
 )
 def test_ways_to_compile(calls, compiled):
@@ -191,8 +193,9 @@ def test_masks_and_regularizers_count(calls):
     assert calls
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", slow("mixed_float16")])
-@pytest.mark.parametrize("output", ["tied", slow("dense"), slow("dense, float32")])
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("output", ["tied", "dense", "dense, float32"])
 def test_mixed_precision(calls, policy, output):
     with dtype_policy(policy):
         options = {"output": output, "units": 3}
@@ -200,6 +203,7 @@ def test_mixed_precision(calls, policy, output):
     assert calls
 
 
+@pytest.mark.slow
 def test_loss_scaling_optimizer(calls):
     optimizers = []
 
@@ -217,16 +221,17 @@ class OwnLoss(SequenceCrossentropy):
     """A loss whose call may be anything."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
         {"weighted_metrics": lambda: [keras.metrics.SparseCategoricalAccuracy()]},
-        slow({"loss": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True)}),
-        slow({"loss": lambda: SequenceCrossentropy(reduction="sum")}),
+        {"loss": lambda: keras.losses.SparseCategoricalCrossentropy(from_logits=True)},
+        {"loss": lambda: SequenceCrossentropy(reduction="sum")},
         {"loss": lambda: OwnLoss(0.1)},
-        slow({"loss_weights": lambda: [2.0]}),
-        slow({"options": lambda: {"output": "tanh"}}),
-        slow({"options": lambda: {"output": "regularized"}}),
+        {"loss_weights": lambda: [2.0]},
+        {"options": lambda: {"output": "tanh"}},
+        {"options": lambda: {"output": "regularized"}},
     ],
 )
 def test_other_cases_take_the_steps_of_keras(calls, arguments):
@@ -251,6 +256,7 @@ def test_overridden_compute_loss_is_kept(calls):
     assert not calls and history["loss"][0] > 3.0
 
 
+@pytest.mark.slow
 def test_labels_and_weights_with_a_last_dimension_of_one(calls):
     expected = trained(Fused)[2]["loss"]
     model = trained(Fused)[0]
@@ -291,6 +297,7 @@ def test_compiled_model_in_a_file(calls, tmp_path):
     assert calls == [True]
 
 
+@pytest.mark.slow
 def test_an_overridden_call_is_believed(calls):
     class Sharper(Fused):
         def call(self, inputs, training=None):
@@ -305,6 +312,7 @@ def test_an_overridden_call_is_believed(calls):
     assert not calls
 
 
+@pytest.mark.slow
 def test_weights_of_whole_sequences(calls):
     losses = []
     for cls in (Plain, Fused):
@@ -317,7 +325,8 @@ def test_weights_of_whole_sequences(calls):
     assert not calls
 
 
-@pytest.mark.parametrize("run_eagerly", [False, slow(True)])
+@pytest.mark.slow
+@pytest.mark.parametrize("run_eagerly", [False, True])
 def test_added_losses_do_not_pile_up(calls, run_eagerly):
     class Adding:
         def features(self, inputs, training=None):

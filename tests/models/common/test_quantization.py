@@ -111,6 +111,7 @@ def test_layers_that_are_not_found_are_named():
         type(model).from_config(config)
 
 
+@pytest.mark.slow
 def test_mixed_precision(tmp_path):
     with dtype_policy("mixed_bfloat16"):
         model = language_model.make(units=16, embedding_dim=8)

@@ -92,7 +92,8 @@ def test_first_fit_traces_training_step_once(make, monkeypatch):
     assert count_traces(*make(), monkeypatch) == 1
 
 
-@pytest.mark.parametrize("make", [features, slow(crf_tagger)])
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [features, crf_tagger])
 def test_first_fit_in_a_strategy_traces_training_step_once(make, monkeypatch):
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         model, data = make()

@@ -32,7 +32,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from tests.models import small
-from tests.tiers import slow
+from tests.tiers import mostly_slow, slow
 
 TEXTS = ["the cat sat", "the dog", "dog sat"]
 LABELS = ["bad", "good", "good"]
@@ -106,6 +106,8 @@ MAKERS = [
     *(translator, slow(language_model), recurrent_classifier),
     *(slow(convolutional_classifier), tagger),
 ]
+EVERY = (translator, language_model, recurrent_classifier, convolutional_classifier, tagger)
+mostly_taggers = mostly_slow({make.__name__: make for make in EVERY}, "tagger")
 
 
 @pytest.fixture(scope="module", params=MAKERS, ids=lambda make: make.__name__)
@@ -150,6 +152,7 @@ def test_batches_of_ids_stay_what_they_are(task):
 
 
 @pytest.mark.parametrize("method", ["evaluate", slow("predict")])
+@pytest.mark.parametrize("task", mostly_taggers, indirect=True)
 def test_strings_of_all_kinds_become_the_same_ids(task, method, monkeypatch):
     model, strings, _ = task
     seen = []
@@ -169,6 +172,7 @@ def test_strings_of_all_kinds_become_the_same_ids(task, method, monkeypatch):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_prediction_of_strings():
     model, (texts, _), batches = recurrent_classifier()
     expected = model(model.preprocessor(texts))
@@ -279,7 +283,8 @@ def test_unknown_labels_in_a_list_are_named(task):
         model.fit(texts, ["bad", "god", "good"])
 
 
-@pytest.mark.parametrize("make", [slow(translator), language_model])
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [translator, language_model])
 def test_rows_of_text_have_weights(make):
     model, (x,), _ = make()
     model.compile(run_eagerly=True)

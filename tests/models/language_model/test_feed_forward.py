@@ -54,7 +54,7 @@ def test_examples():
     ]
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", [*map(slow, OPTIONS[:3]), OPTIONS[3], slow(OPTIONS[4])])
 def test_a_step_and_a_score_agree(options):
     model = make(**options)
     ids = tf.constant([[5, 6, 1, 5, 3], [7, 5, 3, 0, 0]])
@@ -91,7 +91,7 @@ def test_dropout_is_for_training():
     assert not np.array_equal(model(contexts, training=True), model(contexts, training=True))
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", [*map(slow, OPTIONS[:2]), OPTIONS[2], *map(slow, OPTIONS[3:])])
 def test_saving(options, tmp_path):
     model = make(**options)
     expected = model.score(TEXT)
@@ -129,6 +129,7 @@ def test_mixed_precision():
     np.testing.assert_allclose(tf.reduce_sum(tf.exp(found)), 1.0, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -39,6 +39,7 @@ def test_a_weight_of_0_leaves_the_others():
     np.testing.assert_allclose(mixed.score(HELD_OUT), TRIGRAM.score(HELD_OUT), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_tuned_weights_are_the_best():
     models = [TRIGRAM, UNIGRAM]
     tuned = InterpolatedLanguageModel.tuned(models, HELD_OUT)

@@ -31,7 +31,9 @@ def expected(model, texts, weight, flatness, size):
     return found
 
 
-@pytest.mark.parametrize(("size", "length"), [(1, 4), (3, 100), slow(3, 2), slow(100, 4), (100, 1)])
+@pytest.mark.parametrize(
+    ("size", "length"), [slow(1, 4), (3, 100), slow(3, 2), slow(100, 4), slow(100, 1)]
+)
 def test_equation(size, length):
     model = make(num_layers=2)
     cached = NeuralCacheLanguageModel(RunningText(model, length=length), 0.3, 2.5, size)
@@ -61,6 +63,7 @@ def test_each_stream_has_a_cache():
         assert found[begin] == pytest.approx(own[begin], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_over_dynamic_evaluation():
     model = make()
     weights = model.get_weights()
@@ -95,7 +98,7 @@ def test_generation():
     assert text.startswith("the")
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.0])
+@pytest.mark.parametrize("weight", [slow(0.0), 1.0])
 def test_the_ends_of_the_weight(weight):
     model = make()
     texts = ["the cat", "the cat"]

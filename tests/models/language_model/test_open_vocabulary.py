@@ -40,6 +40,7 @@ def test_words_that_were_rare_in_training(spelling):
     assert score == pytest.approx(model.score(["the cod sat"])[0][0] + word, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_probabilities_of_all_words_sum_to_one():
     known = MODEL.tokenizer.words
     lexicon = [*known, *(f"new{number}" for number in range(50 - len(known)))]

@@ -33,7 +33,7 @@ OPTIONS = {
     "elman": {"cell": "elman", "num_layers": 2, "last_units": 3},
     "untied": {"tie_softmax": False, "zoneout": 0.1},
 }
-every_kind = pytest.mark.parametrize("options", mostly_slow(OPTIONS, "lstm", "gru"))
+every_kind = pytest.mark.parametrize("options", mostly_slow(OPTIONS, "gru"))
 
 
 def make(tie_softmax=True, length=8, softmax=None, **options):
@@ -92,7 +92,7 @@ def test_steps_scores_and_logits_agree(options):
         np.testing.assert_allclose(scores[:, t], own, rtol=1e-4, atol=1e-6)
 
 
-@every_kind
+@pytest.mark.parametrize("options", mostly_slow(OPTIONS, "lstm"))
 @pytest.mark.parametrize("ends", [(1, 3), slow((9,))])
 def test_rows_of_any_length_are_scored_as_alone(options, ends, monkeypatch):
     monkeypatch.setattr("keras_seqzoo.models.language_model.recurrent.PART_ENDS", ends)
@@ -114,6 +114,7 @@ def test_a_tokenizer_that_adds_or_cuts_is_refused(options):
         RecurrentLanguageModelPreprocessor(WordTokenizer.train(TEXT, **options))
 
 
+@pytest.mark.slow
 def test_padding_changes_nothing():
     model = make(num_layers=2)
     texts = TEXT[1:4]
@@ -161,9 +162,10 @@ def test_the_loss_without_logits_is_that_of_keras():
     assert history["perplexity"] == pytest.approx(np.exp(history["loss"]), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sampler",
-    [slow(Greedy()), slow(BeamSearch(2)), slow(Sampling(seed=3)), slow("top_k"), "greedy"],
+    [Greedy(), BeamSearch(2), Sampling(seed=3), "top_k", "greedy"],
 )
 def test_generate_goes_on_from_prompts(sampler):
     model = trained()
@@ -176,6 +178,7 @@ def test_generate_goes_on_from_prompts(sampler):
     assert model.generate("the dog", strip_prompt=True).strip() in ("", "sat on the cat", "sat")
 
 
+@pytest.mark.slow
 def test_generate_with_a_strategy_is_that_of_all_language_models():
     model = trained()
     [found] = model.generate(["the dog"], strategy=BeamSearch(3, n_best=2))

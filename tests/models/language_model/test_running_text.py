@@ -15,6 +15,7 @@ from keras_seqzoo.models import (
 )
 from keras_seqzoo.models.language_model.running_text import running_tokens
 from tests.models.language_model.test_recurrent import TEXT, make
+from tests.tiers import slow
 
 TOKENS_32 = [*TEXT[:3] * 2, TEXT[0]]
 
@@ -56,7 +57,7 @@ def test_one_text_at_a_time_is_read_with_dynamic_evaluation():
     assert all((a == b).all() for a, b in zip(before, model.get_weights(), strict=True))
 
 
-@pytest.mark.parametrize("length", [1, 4, 100])
+@pytest.mark.parametrize("length", [slow(1), 4, slow(100)])
 def test_a_text_is_one_sequence(length):
     model = make(num_layers=2)
     found = RunningText(model, length=length).token_scores(TEXT)
@@ -92,6 +93,7 @@ def test_it_is_a_language_model():
     assert cached.perplexity(TEXT).perplexity < report.perplexity
 
 
+@pytest.mark.slow
 def test_interpolation_reads_a_text_as_the_members_do():
     model = make()
     both = InterpolatedLanguageModel([model, RunningText(model)])

@@ -10,6 +10,7 @@ from keras_seqzoo.models import (
     SkippingLanguageModel,
 )
 from keras_seqzoo.models.language_model.ngram import MaximumLikelihood, WittenBell
+from tests.tiers import slow
 
 TEXTS = ["a b c d", "a b d", "c b a d c", "b"]
 
@@ -35,7 +36,7 @@ def test_bigrams_at_a_distance(distance):
         np.testing.assert_allclose(np.exp(scores), [expected[pair] for pair in pairs], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("distance", "order"), [(2, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize(("distance", "order"), [slow(2, 2), (2, 3), slow(3, 2)])
 def test_all_tokens_at_once_are_those_of_single_steps(distance, order):
     model = SkippingLanguageModel.train(TEXTS, distance, order, WittenBell())
     ids = [model.tokenizer(text).numpy().tolist() + [3] for text in (*TEXTS, "a x c b b d a")]

@@ -107,7 +107,6 @@ def test_a_mask_of_another_shape_is_an_error(side):
     "options",
     mostly_slow(
         COMBINATIONS,
-        "bottom feeding",
         "between",
         "coverage",
         "every step of both",
@@ -165,7 +164,7 @@ def test_building_traces_neither_encoder_nor_decoder(monkeypatch):
 @pytest.mark.parametrize("dtype", ["float32", slow("mixed_bfloat16")])
 @pytest.mark.parametrize(
     "options",
-    mostly_slow(COMBINATIONS, "dot", "neubig", "every step of both"),
+    mostly_slow(COMBINATIONS, "dot", "neubig"),
 )
 def test_symbolic_outputs_are_those_of_a_call(options, dtype):
     model = task(**options, dtype=dtype).backbone
@@ -192,12 +191,13 @@ def test_source_order_matters_as_the_direction_says():
     assert_close(one["encoder_sequence_output"], other["encoder_sequence_output"][:, ::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
         {"cell": "lstm", "input_feeding": True, "decoder_layers": 2},
-        slow({"attention": None, "context": "every_step", "cell": "lstm"}),
-        slow({"encoder": "convolution", "cell": "lstm"}),
+        {"attention": None, "context": "every_step", "cell": "lstm"},
+        {"encoder": "convolution", "cell": "lstm"},
     ],
     ids=["feeding", "every step", "convolution"],
 )
@@ -262,7 +262,8 @@ def test_configuration(name):
     assert_close(twin(inputs()), model(inputs()))
 
 
-@pytest.mark.parametrize("shared", [slow(False), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("shared", [False, True])
 def test_preset(shared, tmp_path):
     model = backbone(share_embeddings=shared, input_feeding=True, decoder_layers=2)
     assert sum("embedding" in w.path for w in model.weights) == 2 - shared
@@ -325,6 +326,7 @@ def test_errors_name_the_argument(options, message):
         backbone(**options)
 
 
+@pytest.mark.slow
 def test_losses_of_the_attention_are_scaled():
     losses = {}
     for scale in (1.0, 0.1):

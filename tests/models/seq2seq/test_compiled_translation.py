@@ -15,6 +15,7 @@ from keras_seqzoo.models import (
 from tests.models import small
 from tests.models.seq2seq.test_source_output import OPTIONS
 from tests.models.seq2seq.test_source_output import make as with_source_output
+from tests.tiers import slow
 
 TEXTS = ["a bee hums", "", "no rain", "the moon is far"]
 SEARCH = BeamSearch(3, n_best=2, max_source_ratio=3.0)
@@ -43,14 +44,21 @@ def shapes(subject):
     return sorted(tuple(graph.input_signature[0].shape) for graph in graphs)
 
 
-def test_results_are_those_of_translate():
+# Calls one after the other, each with the programs that there are after it.
+CALLS = [
+    (TEXTS, [(4, 16)]),  # three rows, padded to four
+    (["no rain"], [(1, 8), (4, 16)]),
+    (["a bee"], [(1, 8), (4, 16)]),
+]
+
+
+@pytest.mark.parametrize("calls", [1, slow(3)])
+def test_results_are_those_of_translate(calls):
     subject = small.model(attention_units=5)
     subject.set_weights(small.shared_model().get_weights())
-    check(subject, alignments=True)
-    assert shapes(subject) == [(4, 16)]  # three rows, padded to four
-    check(subject, ["no rain"], alignments=True)
-    check(subject, ["a bee"], alignments=True)
-    assert shapes(subject) == [(1, 8), (4, 16)]
+    for texts, expected in CALLS[:calls]:
+        check(subject, texts, alignments=True)
+        assert shapes(subject) == expected
 
 
 @pytest.mark.slow

@@ -76,6 +76,7 @@ def test_padding_may_be_on_both_sides_and_hold_anything():
     assert empty.shape == (3, 0, 3)
 
 
+@pytest.mark.slow
 def test_serialises():
     layer = make(activation="glu", dropout=0.3)
     check_serialisation(layer, IDS, mask=IDS != 0)

@@ -20,6 +20,7 @@ from keras_seqzoo.models import (
 from tests.layer_checks import assert_close, check_serialisation, config_equal
 from tests.models import small
 from tests.models.small import SOURCE, TARGET, inputs
+from tests.tiers import slow
 
 END = 3
 
@@ -115,7 +116,7 @@ def functional(encoder, decoder, output_layer):
     return keras.Model([source, mask, target], output_layer(features))
 
 
-@pytest.mark.parametrize("convolutional", [False, True])
+@pytest.mark.parametrize("convolutional", [False, slow(True)])
 def test_our_parts_in_a_functional_model_still_share_the_embedding_when_loaded(
     convolutional, tmp_path
 ):
@@ -129,7 +130,7 @@ def test_our_parts_in_a_functional_model_still_share_the_embedding_when_loaded(
     assert len(loaded.weights) == len(model.weights)
 
 
-@pytest.mark.parametrize("convolutional", [False, True])
+@pytest.mark.parametrize("convolutional", [slow(False), True])
 def test_our_parts_in_a_model_of_ones_own_need_no_call_before_start(convolutional):
     class Model(EncoderDecoder, keras.Model):
         def __init__(self):

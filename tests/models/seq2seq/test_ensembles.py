@@ -56,6 +56,7 @@ def test_of_one_is_the_model_itself(members):
             assert [t.text for t in one] == [t.text for t in other]
 
 
+@pytest.mark.slow
 def test_scores_are_those_that_scoring_gives(members):
     ensemble = Ensemble(members)
     found = ensemble.search(SOURCE, MASK, BeamSearch(3, length_penalty=0.0, n_best=2), 6)
@@ -72,6 +73,7 @@ def test_scores_are_those_that_scoring_gives(members):
         assert_close(found.scores[:, rank], found.log_probabilities[:, rank])
 
 
+@pytest.mark.slow
 def test_long_targets_are_scored_whole(members):
     [(whole, length)] = members[0].score(["no rain"], ["a bee hums " * 20])
     [(part, shorter)] = members[0].score(["no rain"], ["a bee hums"])

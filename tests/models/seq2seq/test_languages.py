@@ -117,6 +117,7 @@ def test_other_mistakes():
         Ensemble([shared_model(), other])
 
 
+@pytest.mark.slow
 def test_a_graph_refuses_unknown_languages():
     encode = tf.function(
         lambda language: (

@@ -205,6 +205,7 @@ def test_candidates_are_the_reference_and_different_samples():
     assert not candidates.included.all()
 
 
+@pytest.mark.slow
 def test_without_the_reference_the_different_samples_are_candidates():
     subject = make_model(scale=3.0)
     expected = drawn(MinimumRisk(6), subject)
@@ -229,6 +230,7 @@ def test_a_sample_that_is_the_reference(include_reference, expected):
     assert objective.draw(*arguments).included.numpy().tolist() == [expected]
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_seed_and_the_step_alone():
     subject = make_model()
     first = drawn(MinimumRisk(3), subject)
@@ -276,6 +278,7 @@ def test_a_single_candidate_has_no_gradient(alpha):
     assert not any(x.numpy().any() for x in gradients)
 
 
+@pytest.mark.slow
 def test_a_step_follows_the_gradient_of_the_loss():
     objective = MinimumRisk(3, alpha=0.5)
     subject = make_model(objective, run_eagerly=True)
@@ -381,6 +384,7 @@ def test_the_objective_is_saved_with_compile():
     assert subject.objective.get_config() == objective.get_config()
 
 
+@pytest.mark.slow
 def test_padding_of_candidates_changes_no_loss_of_the_attention():
     keras.utils.set_random_seed(0)
     sizes = {"encoder_vocabulary_size": SIZE, "decoder_vocabulary_size": SIZE}

@@ -54,6 +54,7 @@ def test_dropout_leaves_the_root_of_the_memory_alone_outside_of_training():
     assert not np.allclose(layer(IDS, mask=MASK, training=True)[0], layer(IDS, mask=MASK)[0])
 
 
+@pytest.mark.slow
 def test_serialises():
     layer = make(dropout=0.3)
     check_serialisation(layer, IDS, mask=MASK)

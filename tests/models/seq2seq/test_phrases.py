@@ -23,6 +23,7 @@ def test_translations_have_their_phrases():
             assert translation.score == translation.log_probability
 
 
+@pytest.mark.slow
 def test_a_row_does_not_depend_on_the_others_phrases():
     model = small.shared_model()
     search = LexicallyConstrainedBeamSearch(12)

@@ -71,6 +71,7 @@ def test_in_a_dataset():
     tf.nest.map_structure(np.testing.assert_array_equal, (x, y, weights), expected)
 
 
+@pytest.mark.slow
 def test_segmentations_are_drawn_where_that_is_asked_for():
     drawing = BytePairTokenizer.train(SENTENCES, 300, dropout=0.5)
     translation = RecurrentSeq2SeqLMPreprocessor(

@@ -60,6 +60,7 @@ def test_the_loss_is_that_of_the_equation(weight):
     assert float(found) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_step_takes_the_gradient_of_both_passes():
     subject = make_model()
     with tf.GradientTape() as tape:

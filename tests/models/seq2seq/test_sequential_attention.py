@@ -90,6 +90,7 @@ def test_generate_with_either_kind_of_sampler(jit_compile):
     assert len(subject.generate(texts, max_length=6)) == 2
 
 
+@pytest.mark.slow
 def test_align_and_score():
     [aligned, _] = shared().align(SENTENCES[:2], ["the sea", "no"])
     [score, _] = shared().score(SENTENCES[:2], ["the sea", "no"])

@@ -54,6 +54,18 @@ def with_lexicon(subject):
 
 
 @every
+def test_symbolic_features_are_those_of_a_call(name):
+    subject = model(**OPTIONS[name])
+    symbols = subject.backbone.output["decoder_sequence_output"]
+    features = subject.features(inputs())
+    assert symbols.keys() == features.keys()
+    for part, value in features.items():
+        assert symbols[part].dtype == value.dtype.name
+        size = value.shape[2] if part == "features" else None  # tokens of this batch
+        assert symbols[part].shape == (None, None, size)
+
+
+@pytest.mark.parametrize("name", mostly_slow(list(OPTIONS), "copy", "lexicon"))
 def test_the_features_come_with_the_distribution_of_attended_tokens(name):
     subject = make(name)
     features = subject.features(inputs())
@@ -89,7 +101,7 @@ def test_steps_equal_the_call_and_padding_changes_nothing(name):
     np.testing.assert_allclose(tf.reduce_sum(tf.exp(expected), -1), 1.0, rtol=1e-5)
 
 
-@every
+@pytest.mark.parametrize("name", mostly_slow(list(OPTIONS), "lexicons"))
 def test_steps_of_a_search_equal_the_call(name):
     subject = make(name)
     expected = tf.nn.log_softmax(subject(inputs()))
@@ -165,7 +177,7 @@ def test_words_that_the_vocabulary_lacks_are_copied():
     assert subject.translate(["tom sees ada"])[0][0].alignment is None
 
 
-@pytest.mark.parametrize("most", [100, 4])
+@pytest.mark.parametrize("most", [slow(100), 4])
 def test_the_lexicon_is_that_of_the_training_texts(monkeypatch, most):
     monkeypatch.setattr(lexicons, "LEXICON_PAIRS", most)  # 4 of the 8: one of each, in order
     source = np.repeat(["rote katze", "rote kuh", "alte katze", "alte kuh"], 2).tolist()

@@ -76,6 +76,7 @@ def test_without_links_or_tokens_the_loss_is_zero():
 
 
 # === Steps ===
+@pytest.mark.slow
 def test_with_weight_zero_a_step_is_one_of_the_likelihood():
     results = []
     for objective in (SupervisedAttention(0.0), None):

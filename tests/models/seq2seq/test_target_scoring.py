@@ -68,7 +68,8 @@ def test_align(name):
         assert (found.source_words, found.target_words) == (source.split(), target.split())
 
 
-@pytest.mark.parametrize("jit_compile", [slow(False), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("jit_compile", [False, True])
 def test_weights_are_those_of_the_search(jit_compile):
     translator = shared_model()
     mask = tf.constant(SOURCE > 0)

@@ -199,6 +199,7 @@ def test_normalization_may_make_a_text_too_long():
         subject.translate(["\ufdfa"], truncate=False)  # three bytes, by NFKC 18 letters
 
 
+@pytest.mark.slow
 def test_normalization_may_leave_nothing_of_a_text():
     own = tokenizer().from_config({**tokenizer().get_config(), "normalization": ["accents"]})
     own.set_proto(tokenizer().proto)
@@ -222,6 +223,7 @@ def test_translate_any_text():
     assert len(short.target_tokens) <= 2
 
 
+@pytest.mark.slow
 def test_translate_follows_a_changed_tokenizer():
     own = BytePairTokenizer.train(SENTENCES * 3, 292)
     subject = RecurrentSeq2SeqLM(backbone(), RecurrentSeq2SeqLMPreprocessor(own))
@@ -337,6 +339,7 @@ def test_two_tokenizers(tmp_path):
     assert loaded.translate(["far door"], Greedy())[0][0].text == best.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["greedy", Greedy()])
 def test_generate_of_blank_sources_is_that_of_translate(sampler):
     translator = model(length=4)

@@ -49,6 +49,7 @@ def test_nothing_to_align():
         word_alignment(Translation("", 0.0, 0.0, [], [], None))
 
 
+@pytest.mark.slow
 def test_alignment_of_a_model():
     for text, [best] in zip(
         SENTENCES[:4], shared_model().translate(SENTENCES[:4], alignments=True), strict=True

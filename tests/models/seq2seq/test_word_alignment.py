@@ -176,6 +176,7 @@ def check_translations(model):
     assert found.weights.shape == (3, 2) and found.target_words == ["la", "grue", "!"]
 
 
+@pytest.mark.slow
 def test_translations_of_a_model_of_words(word_model):
     check_translations(word_model)
 

@@ -36,7 +36,7 @@ def make(kind, **options):
 
 @pytest.mark.parametrize("jit", [slow(None), False, slow(True)])
 @pytest.mark.parametrize("shape", [(2, 3, 0), (2, 0, 3)])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(list(KINDS), "convolution"))
 def test_no_pieces_or_no_words(kind, shape, jit):
     encoder = make(kind)
     encoder(PIECES)
@@ -116,7 +116,7 @@ def test_words_that_come_again_are_as_they_are_alone(kind, data):
     np.testing.assert_allclose(found, by_each_word(encoder, pieces), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(list(KINDS), "convolution"))
 def test_words_that_come_again_are_read_once(kind, monkeypatch):
     encoder = make(kind)
     encoder(PIECES)
@@ -150,7 +150,8 @@ def test_gradients_of_words_that_come_again_are_summed(kind):
     assert_close(once, each, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", mostly_slow(list(KINDS), "convolution"))
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_general_checks(kind):
     encoder = make(kind)
     check_serialisation(encoder, PIECES)

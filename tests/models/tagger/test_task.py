@@ -109,33 +109,33 @@ def test_characters_tell_unknown_words():
     assert words["piece_ids"].shape == (1, 2, 4)
 
 
-def test_the_loss_is_that_of_words():
-    for crf in (False, True):
-        model = make(crf=crf)
-        inputs, labels = model.preprocessor(SENTENCES, TAGS)
-        scores = model(inputs)
-        if crf:
-            total = float(tf.reduce_sum(model.field.loss(labels, scores)))
-        else:
-            logs = tf.nn.log_softmax(scores).numpy()
-            total = -sum(
-                logs[row, step, label]
-                for row, ids in enumerate(labels.numpy())
-                for step, label in enumerate(ids)
-                if label >= 0
-            )
-        found = model.evaluate(SENTENCES, TAGS, batch_size=5, verbose=0)
-        found = found[0] if isinstance(found, list) else found
-        assert found == pytest.approx(total / 17, rel=1e-4)
-        weights = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
-        one = model.compute_loss(y=labels, y_pred=scores, sample_weight=weights)
-        alone = model.compute_loss(y=labels[3:4], y_pred=scores[3:4])
-        assert float(one) == pytest.approx(float(alone), rel=1e-5)
+@pytest.mark.parametrize("crf", [slow(False), True])
+def test_the_loss_is_that_of_words(crf):
+    model = make(crf=crf)
+    inputs, labels = model.preprocessor(SENTENCES, TAGS)
+    scores = model(inputs)
+    if crf:
+        total = float(tf.reduce_sum(model.field.loss(labels, scores)))
+    else:
+        logs = tf.nn.log_softmax(scores).numpy()
+        total = -sum(
+            logs[row, step, label]
+            for row, ids in enumerate(labels.numpy())
+            for step, label in enumerate(ids)
+            if label >= 0
+        )
+    found = model.evaluate(SENTENCES, TAGS, batch_size=5, verbose=0)
+    found = found[0] if isinstance(found, list) else found
+    assert found == pytest.approx(total / 17, rel=1e-4)
+    weights = np.array([0.0, 0.0, 0.0, 1.0, 0.0])
+    one = model.compute_loss(y=labels, y_pred=scores, sample_weight=weights)
+    alone = model.compute_loss(y=labels[3:4], y_pred=scores[3:4])
+    assert float(one) == pytest.approx(float(alone), rel=1e-5)
 
 
 @pytest.mark.parametrize(
     ("allowed", "expected"),
-    [("auto", ["B-x", "I-x", "I-x"]), (None, ["I-x", "I-x", "I-x"])],
+    [("auto", ["B-x", "I-x", "I-x"]), slow(None, ["I-x", "I-x", "I-x"])],
 )
 def test_tags_that_iob2_does_not_allow_are_never_given(allowed, expected):
     model = make(labels=MARKS, allowed=allowed)
@@ -255,6 +255,7 @@ def test_metrics_are_of_the_tags_given(crf):
         assert float(word_by_word) != pytest.approx(measured["token_accuracy"])
 
 
+@pytest.mark.slow
 def test_tag_takes_what_tensorflow_has():
     model = make()
     expected = model.tag(SENTENCES)

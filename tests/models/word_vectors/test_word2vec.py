@@ -100,7 +100,7 @@ def test_negative_sampling_in_expectation(architecture):
     assert found == pytest.approx(np.mean(losses), rel=0.05)
 
 
-@pytest.mark.parametrize("architecture", ["skip-gram", "cbow"])
+@pytest.mark.parametrize("architecture", ["skip-gram", slow("cbow")])
 def test_a_step_reads_rows_alone(architecture):
     words = [f"word{number}" for number in range(97)]
     model = Word2Vec(words, [1] * 97, dimensions=4, window=2, architecture=architecture)
@@ -190,6 +190,7 @@ def passes_of(batches, number):
     return passes
 
 
+@pytest.mark.slow
 def test_a_text_of_any_length_is_read_in_blocks(monkeypatch):
     lines = [" ".join("abcdef"[(n * k) % 6] for k in range(n % 9)) for n in range(40)]
     monkeypatch.setattr(training_texts, "BATCH_SIZE", 7)
@@ -251,6 +252,7 @@ def test_training_on_blocks():
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 @every_kind
 def test_mixed_precision(architecture, objective):
     kind = {"architecture": architecture, "objective": objective}

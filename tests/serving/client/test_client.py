@@ -270,6 +270,7 @@ def test_unavailable_is_asked_again(connect, server):
         client.translate(["a"])
 
 
+@pytest.mark.slow
 def test_a_server_that_has_answered_is_waited_for(connect, server):
     client = connect()
     server.faults = [Fault("UNAVAILABLE")] * 6

@@ -16,6 +16,7 @@ from keras_seqzoo.models.language_model.log_linear import (
 from keras_seqzoo.tokenizers import WordTokenizer
 from tests.fits import fit_passes
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.tiers import mostly_slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 
@@ -75,7 +76,7 @@ def test_equation(features, minimum_count):
     np.testing.assert_allclose(model(contexts), expected, rtol=1e-5, atol=1e-5)
 
 
-@every_set
+@pytest.mark.parametrize("features", mostly_slow(FEATURES, "classes"))
 def test_gradient(features):
     """That of the weights is dense, and equals the differences of the loss."""
     model = make(features)
@@ -135,6 +136,7 @@ def test_fit():
     assert model.generate(["a"], Greedy()) == [["a dog"]]
 
 
+@pytest.mark.slow
 def test_a_regularizer_keeps_weights_small():
     norms = []
     for strength in (0.0, 0.1):

@@ -19,6 +19,7 @@ from keras_seqzoo.models.language_model.ngram.estimators import (
 from tests.models.language_model.ngram import reference
 from tests.models.language_model.ngram.reference import BEGIN, END
 from tests.properties import examples
+from tests.tiers import slow
 
 VOCABULARY = 6
 SENTENCES = st.lists(st.lists(st.integers(2, VOCABULARY - 1), max_size=6), min_size=1, max_size=12)
@@ -59,7 +60,9 @@ def distribution(found, context):
 
 
 @FEW
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [slow(kind) if kind == "kneser_ney, backoff" else kind for kind in KINDS]
+)
 @given(sentences=SENTENCES, order=st.integers(1, 4))
 def test_equals_the_definition(kind, sentences, order):
     estimator, interpolates, options = KINDS[kind]

@@ -5,6 +5,7 @@ from keras_seqzoo.models.language_model.ngram import FixedInterpolation, NGramLa
 from keras_seqzoo.models.language_model.ngram.held_out import tune_interpolation
 from tests.models.language_model.ngram.test_estimators import BEGIN, END, VOCABULARY, flat
 from tests.seeds import random_generator
+from tests.tiers import slow
 
 RANDOM = random_generator(3)
 # Words that lean on the one before.
@@ -16,7 +17,7 @@ def words(sentences):
     return [" ".join(f"w{word}" for word in sentence) for sentence in sentences]
 
 
-@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("order", [slow(1), 2, slow(3)])
 def test_no_other_weights_are_better(order):
     model = NGramLanguageModel.train_interpolated(words(TEXT), words(HELD_OUT), order)
     found = tune_interpolation(flat(TEXT), flat(HELD_OUT), order, VOCABULARY, BEGIN)

@@ -13,6 +13,7 @@ from keras_seqzoo.models.language_model.ngram import NGramLanguageModel, WittenB
 from keras_seqzoo.tokenizers import BytePairTokenizer, WordTokenizer, training_texts
 from tests.counting.texts import LINES, Stream, write_ngrams
 from tests.layer_checks import check_saved_model_in_fresh_process
+from tests.tiers import slow
 
 TEXT = ["the cat sat", "the dog sat on the cat", "a dog", "", "the cat"]
 
@@ -21,7 +22,7 @@ def model(order=3, **kwargs):
     return NGramLanguageModel.train(TEXT, order=order, estimator=WittenBell(), **kwargs)
 
 
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("order", [1, 2, 3, slow(5)])
 def test_a_step_and_a_score_and_a_call_agree(order):
     lm = model(order)
     ids = tf.constant([[5, 6, 1, 5, 3], [7, 5, 3, 0, 0]])
@@ -116,7 +117,7 @@ def check_equal(found, expected):
         np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("memory", [None, 1])
+@pytest.mark.parametrize("memory", [slow(None), 1])
 def test_texts_of_any_length(memory, monkeypatch):
     expected = NGramLanguageModel.train(LINES, order=3)
     monkeypatch.setattr(training_texts, "BATCH_SIZE", 3)
