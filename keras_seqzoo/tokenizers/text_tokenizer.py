@@ -124,10 +124,11 @@ class TextTokenizer(TokenWords, keras_hub.tokenizers.Tokenizer):
         self._vocabulary = (*tokens, *self.control_tokens)
         self.revision = object()
         first_control = len(self._vocabulary) - len(self.control_tokens)
-        self._ids = {}
+        ids = {}  # not an attribute yet: Keras tracks each change of that
         for id, token in enumerate(self._vocabulary):
-            self._ids.setdefault(token, id)  # text that spells a special token does not take its id
-        self._ids |= {token: id for id, token in enumerate(self.control_tokens, first_control)}
+            ids.setdefault(token, id)  # text that spells a special token does not take its id
+        ids |= {token: id for id, token in enumerate(self.control_tokens, first_control)}
+        self._ids = ids
         if surfaces is not None:
             self._surfaces_of_ids = (*surfaces, *(b"" for _ in self.control_tokens))
         self._update_special_token_ids()
