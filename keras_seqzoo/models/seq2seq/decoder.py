@@ -223,7 +223,11 @@ class RecurrentDecoder(Decoder):
 
     def compute_features_spec(self, token_ids, memory, encoder_states):
         """Build the parts and return the shape and dtype of the features; see `Decoder`."""
-        if overrides_without(type(self), "call", "compute_features_spec"):
+        changed = (
+            overrides_without(type(self), name, "compute_features_spec")
+            for name in ("init_state", "call", "attend")
+        )
+        if any(changed):
             return None
         shapes = keras.tree.map_structure(lambda state: tuple(state.shape), encoder_states)
         if not self.built:

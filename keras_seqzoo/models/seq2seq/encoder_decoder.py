@@ -127,12 +127,12 @@ class TeacherForcing(keras.layers.Layer):
         options = {"mask": target_mask} if self.decoder.reads_target_mask else {}
         return self.decoder(token_ids, state, training=training, **options)[0]
 
-    def compute_output_spec(self, token_ids, memory, encoder_states, **options):
-        """Return the shapes and dtypes of the features."""
+    def compute_output_spec(self, token_ids, memory, encoder_states, *others, **options):
+        """Return the shapes and dtypes of the features; the arguments are those of `call`."""
         features = self.decoder.compute_features_spec(token_ids, memory, encoder_states)
         if features is not None:
             return features
-        return super().compute_output_spec(token_ids, memory, encoder_states, **options)
+        return super().compute_output_spec(token_ids, memory, encoder_states, *others, **options)
 
     def get_build_config(self):
         """Return `None`: the first call builds the sublayers, also after loading."""

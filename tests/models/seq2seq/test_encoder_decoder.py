@@ -199,6 +199,28 @@ class Halving(RecurrentDecoder):
         return self.narrow(features), state
 
 
+class Condensing(RecurrentDecoder):
+    """A user's decoder: attention to a smaller memory."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.condense = keras.layers.Dense(2)
+
+    def init_state(self, memory, encoder_states, mask=None):
+        return super().init_state(self.condense(memory), encoder_states, mask)
+
+
+def test_a_functional_model_takes_the_memory_of_an_overridden_init_state():
+    decoder = Condensing(keras.layers.Embedding(30, 4), [GRU(4)], LuongAttention("general"))
+    memory, states = keras.Input([None, 6]), [[keras.Input([6])]]
+    target = keras.Input([None], dtype="int32")
+    model = keras.Model([target, memory, states], TeacherForcing(decoder)(target, memory, states))
+    names = [weight.path for weight in model.weights]
+    assert model([TARGET, np.ones((3, 5, 6)), [[np.ones((3, 6))]]]).shape == (3, 4, 4)
+    assert [weight.path for weight in model.weights] == names
+    assert decoder.condense.kernel.path in names
+
+
 def test_a_functional_model_takes_the_shapes_of_what_subclasses_override():
     token_ids, mask = keras.Input([None], dtype="int32"), keras.Input([None], dtype="bool")
     target = keras.Input([None], dtype="int32")
