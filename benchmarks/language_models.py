@@ -23,6 +23,7 @@ from keras_seqzoo.models import (
     CacheLanguageModel,
     DynamicEvaluation,
     InterpolatedLanguageModel,
+    LanguageModel,
     NeuralCacheLanguageModel,
     NGramLanguageModel,
     RecurrentLanguageModel,
@@ -42,12 +43,28 @@ RECURRENT = {
 }
 RATES = (0.02, 0.05, 0.1, 0.2, 0.5)
 CACHES = (0.02, 0.05, 0.1)
-NEURAL_CACHES = [(weight, flatness) for weight in (0.05, 0.1, 0.2) for flatness in (0.1, 0.3, 0.5)]
+NEURAL_CACHES = {"weights": (0.05, 0.1, 0.2), "flatnesses": (0.1, 0.3, 0.5), "size": 2000}
 
 
 def load(split):
     """Return the sentences of a split."""
     return read_lines(Path(os.environ["SEQZOO_DATA"], "ptb", f"ptb.{split}.txt.gz"))
+
+
+class Remembered(LanguageModel):
+    """A model that reads each text once, since reading with dynamic evaluation takes minutes."""
+
+    def __init__(self, model):
+        self.model, self.tokenizer = model, model.tokenizer
+        self.remembers_sentences = model.remembers_sentences
+        self.scores = {}
+
+    def token_scores(self, texts, batch_size=64):
+        """Return log P of each token, as when the text was read."""
+        key = tuple(texts)
+        if key not in self.scores:
+            self.scores[key] = self.model.token_scores(texts, batch_size)
+        return self.scores[key]
 
 
 def best_of(models, texts):
@@ -86,21 +103,22 @@ def main():
             best = model
     if best is None:
         return
-    running = RunningText(best, streams=8)
+    ngram = Remembered(ngram)
+    running = Remembered(RunningText(best, streams=8))
     report("the last and the 5-gram", InterpolatedLanguageModel.tuned([ngram, running], valid))
     cached = best_of([CacheLanguageModel(running, weight, 1000) for weight in CACHES], valid)
     report(f"the last with a cache of weight {cached.weight}", cached)
-    dynamic = best_of([DynamicEvaluation(best, rate, streams=8) for rate in RATES], valid)
-    report(f"the last, dynamic evaluation at rate {dynamic.learning_rate}", dynamic)
+    dynamic = [Remembered(DynamicEvaluation(best, rate, streams=8)) for rate in RATES]
+    dynamic = best_of(dynamic, valid)
+    report(f"the last, dynamic evaluation at rate {dynamic.model.learning_rate}", dynamic)
     report(
         "dynamic evaluation and the 5-gram",
         InterpolatedLanguageModel.tuned([ngram, dynamic], valid),
     )
-    for title, model in (("the last", running), ("dynamic evaluation", dynamic)):
-        cached = best_of(
-            [NeuralCacheLanguageModel(model, *options, 2000) for options in NEURAL_CACHES], valid
-        )
+    for title, read in (("the last", running), ("dynamic evaluation", dynamic)):
+        cached = NeuralCacheLanguageModel.tuned(read.model, valid, **NEURAL_CACHES)
         options = f"weight {cached.weight}, flatness {cached.flatness}"
+        cached = Remembered(cached)
         report(f"{title} with a neural cache, {options}", cached)
     report(
         "dynamic evaluation, neural cache and 5-gram",

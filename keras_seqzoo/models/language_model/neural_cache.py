@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.checks import check_fraction, check_integer, check_number
-from keras_seqzoo.models.language_model.base import LanguageModel
+from keras_seqzoo.models.language_model.base import LanguageModel, check_texts
 from keras_seqzoo.models.language_model.cache import mix_with_recent
 from keras_seqzoo.models.language_model.running_text import RunningText, split_scores
 
@@ -27,8 +27,8 @@ class NeuralCacheLanguageModel(LanguageModel):
     Args:
         model: a `RunningText`, such as a `DynamicEvaluation`.
         weight: float, λ, from 0 to 1.
-        flatness: float, θ, at least 0. The paper chooses it on a validation text, near 0.3 for
-            the Penn Treebank and LSTMs of 1,024 units.
+        flatness: float, θ, at least 0. The paper chooses it on a validation text, as `tuned` does,
+            near 0.3 for the Penn Treebank and LSTMs of 1,024 units.
         size: int, N, at least 1.
 
     Raises:
@@ -53,10 +53,54 @@ class NeuralCacheLanguageModel(LanguageModel):
         self.flatness = check_number("flatness", flatness, minimum=0.0)
         self.size = check_integer("size", size, minimum=1)
 
+    @classmethod
+    def tuned(cls, model, held_out, weights=(0.05, 0.1, 0.2), flatnesses=(0.1, 0.3, 0.5), size=500):
+        """Find the weight and the flatness that make held-out text most probable.
+
+        The model reads the text once, however many values there are.
+
+        Args:
+            model: see the class.
+            held_out: list of strings, sentences in order that the model was not trained on.
+            weights: floats, the values of λ to try.
+            flatnesses: floats, the values of θ to try.
+            size: see the class.
+
+        Returns:
+            A `NeuralCacheLanguageModel`.
+
+        Raises:
+            ValueError: if there is no text or no value, or an argument is out of its range.
+        """
+        weights, flatnesses = list(weights), list(flatnesses)
+        candidates = [
+            cls(model, weight, flatness, size) for flatness in flatnesses for weight in weights
+        ]
+        if not candidates:
+            raise ValueError(
+                "`weights` and `flatnesses` must have at least one value each, got "
+                f"{weights} and {flatnesses}."
+            )
+        sentences = candidates[0].sentence_ids(check_texts(held_out, "held_out"))
+        totals = np.zeros(len(candidates))
+        for part, caches in candidates[0]._read_parts(sentences, flatnesses):
+            for place, candidate in enumerate(candidates):
+                scores = candidate._mix(part.scores, caches[place // len(weights)])
+                totals[place] += scores[part.valid].sum(dtype=np.float64)
+        return candidates[totals.argmax()]
+
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of the sentences of a text; see `RunningText`."""
         sentences = self.sentence_ids(texts)
-        found, keys, values = [], None, None
+        found = [
+            (self._mix(part.scores, cached), part.valid)
+            for part, [cached] in self._read_parts(sentences, [self.flatness])
+        ]
+        return split_scores(found, sentences)
+
+    def _read_parts(self, sentences, flatnesses):
+        """Yield each part of a text and, for each flatness, log P_cache of its labels."""
+        keys = values = None
         for part in self.model.read_parts(sentences):
             features = tf.cast(part.features, tf.float32).numpy()
             if keys is None:
@@ -64,29 +108,31 @@ class NeuralCacheLanguageModel(LanguageModel):
             # (streams, past + length, ...)
             keys = np.concatenate([keys, features], axis=1)
             values = np.concatenate([values, part.labels], axis=1)
-            scores = self._mix_part(part, features, keys, values)
-            found.append((scores, part.valid))
+            products = np.matmul(features, keys.transpose(0, 2, 1))
+            yield part, [self._look_up(flatness * products, values) for flatness in flatnesses]
             keys, values = keys[:, -self.size :], values[:, -self.size :]
-        return split_scores(found, sentences)
 
-    def _mix_part(self, part, features, keys, values):
-        """Compute log P of the labels of a part, which come last in the keys and values."""
-        length, total = part.labels.shape[1], keys.shape[1]
-        logits = self.flatness * np.matmul(features, keys.transpose(0, 2, 1))
+    def _look_up(self, logits, values):
+        """Compute log P_cache of labels, which come last in the values; NaN without a past."""
+        length, total = logits.shape[1:]
         now = np.arange(total - length, total)[:, np.newaxis]
         distance = now - np.arange(total)  # (length, past + length)
         seen = (distance >= 1) & (distance <= self.size)
         logits = np.where(seen, logits, -np.inf)
-        same = part.labels[:, :, np.newaxis] == values[:, np.newaxis]
+        same = values[:, total - length :, np.newaxis] == values[:, np.newaxis]
         highest = np.where(seen.any(-1), logits.max(-1), 0.0)[..., np.newaxis]
         likelihoods = np.exp(logits - highest, dtype=np.float64)
         all_tokens = likelihoods.sum(-1)
         this_token = np.where(same, likelihoods, 0.0).sum(-1)
-        empty = all_tokens == 0
         with np.errstate(divide="ignore"):
-            cached = np.log(this_token) - np.log(np.where(empty, 1.0, all_tokens))
-            mixed = np.logaddexp(np.log1p(-self.weight) + part.scores, np.log(self.weight) + cached)
-        return np.where(empty, part.scores, mixed).astype(np.float32)
+            cached = np.log(this_token) - np.log(np.where(all_tokens == 0, 1.0, all_tokens))
+        return np.where(all_tokens == 0, np.nan, cached)
+
+    def _mix(self, scores, cached):
+        """Mix log P of the model and of the cache, NaN where it is empty."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mixed = np.logaddexp(np.log1p(-self.weight) + scores, np.log(self.weight) + cached)
+        return np.where(np.isnan(cached), scores, mixed).astype(np.float32)
 
     def start(self, rows):
         """Create the state before the beginning of sentences; see `LanguageModel`."""

@@ -77,6 +77,35 @@ def test_over_dynamic_evaluation():
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("kind", ["running", slow("dynamic")])
+def test_the_best_of_a_grid_is_found_in_one_reading(kind, monkeypatch):
+    running = RunningText(make(), streams=2, length=4)
+    if kind == "dynamic":
+        running = DynamicEvaluation(running.model, learning_rate=0.5, streams=2, length=4)
+    weights, flatnesses = (0.02, 0.4, 0.9), (0.0, 1.5)
+    grid = [(weight, flatness) for weight in weights for flatness in flatnesses]
+    perplexities = [
+        NeuralCacheLanguageModel(running, *options, 3).perplexity(TEXT).perplexity
+        for options in grid
+    ]
+    readings, read = [], RunningText.read_parts
+    counted = lambda *arguments: readings.append(1) or read(*arguments)  # noqa: E731
+    monkeypatch.setattr(RunningText, "read_parts", counted)
+    best = NeuralCacheLanguageModel.tuned(running, TEXT, weights, flatnesses, 3)
+    assert readings == [1]
+    assert len({round(perplexity, 3) for perplexity in perplexities}) == len(grid)
+    assert (best.weight, best.flatness) == grid[int(np.argmin(perplexities))]
+    assert (best.model, best.size) == (running, 3)
+
+
+def test_tuning_needs_a_text_and_values():
+    running = RunningText(make())
+    with pytest.raises(ValueError, match="`held_out` must have at least one"):
+        NeuralCacheLanguageModel.tuned(running, [])
+    with pytest.raises(ValueError, match=r"`weights` and `flatnesses` .* \[\] and \[0.1\]"):
+        NeuralCacheLanguageModel.tuned(running, TEXT, [], [0.1])
+
+
 def test_steps_are_scores_of_one_sentence():
     model = make()
     cached = NeuralCacheLanguageModel(RunningText(model), 0.4, 1.5, 3)
