@@ -39,6 +39,13 @@ class EmbeddingEncoder(Encoder):
         embedding: a `keras.layers.Embedding`, which other parts of a model may share.
     """
 
+    def build_parts(self):
+        """Build parts before the first call; by default none.
+
+        Keras traces the first call of a layer whose parts are not built, only to build them, and
+        that takes longer than all else.
+        """
+
     def get_build_config(self):
         """Return `None`: the first call builds the parts, also after loading."""
         return None
@@ -139,12 +146,12 @@ class RecurrentEncoder(EmbeddingEncoder):
         self.drop_memory = drop(output_dropout, "memory_dropout", one_step)
         self.drop_words = drop(word_dropout, "word_dropout", None)
 
-    def build(self, token_ids_shape):
-        """Build the embedding and the layers, without tracing `call`."""
-        if not self.embedding.built:
-            self.embedding.build(token_ids_shape)
-        if not self.stack.built:
-            self.stack.build((*token_ids_shape, self.embedding.output_dim))
+    def build_parts(self):
+        """Build the embedding and the layers; see `EmbeddingEncoder`."""
+        with keras.name_scope(self.name, caller=self):
+            if not self.embedding.built:
+                self.embedding.build((None, None))
+            self.stack.build((None, None, self.embedding.output_dim))
 
     def call(self, token_ids, mask=None, initial_state=None, training=False):
         """Encode a batch of sequences."""
@@ -165,6 +172,8 @@ class RecurrentEncoder(EmbeddingEncoder):
         return self._output_spec(*arguments, **options)
 
     def _output_spec(self, token_ids, mask=None, initial_state=None, training=False):
+        if len(token_ids.shape) != 2:  # tracing tells what is wrong
+            return super().compute_output_spec(token_ids, mask, initial_state, training)
         shape = (*token_ids.shape, self.embedding.output_dim)
         embedded = keras.KerasTensor(shape, self.embedding.compute_dtype)
         memory, *states = self.stack.compute_output_spec(embedded, initial_state, mask)

@@ -131,6 +131,7 @@ class RecurrentBackbone(SequenceBackbone):
 
         # === Functional Model ===
         inputs = token_inputs()
+        encoder.build_parts()
         outputs, _ = encoder(inputs["token_ids"], mask=inputs["padding_mask"])
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 

@@ -85,21 +85,21 @@ class NeuralCacheLanguageModel(LanguageModel):
         totals = np.zeros(len(candidates))
         for part, caches in candidates[0]._read_parts(sentences, flatnesses):
             for place, candidate in enumerate(candidates):
-                scores = candidate._mix(part.scores, caches[place // len(weights)])
+                scores = candidate._mix(part.scores, *caches[place // len(weights)])
                 totals[place] += scores[part.valid].sum(dtype=np.float64)
-        return candidates[totals.argmax()]
+        return candidates[np.where(np.isnan(totals), -np.inf, totals).argmax()]
 
     def token_scores(self, texts, batch_size=64):
         """Compute log P of each token of the sentences of a text; see `RunningText`."""
         sentences = self.sentence_ids(texts)
         found = [
-            (self._mix(part.scores, cached), part.valid)
-            for part, [cached] in self._read_parts(sentences, [self.flatness])
+            (self._mix(part.scores, *cache), part.valid)
+            for part, [cache] in self._read_parts(sentences, [self.flatness])
         ]
         return split_scores(found, sentences)
 
     def _read_parts(self, sentences, flatnesses):
-        """Yield each part of a text and, for each flatness, log P_cache of its labels."""
+        """Yield each part of a text and, for each flatness, what `_look_up` returns."""
         keys = values = None
         for part in self.model.read_parts(sentences):
             features = tf.cast(part.features, tf.float32).numpy()
@@ -113,7 +113,7 @@ class NeuralCacheLanguageModel(LanguageModel):
             keys, values = keys[:, -self.size :], values[:, -self.size :]
 
     def _look_up(self, logits, values):
-        """Compute log P_cache of labels, which come last in the values; NaN without a past."""
+        """Return log P_cache of labels, which come last in the values, and where it is empty."""
         length, total = logits.shape[1:]
         now = np.arange(total - length, total)[:, np.newaxis]
         distance = now - np.arange(total)  # (length, past + length)
@@ -124,15 +124,14 @@ class NeuralCacheLanguageModel(LanguageModel):
         likelihoods = np.exp(logits - highest, dtype=np.float64)
         all_tokens = likelihoods.sum(-1)
         this_token = np.where(same, likelihoods, 0.0).sum(-1)
+        empty = all_tokens == 0
         with np.errstate(divide="ignore"):
-            cached = np.log(this_token) - np.log(np.where(all_tokens == 0, 1.0, all_tokens))
-        return np.where(all_tokens == 0, np.nan, cached)
+            return np.log(this_token) - np.log(np.where(empty, 1.0, all_tokens)), empty
 
-    def _mix(self, scores, cached):
-        """Mix log P of the model and of the cache, NaN where it is empty."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+    def _mix(self, scores, cached, empty):
+        with np.errstate(divide="ignore"):
             mixed = np.logaddexp(np.log1p(-self.weight) + scores, np.log(self.weight) + cached)
-        return np.where(np.isnan(cached), scores, mixed).astype(np.float32)
+        return np.where(empty, scores, mixed).astype(np.float32)
 
     def start(self, rows):
         """Create the state before the beginning of sentences; see `LanguageModel`."""

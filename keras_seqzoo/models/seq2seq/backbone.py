@@ -269,8 +269,12 @@ class RecurrentEncoderDecoderBackbone(SequenceBackbone):
         # === Functional Model ===
         inputs = token_inputs("encoder_") | token_inputs("decoder_")
         mask = inputs["encoder_padding_mask"]
+        source_encoder.build_parts()
         memory, states = source_encoder(inputs["encoder_token_ids"], mask=mask)
-        features = TeacherForcing(decoder, dtype=dtype, name="teacher_forcing")(
+        teacher_forcing = TeacherForcing(decoder, dtype=dtype, name="teacher_forcing")
+        with keras.name_scope(teacher_forcing.name, caller=teacher_forcing):
+            decoder.build_parts(memory, states)
+        features = teacher_forcing(
             inputs["decoder_token_ids"],
             memory,
             states,

@@ -130,6 +130,7 @@ class RecurrentDecoder(Decoder):
         self.context = context
         self.residual = residual
         self.dropout = dropout
+        self._parts_built = False
         state_sizes = [layer.cell.state_sizes for layer in self._stateful_layers]
         self.bridge = Bridge(state_sizes, bridge, **self.part_options("bridge"))
         drop = {"noise_shape": (None, 1, None), "dtype": self.dtype_policy}
@@ -183,7 +184,8 @@ class RecurrentDecoder(Decoder):
         states = zip(self._stateful_layers, self.bridge(encoder_states), strict=True)
         state = {"layers": [layer.read_states(own) for layer, own in states]}
         if self.attention is not None:
-            self._build_core(memory.shape)  # `project_memory` needs its weights
+            if not self.core.built:  # `project_memory` needs its weights before its first call
+                self.core.build((None, None, self.embedding.output_dim), tuple(memory.shape))
             steps = tf.shape(memory)[:2]
             state = self.core.complete_state(state, batch_size, memory, mask)
             state["memory"] = memory
@@ -196,17 +198,29 @@ class RecurrentDecoder(Decoder):
             state["context"] = _final_outputs(encoder_states[-1])
         return state
 
-    def build(self, token_ids_shape):
-        """Build the embedding; the other parts need the encoder's outputs, see `init_state`."""
-        if not self.embedding.built:
-            self.embedding.build(token_ids_shape)
+    def build_parts(self, memory, encoder_states):
+        """Build all parts before the first call; see `EmbeddingEncoder`.
 
-    def _build_core(self, memory_shape, context_size=0):
-        if self.core.built:
-            return
-        shape = (None, None, self.embedding.output_dim + context_size)
-        shapes = [shape] if self.attention is None else [shape, tuple(memory_shape)]
-        self.core.build(*shapes)
+        Args:
+            memory: `keras.KerasTensor` `(batch, source_length, memory_size)`.
+            encoder_states: the encoder's second output, of `keras.KerasTensor`.
+        """
+        shapes = keras.tree.map_structure(lambda state: tuple(state.shape), encoder_states)
+        size = self.embedding.output_dim
+        # Each part in the name scope of the call that would build it.
+        self.bridge.build(shapes)
+        if self.attention is not None:
+            self.core.build((None, None, size), tuple(memory.shape))
+        if self.reads_source:
+            self.source_distribution.build((None, None, memory.shape[1]))
+        with keras.name_scope(self.name, caller=self):
+            if not self.embedding.built:
+                self.embedding.build((None, None))
+            if self.attention is None:
+                size += _final_size(shapes[-1]) if self.context == "every_step" else 0
+                self.core.build((None, None, size))
+        self.build((None, None))
+        self._parts_built = True
 
     def call(self, token_ids, state, training=False, mask=None):
         """Run over whole target sequences with teacher forcing."""
@@ -222,27 +236,18 @@ class RecurrentDecoder(Decoder):
         return features, {**state, "layers": layers}
 
     def compute_features_spec(self, token_ids, memory, encoder_states):
-        """Build the parts and return the shape and dtype of the features; see `Decoder`."""
+        """Return the shape and dtype of the features after `build_parts`; see `Decoder`."""
         changed = (
             overrides_without(type(self), name, "compute_features_spec")
             for name in ("init_state", "call", "attend")
         )
-        if any(changed):
+        if not self._parts_built or any(changed):
             return None
-        shapes = keras.tree.map_structure(lambda state: tuple(state.shape), encoder_states)
-        if not self.built:
-            self.build(token_ids.shape)
-        if not self.bridge.built:
-            self.bridge.build(shapes)
-        every_step = self.context == "every_step"
-        self._build_core(memory.shape, _final_size(shapes[-1]) if every_step else 0)
         features = (*token_ids.shape, self.core.output_size)
         features = keras.KerasTensor(features, self.compute_dtype)
         if not self.reads_source:
             return features
         weights = keras.KerasTensor((*token_ids.shape, memory.shape[1]), self.compute_dtype)
-        if not self.source_distribution.built:
-            self.source_distribution.build(weights.shape)
         return _join_source(features, *self.source_distribution.compute_output_spec(weights, None))
 
     def attend(self, token_ids, state, training=False, mask=None):

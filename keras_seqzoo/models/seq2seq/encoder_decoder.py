@@ -61,7 +61,7 @@ class Decoder(QuantizedParts, keras.layers.Layer):
         raise NotImplementedError(f"{type(self).__name__} must implement `step`.")
 
     def compute_features_spec(self, token_ids, memory, encoder_states):
-        """Build the parts and return the features that `call` would give for symbolic inputs.
+        """Return the features that `call` would give for symbolic inputs.
 
         Keras traces a decoder that returns `None`, as here, to build a functional model, which can
         take longer than all the rest of it.
@@ -108,9 +108,6 @@ class TeacherForcing(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         self.decoder = decoder
 
-    def build(self, token_ids_shape):
-        """Leave the parts to the call: building by a call of its own would trace it twice."""
-
     def call(
         self,
         token_ids,
@@ -129,9 +126,10 @@ class TeacherForcing(keras.layers.Layer):
 
     def compute_output_spec(self, token_ids, memory, encoder_states, *others, **options):
         """Return the shapes and dtypes of the features; the arguments are those of `call`."""
-        features = self.decoder.compute_features_spec(token_ids, memory, encoder_states)
-        if features is not None:
-            return features
+        if not overrides_without(type(self), "call", "compute_output_spec"):
+            features = self.decoder.compute_features_spec(token_ids, memory, encoder_states)
+            if features is not None:
+                return features
         return super().compute_output_spec(token_ids, memory, encoder_states, *others, **options)
 
     def get_build_config(self):

@@ -116,8 +116,10 @@ class RecurrentTaggerBackbone(SequenceBackbone):
                 piece_encoder,
                 dtype=dtype,
                 name="piece_encoder",
-            )(inputs["piece_ids"])
-            words = keras.layers.Concatenate(dtype=dtype, name="words")([words, pieces])
+            )
+            pieces.build_parts()
+            words = [words, pieces(inputs["piece_ids"])]
+            words = keras.layers.Concatenate(dtype=dtype, name="words")(words)
         outputs = drop(stack(drop(words), mask=inputs["padding_mask"]))
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 

@@ -67,10 +67,13 @@ class PieceEncoder(QuantizedParts, keras.layers.Layer):
             self.reader = ParallelConvolution(units, [3], **self.part_options("reader"))
             self.pool = SequencePooling("max", dtype=self.dtype_policy, name="pool")
 
-    def build(self, piece_ids_shape):
-        """Build the embedding and the reader, without tracing `call`."""
-        self.embedding.build(piece_ids_shape)
-        self.reader.build((None, piece_ids_shape[-1], self.embedding_dim))
+    def build_parts(self):
+        """Build the embedding and the reader before the first call; see `EmbeddingEncoder`."""
+        with keras.name_scope(self.name, caller=self):
+            self.embedding.build((None, None))
+            self.reader.build((None, None, self.embedding_dim))
+            if self.kind == "convolution":
+                self.pool.build((None, None, self.units))
 
     def call(self, piece_ids):
         """Encode the words."""

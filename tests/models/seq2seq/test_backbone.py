@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo._compat import flatten_layers
 from keras_seqzoo.layers import AttentionDecoder, Stack
 from keras_seqzoo.models import RecurrentDecoder, RecurrentEncoder, RecurrentSeq2SeqLM
 from tests.layer_checks import assert_close, config_equal
@@ -143,6 +144,19 @@ def test_steps_equal_the_call_whatever_the_padding_and_the_batch(options):
 def test_a_target_without_tokens_has_no_features(name):
     logits = task(**COMBINATIONS[name])(inputs(target=TARGET[:, :0]))
     assert logits.shape == (3, 0, 292)
+
+
+@pytest.mark.parametrize("options", [{}, {"attention": None, "residual": True}])
+def test_layers_have_the_paths_that_a_traced_call_would_give(options, monkeypatch):
+    # Files of quantized models and of low-rank updates name layers by their paths.
+    def paths():
+        keras.utils.clear_session()  # names count from 0
+        return [layer.path for layer in flatten_layers(backbone(**options))]
+
+    expected = paths()
+    for layer in (RecurrentEncoder, RecurrentDecoder):
+        monkeypatch.setattr(layer, "build_parts", lambda *arguments: None)
+    assert paths() == expected and "encoder/encoder_embedding" in expected
 
 
 def test_building_traces_neither_encoder_nor_decoder(monkeypatch):

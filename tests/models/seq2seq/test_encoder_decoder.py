@@ -236,6 +236,37 @@ def test_a_functional_model_takes_the_shapes_of_what_subclasses_override():
     assert {encoder.widen.kernel.path, decoder.narrow.kernel.path} <= set(names)
 
 
+class Doubled(TeacherForcing):
+    """A user's layer: the features twice, by a layer that the call builds."""
+
+    def __init__(self, decoder, **options):
+        super().__init__(decoder, **options)
+        self.double = keras.layers.Dense(8)
+
+    def call(self, tokens, memory, states):
+        return self.double(super().call(tokens, memory, states))
+
+
+def test_a_functional_model_takes_the_shapes_of_an_overridden_teacher_forcing():
+    decoder = RecurrentDecoder(keras.layers.Embedding(30, 4), [GRU(4)], LuongAttention("general"))
+    memory, states = keras.Input([None, 6]), [[keras.Input([6])]]
+    target = keras.Input([None], dtype="int32")
+    decoder.build_parts(memory, states)
+    forced = Doubled(decoder)
+    model = keras.Model([target, memory, states], forced(target, memory, states))
+    assert model.output.shape == (None, None, 8) and forced.double.kernel.path in {
+        weight.path for weight in model.weights
+    }
+
+
+def test_wrong_symbols_are_errors_when_a_functional_model_is_built():
+    decoder = RecurrentDecoder(keras.layers.Embedding(30, 4), [GRU(4)], LuongAttention("general"))
+    memory, states = keras.Input([7, 6]), [[keras.Input([6])]]
+    mask = keras.Input([5], dtype="bool")
+    with pytest.warns(UserWarning, match="unbuilt state"), pytest.raises(ValueError, match="mask"):
+        TeacherForcing(decoder)(keras.Input([3], dtype="int32"), memory, states, memory_mask=mask)
+
+
 def test_what_is_missing_says_so():
     with pytest.raises(NotImplementedError, match="Encoder.*`call`"):
         Encoder().call(SOURCE)
