@@ -63,10 +63,8 @@ class CacheLanguageModel(LanguageModel):
             total[distance:] += weight
         scores = np.concatenate(model_scores).astype(np.float64)
         with np.errstate(divide="ignore"):
-            mixed = np.logaddexp(
-                np.log1p(-self.weight) + scores[1:],
-                np.log(self.weight) + np.log(cached[1:] / total[1:]),
-            )
+            cached = np.log(cached[1:] / total[1:])
+        mixed = mix_scores(scores[1:], cached, self.weight)
         mixed = np.concatenate([scores[:1], mixed]).astype(np.float32)
         return np.split(mixed, np.cumsum([len(sentence) for sentence in model_scores])[:-1])
 
@@ -84,6 +82,12 @@ class CacheLanguageModel(LanguageModel):
         weights = tf.where(recent >= 0, weights, 0.0)  # (rows, N)
         mixed = mix_with_recent(scores, recent, weights, self.weight)
         return mixed, {"model": model_state, "recent": recent}
+
+
+def mix_scores(scores, cached, share):
+    """Return log of the mixture of two probabilities, from arrays of log P, the second by share."""
+    with np.errstate(divide="ignore"):
+        return np.logaddexp(np.log1p(-share) + scores, np.log(share) + cached)
 
 
 def mix_with_recent(scores, recent, weights, share):

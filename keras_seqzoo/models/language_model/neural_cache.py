@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_fraction, check_integer, check_number
 from keras_seqzoo.models.language_model.base import LanguageModel, check_texts
-from keras_seqzoo.models.language_model.cache import mix_with_recent
+from keras_seqzoo.models.language_model.cache import mix_scores, mix_with_recent
 from keras_seqzoo.models.language_model.running_text import RunningText, split_scores
 
 
@@ -109,28 +109,16 @@ class NeuralCacheLanguageModel(LanguageModel):
             keys = np.concatenate([keys, features], axis=1)
             values = np.concatenate([values, part.labels], axis=1)
             products = np.matmul(features, keys.transpose(0, 2, 1))
-            yield part, [self._look_up(flatness * products, values) for flatness in flatnesses]
+            length, total = products.shape[1:]
+            now = np.arange(total - length, total)[:, np.newaxis]
+            distance = now - np.arange(total)  # (length, past + length)
+            seen = (distance >= 1) & (distance <= self.size)
+            same = part.labels[:, :, np.newaxis] == values[:, np.newaxis]
+            yield part, [_look_up(flatness * products, seen, same) for flatness in flatnesses]
             keys, values = keys[:, -self.size :], values[:, -self.size :]
 
-    def _look_up(self, logits, values):
-        """Return log P_cache of labels, which come last in the values, and where it is empty."""
-        length, total = logits.shape[1:]
-        now = np.arange(total - length, total)[:, np.newaxis]
-        distance = now - np.arange(total)  # (length, past + length)
-        seen = (distance >= 1) & (distance <= self.size)
-        logits = np.where(seen, logits, -np.inf)
-        same = values[:, total - length :, np.newaxis] == values[:, np.newaxis]
-        highest = np.where(seen.any(-1), logits.max(-1), 0.0)[..., np.newaxis]
-        likelihoods = np.exp(logits - highest, dtype=np.float64)
-        all_tokens = likelihoods.sum(-1)
-        this_token = np.where(same, likelihoods, 0.0).sum(-1)
-        empty = all_tokens == 0
-        with np.errstate(divide="ignore"):
-            return np.log(this_token) - np.log(np.where(empty, 1.0, all_tokens)), empty
-
     def _mix(self, scores, cached, empty):
-        with np.errstate(divide="ignore"):
-            mixed = np.logaddexp(np.log1p(-self.weight) + scores, np.log(self.weight) + cached)
+        mixed = mix_scores(scores, cached, self.weight)
         return np.where(empty, scores, mixed).astype(np.float32)
 
     def start(self, rows):
@@ -159,3 +147,21 @@ class NeuralCacheLanguageModel(LanguageModel):
         weights = tf.where(full, tf.nn.softmax(tf.where(full, logits, logits.dtype.min)), 0.0)
         state = {"model": model_state, "hidden": hidden, "keys": keys, "values": values}
         return mix_with_recent(scores, values, weights, self.weight), state
+
+
+def _look_up(logits, seen, same):
+    """Return log P_cache of labels, and where the cache is empty.
+
+    Args:
+        logits: float array `(streams, length, past + length)`, θ h_t · h_i.
+        seen: bool array `(length, past + length)`, whether the cache holds i at t.
+        same: bool array like `logits`, whether the token after i is the label at t.
+    """
+    logits = np.where(seen, logits, -np.inf)
+    highest = np.where(seen.any(-1), logits.max(-1), 0.0)[..., np.newaxis]
+    likelihoods = np.exp(logits - highest, dtype=np.float64)
+    all_tokens = likelihoods.sum(-1)
+    this_token = np.where(same, likelihoods, 0.0).sum(-1)
+    empty = all_tokens == 0
+    with np.errstate(divide="ignore"):
+        return np.log(this_token) - np.log(np.where(empty, 1.0, all_tokens)), empty

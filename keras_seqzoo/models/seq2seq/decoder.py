@@ -207,7 +207,7 @@ class RecurrentDecoder(Decoder):
         """
         shapes = keras.tree.map_structure(lambda state: tuple(state.shape), encoder_states)
         size = self.embedding.output_dim
-        # Each part in the name scope of the call that would build it.
+        # Parts with weights are in the name scope of the call that would build them.
         self.bridge.build(shapes)
         if self.attention is not None:
             self.core.build((None, None, size), tuple(memory.shape))

@@ -89,7 +89,11 @@ def test_the_best_of_a_grid_is_found_in_one_reading(kind, monkeypatch):
         for options in grid
     ]
     readings, read = [], RunningText.read_parts
-    counted = lambda *arguments: readings.append(1) or read(*arguments)  # noqa: E731
+
+    def counted(*arguments):
+        readings.append(1)
+        return read(*arguments)
+
     monkeypatch.setattr(RunningText, "read_parts", counted)
     best = NeuralCacheLanguageModel.tuned(running, TEXT, weights, flatnesses, 3)
     assert readings == [1]
