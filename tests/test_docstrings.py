@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import keras_seqzoo
-from tests.tiers import mostly_slow
+from tests.tiers import partly_slow
 
 # What a reader has imported; everything public of the layers and models among it.
 NAMES = {"keras": keras, "tf": tf, "keras_seqzoo": keras_seqzoo}
@@ -41,9 +41,7 @@ def test_examples_are_found():
     assert len(WITH_EXAMPLES) >= 20
 
 
-@pytest.mark.parametrize(
-    "name", mostly_slow(WITH_EXAMPLES, *(name for name in WITH_EXAMPLES if name not in SLOW))
-)
+@pytest.mark.parametrize("name", partly_slow(WITH_EXAMPLES, SLOW))
 def test_examples_run(name):
     result = doctest.testmod(importlib.import_module(name), extraglobs=NAMES)
     assert result.attempted > 0

@@ -24,7 +24,7 @@ from keras_seqzoo.serving import export
 from keras_seqzoo.tokenizers import CharacterTokenizer, WordTokenizer
 from tests.serving.fresh_server import answers_of, hexadecimal
 from tests.serving.test_export import make_model
-from tests.tiers import mostly_slow
+from tests.tiers import partly_slow
 
 TEXT = ["the cat sat", "the dog sat on the cat!", "a dog", "", " \t\u3000", "No cat, no dog."]
 LIMIT = 5
@@ -112,7 +112,7 @@ class Case(NamedTuple):
 
 
 def cases(names):
-    return mostly_slow(list(names), *(name for name in names if name not in SLOW))
+    return partly_slow(list(names), SLOW)
 
 
 @pytest.fixture(scope="module", params=cases(MODELS))

@@ -19,7 +19,7 @@ from keras_seqzoo.models.language_model.ngram.estimators import (
 from tests.models.language_model.ngram import reference
 from tests.models.language_model.ngram.reference import BEGIN, END
 from tests.properties import examples
-from tests.tiers import slow
+from tests.tiers import partly_slow
 
 VOCABULARY = 6
 SENTENCES = st.lists(st.lists(st.integers(2, VOCABULARY - 1), max_size=6), min_size=1, max_size=12)
@@ -60,9 +60,7 @@ def distribution(found, context):
 
 
 @FEW
-@pytest.mark.parametrize(
-    "kind", [slow(kind) if kind == "kneser_ney, backoff" else kind for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", partly_slow(list(KINDS), ["kneser_ney, backoff"]))
 @given(sentences=SENTENCES, order=st.integers(1, 4))
 def test_equals_the_definition(kind, sentences, order):
     estimator, interpolates, options = KINDS[kind]
