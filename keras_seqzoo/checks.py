@@ -95,11 +95,20 @@ def list_names(names, most=8):
     return shown if len(names) <= most else f"{shown}, … ({len(names)} in all)"
 
 
+def list_of_items(items, name):
+    """Return items, such as sentences, as a list; raise `ValueError` for a single string."""
+    if isinstance(items, (str, bytes)):
+        raise ValueError(f"`{name}` must be a list of strings, got the string {items[:40]!r}.")
+    return list(items.numpy() if hasattr(items, "numpy") else items)
+
+
 def list_of_texts(texts, name="texts"):
-    """Return texts as a list; raise `ValueError` for a single string."""
-    if isinstance(texts, (str, bytes)):
-        raise ValueError(f"`{name}` must be a list of strings, got the string {texts[:40]!r}.")
-    return list(texts)
+    """Return texts as a list; raise `ValueError` unless they are several strings."""
+    texts = list_of_items(texts, name)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, (str, bytes)):
+            raise ValueError(f"`{name}` must be strings, got {text!r} as number {number}.")
+    return texts
 
 
 def check_batch(name, tensor):

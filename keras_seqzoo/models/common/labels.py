@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import ItemError, check_labelled, list_names, list_of_texts, shorten
+from keras_seqzoo.checks import ItemError, check_labelled, list_names, list_of_items, shorten
 from keras_seqzoo.tokenizers.vocabulary import create_string_table
 
 
@@ -211,7 +211,7 @@ class TextLabels:
         Returns:
             A tuple of two floats.
         """
-        texts, labels = list_of_texts(texts), list(labels)
+        texts, labels = list_of_items(texts, "texts"), list(labels)
         check_labelled(texts, labels)
         expected = label_indices(
             self.label_names, labels, multi_label=self.multi_label, allow_unknown=True

@@ -1,6 +1,6 @@
 """Parsed sentences as texts."""
 
-from keras_seqzoo.checks import list_of_texts
+from keras_seqzoo.checks import list_of_items
 from keras_seqzoo.data.conllu import ConlluSentence
 from keras_seqzoo.data.trees import dependency_tree
 
@@ -20,9 +20,11 @@ def parsed_texts(sentences, name="texts"):
         ValueError: if an item is not a sentence in CoNLL-U, or its heads do not form a tree.
     """
     texts = []
-    for number, item in enumerate(list_of_texts(sentences, name)):
+    for number, item in enumerate(list_of_items(sentences, name)):
         try:
-            if not isinstance(item, ConlluSentence) and item.strip():
+            if not isinstance(item, (str, ConlluSentence)):
+                raise ValueError(f"it must be a string or a ConlluSentence, got {item!r}.")
+            if isinstance(item, str) and item.strip():
                 item = ConlluSentence.from_text(item)
             if isinstance(item, ConlluSentence):
                 dependency_tree(item.heads)

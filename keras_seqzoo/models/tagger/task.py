@@ -7,7 +7,7 @@ import keras_hub
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import list_of_texts
+from keras_seqzoo.checks import list_of_items
 from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
 from keras_seqzoo.layers.crf.iob2 import is_iob2
@@ -274,12 +274,16 @@ def _as_words(sentences):
     """Return sentences as a list of strings, or as ragged words `(batch, None)`."""
     if isinstance(sentences, (tf.Tensor, tf.RaggedTensor)):
         return sentences
-    sentences = list_of_texts(sentences, "sentences")
+    sentences = list_of_items(sentences, "sentences")
     whole = [isinstance(sentence, (str, bytes)) for sentence in sentences]
     if all(whole):
         return tf.constant(sentences, tf.string)
     if any(whole):
         raise ValueError("`sentences` must be strings or lists of words, got both.")
+    for number, sentence in enumerate(sentences, 1):
+        if not hasattr(sentence, "__len__"):
+            problem = f"got {sentence!r} as number {number}."
+            raise ValueError(f"`sentences` must be strings or lists of words, {problem}")
     words = [word for sentence in sentences for word in sentence]
     lengths = list(map(len, sentences))
     return tf.RaggedTensor.from_row_lengths(tf.constant(words, tf.string), lengths)

@@ -99,7 +99,7 @@ def test_words_whose_head_is_cut_off_are_roots():
 
 def test_errors():
     model = make()
-    for texts in (["A film."], [TEXTS[0], "1\tgood\t_"]):
+    for texts in (["A film."], [TEXTS[0], "1\tgood\t_"], [TEXTS[0], None]):
         with pytest.raises(ValueError, match=rf"`texts\[{len(texts) - 1}\]` must be .* CoNLL-U"):
             model.classify(texts)
     for heads, message in ([2, 1], "cycle"), ([0, 0], "one root"), (["_", 0], "head"):

@@ -118,6 +118,8 @@ def test_bad_arguments_are_named(method):
         run(["a", " "], ["b", "c"])
     with pytest.raises(ValueError, match="`targets` must be a list of strings, got the string 'b'"):
         run(["a"], "b")
+    with pytest.raises(ValueError, match="`sources` must be strings, got None as number 2"):
+        run(["a", None], ["b", "c"])
     with pytest.raises(ValueError, match=f"`preprocessor` must not be None for `{method}`"):
         getattr(RecurrentSeq2SeqLM(backbone(attention_units=5)), method)(["a"], ["b"])
 

@@ -97,6 +97,8 @@ def test_batches_and_order_change_nothing():
     assert model.tag([""]) == [[]] and model.tag([[], ["dogs"]])[0] == []
     with pytest.raises(ValueError, match="strings or lists of words, got both"):
         model.tag(["a dog", ["dogs"]])
+    with pytest.raises(ValueError, match="strings or lists of words, got None as number 2"):
+        model.tag([["a", "dog"], None])
     assert model.accuracy(WORDS, [tags.split() for tags in TAGS]) == 1.0
 
 

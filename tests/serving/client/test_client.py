@@ -195,8 +195,8 @@ def test_texts_must_be_lists_of_strings(connect):
     client = connect()
     with pytest.raises(ValueError, match="^`texts` must be a list of strings, got the string 'a'"):
         client.translate("a")
-    with pytest.raises(ValueError, match="^`prompts` must be strings or bytes, got 3"):
-        client.generate([3])
+    with pytest.raises(ValueError, match="^`prompts` must be strings, got 3 as number 2"):
+        client.generate(["a", 3])
     with pytest.raises(ValueError, match="^`required_phrases` must be one list for each of the 1"):
         client.translate(["a"], required_phrases=[])
     for phrases in ("a", ["a\tb"], [1]):
