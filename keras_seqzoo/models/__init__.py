@@ -20,7 +20,7 @@ from keras_seqzoo.models.common.encoder import Encoder, RecurrentEncoder
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
 from keras_seqzoo.models.language_model.base import LanguageModel, PerplexityReport
 from keras_seqzoo.models.language_model.cache import CacheLanguageModel
-from keras_seqzoo.models.language_model.dynamic_evaluation import DynamicEvaluation
+from keras_seqzoo.models.language_model.dynamic_evaluation import DynamicEvaluation, gradient_rms
 from keras_seqzoo.models.language_model.feed_forward import FeedForwardLanguageModel
 from keras_seqzoo.models.language_model.interpolated import InterpolatedLanguageModel
 from keras_seqzoo.models.language_model.log_linear import LogLinearLanguageModel
@@ -135,6 +135,7 @@ __all__ = [
     "Word2Vec",
     "WordAlignment",
     "WordVectors",
+    "gradient_rms",
     "replace_unknown_words",
     "rescore",
     "symmetrize",

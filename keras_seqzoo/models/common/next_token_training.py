@@ -50,7 +50,11 @@ def label_log_probabilities(output_layer, inputs, labels, chunk_size=1024):
         return chunk + 1, scores.write(chunk, found)
 
     _, scores = tf.while_loop(
-        lambda chunk, _: chunk < chunks, score, (tf.constant(0), scores), parallel_iterations=1
+        lambda chunk, _: chunk < chunks,
+        score,
+        (tf.constant(0), scores),
+        parallel_iterations=1,
+        maximum_iterations=chunks,  # for gradients under XLA
     )
     return tf.reshape(scores.stack(), [-1])[:count]
 

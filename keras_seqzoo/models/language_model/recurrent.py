@@ -285,13 +285,17 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
         Returns:
             A tuple of log P of the labels, the features `(rows, length, units)`, and the state.
         """
-        if mask is None:
-            mask = tf.ones_like(token_ids, tf.bool)
+        if tf.inside_function():
+            return self._read(token_ids, labels, state, mask)
         # Use a graph: loops over time are slow if Python calls each step.
         return graph_function(self, "read", self._read)(token_ids, labels, state, mask)
 
     def _read(self, token_ids, labels, state, mask):
         features, state = self.backbone.encoder(token_ids, mask=mask, initial_state=state)
+        if mask is None:
+            flat = tf.reshape(features, [-1, features.shape[-1]])
+            own = label_log_probabilities(self.output_layer, flat, tf.reshape(labels, [-1]))
+            return tf.reshape(own, tf.shape(labels)), features, state
         events = tf.where(mask)
         own = label_log_probabilities(
             self.output_layer, tf.gather_nd(features, events), tf.gather_nd(labels, events)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data import stream_batches
+from keras_seqzoo.models.common.graph_functions import check_compilable, graph_function
 from keras_seqzoo.models.language_model.base import LanguageModel
 from keras_seqzoo.models.language_model.recurrent import RecurrentLanguageModel
 
@@ -42,9 +43,12 @@ class RunningText(LanguageModel):
             initial state, possibly within a sentence. With 1 the state covers the whole text; with
             more, reading is faster.
         length: int, the number of tokens of each stream to read at a time.
+        jit_compile: bool, whether XLA compiles the reading of a part, which takes some seconds and
+            pays off for long texts.
 
     Raises:
-        ValueError: if `model` is not a `RecurrentLanguageModel`, or a number is below 1.
+        ValueError: if `model` is not a `RecurrentLanguageModel`, a number is below 1, or the model
+            has a layer that XLA cannot compile for `jit_compile`.
 
     Example:
     ```python
@@ -56,13 +60,16 @@ class RunningText(LanguageModel):
 
     remembers_sentences = True
 
-    def __init__(self, model, streams=1, length=128):
+    def __init__(self, model, streams=1, length=128, jit_compile=False):
         if not isinstance(model, RecurrentLanguageModel):
             raise ValueError(f"`model` must be a RecurrentLanguageModel, got {model!r}.")
         self.model = model
         self.tokenizer = model.tokenizer
         self.streams = check_integer("streams", streams, minimum=1)
         self.length = check_integer("length", length, minimum=1)
+        self.jit_compile = bool(jit_compile)
+        if jit_compile:
+            check_compilable(model, "jit_compile", jit_compile)
 
     def start(self, rows):
         """Create the state before the beginning of sentences; see `LanguageModel`."""
@@ -105,7 +112,10 @@ class RunningText(LanguageModel):
             yield ReadPart(scores.numpy(), features, batch[1].numpy(), batch[2].numpy() > 0)
 
     def _read(self, inputs, labels, weights, state):
-        return self.model.read_with_features(inputs["token_ids"], labels, state)
+        read = self.model.read_with_features  # has a graph that others share
+        if self.jit_compile:
+            read = graph_function(self, "read", read, jit_compile=True)
+        return read(inputs["token_ids"], labels, state)
 
 
 def split_scores(parts, sentences):

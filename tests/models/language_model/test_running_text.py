@@ -12,6 +12,7 @@ from keras_seqzoo.models import (
     InterpolatedLanguageModel,
     NGramLanguageModel,
     RunningText,
+    gradient_rms,
 )
 from keras_seqzoo.models.language_model.running_text import running_tokens
 from tests.models.language_model.test_recurrent import TEXT, make
@@ -76,6 +77,14 @@ def test_streams():
         np.testing.assert_allclose(found[part], own[0], rtol=1e-4)
 
 
+@pytest.mark.parametrize("reader", [slow(RunningText), DynamicEvaluation])
+def test_xla_equals_eager(reader):
+    model = make()
+    plain = reader(model, streams=3, length=4).token_scores(TEXT)
+    compiled = reader(model, streams=3, length=4, jit_compile=True).token_scores(TEXT)
+    np.testing.assert_allclose(np.concatenate(compiled), np.concatenate(plain), rtol=1e-4)
+
+
 @pytest.mark.slow
 def test_it_is_a_language_model():
     model = make()
@@ -102,13 +111,49 @@ def test_interpolation_reads_a_text_as_the_members_do():
     np.testing.assert_allclose(np.concatenate(both.token_scores(TEXT)), expected, rtol=1e-5)
 
 
-def test_dynamic_evaluation_is_gradient_descent():
+def gradients_by_hand(model, inputs, labels, state):
+    """Return log P of the tokens of a part, the state, and the gradients of the mean loss."""
+    weights = [weight.value for weight in model.trainable_variables]
+    with tf.GradientTape() as tape:
+        scores, state = model.read(inputs[None], labels[None], state)
+        loss = -tf.reduce_mean(scores)
+    return scores[0].numpy(), state, list(map(tf.convert_to_tensor, tape.gradient(loss, weights)))
+
+
+def rms_by_hand(model):
+    _, inputs, labels = stream(model, TEXT)
+    state, squares = model.start(1), []
+    for part in (slice(0, 6), slice(6, 12), slice(12, 18)):
+        _, state, gradients = gradients_by_hand(model, inputs[part], labels[part], state)
+        squares.append([gradient.numpy() ** 2 for gradient in gradients])
+    return [np.sqrt(np.mean(own, axis=0)) for own in zip(*squares, strict=True)]
+
+
+def test_gradient_rms():
+    model = make()
+    before = model.get_weights()
+    for jit_compile in (False, True):
+        found = gradient_rms(model, TEXT, streams=1, length=6, jit_compile=jit_compile)
+        for own, expected in zip(found, rms_by_hand(model), strict=True):
+            np.testing.assert_allclose(own, expected, rtol=1e-4, atol=1e-6)
+    assert all((a == b).all() for a, b in zip(before, model.get_weights(), strict=True))
+
+
+@pytest.mark.parametrize("has_rms", [False, True])
+def test_dynamic_evaluation_is_gradient_descent(has_rms):
     model = make()
     before = model.get_weights()
     rate, decay = 0.7, 0.1
-    found = DynamicEvaluation(
-        model, learning_rate=rate, decay=decay, clipnorm=0.9, length=6
-    ).token_scores(TEXT)
+    options = {"learning_rate": rate, "decay": decay, "clipnorm": 0.9, "length": 6}
+    rates, decays = [rate] * len(before), [decay] * len(before)
+    if has_rms:
+        rms = rms_by_hand(model)
+        options |= {"gradient_rms": rms, "epsilon": 0.5}
+        mean = np.concatenate([own.ravel() for own in rms]).mean()
+        rates = [rate / (own + 0.5) for own in rms]
+        decays = [np.minimum(1, decay * own / mean) for own in rms]
+        assert any((own == 1).any() for own in decays)
+    found = DynamicEvaluation(model, **options).token_scores(TEXT)
     np.testing.assert_array_equal(
         np.concatenate([w.ravel() for w in before]),
         np.concatenate([w.ravel() for w in model.get_weights()]),
@@ -119,16 +164,14 @@ def test_dynamic_evaluation_is_gradient_descent():
     first = [tf.convert_to_tensor(w) for w in model.trainable_variables]
     for begin in range(0, len(labels), 6):
         part = slice(begin, begin + 6)
-        with tf.GradientTape() as tape:
-            own, state = model.read(inputs[None, part], labels[None, part], state)
-            loss = -tf.reduce_mean(own)
-        expected.append(own[0].numpy())
-        gradients = tape.gradient(loss, [w.value for w in model.trainable_variables])
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        own, state, gradients = gradients_by_hand(model, inputs[part], labels[part], state)
+        expected.append(own)
         norm = tf.linalg.global_norm(gradients)
-        for weight, gradient, own in zip(model.trainable_variables, gradients, first, strict=True):
-            step = rate * gradient * tf.minimum(1.0, 0.9 / norm)
-            weight.assign(weight - step + decay * (own - weight))
+        for weight, gradient, start, own_rate, own_decay in zip(
+            model.trainable_variables, gradients, first, rates, decays, strict=True
+        ):
+            step = own_rate * gradient * tf.minimum(1.0, 0.9 / norm)
+            weight.assign(weight - step + own_decay * (start - weight))
     np.testing.assert_allclose(
         np.concatenate(found), np.concatenate(expected), rtol=1e-4, atol=1e-5
     )
@@ -154,11 +197,19 @@ def test_wrong_arguments():
     for name in ("streams", "length"):
         with pytest.raises(ValueError, match=f"`{name}`"):
             RunningText(model, **{name: 0})
-    for name in ("learning_rate", "decay", "clipnorm"):
+    for name in ("learning_rate", "decay", "clipnorm", "epsilon"):
         with pytest.raises(ValueError, match=f"`{name}`"):
             DynamicEvaluation(model, **{name: -1.0})
     with pytest.raises(ValueError, match="`clipnorm`"):
         DynamicEvaluation(model, clipnorm=0)
+    rms = gradient_rms(model, TEXT)
+    with pytest.raises(ValueError, match="`gradient_rms` must have the shapes of the trainable"):
+        DynamicEvaluation(model, gradient_rms=rms[1:])
+    for wrong in ([-own for own in rms], [0 * own for own in rms], [own + np.inf for own in rms]):
+        with pytest.raises(ValueError, match="`gradient_rms` must be finite, at least 0, and not"):
+            DynamicEvaluation(model, gradient_rms=wrong)
+    with pytest.raises(ValueError, match="`texts` must have at least one sentence"):
+        gradient_rms(model, [])
 
 
 # Training on streams.
