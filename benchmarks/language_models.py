@@ -28,6 +28,7 @@ from keras_seqzoo.models import (
     NGramLanguageModel,
     RecurrentLanguageModel,
     RunningText,
+    gradient_rms,
 )
 from keras_seqzoo.models.language_model.ngram import WittenBell
 from keras_seqzoo.tokenizers import WordTokenizer
@@ -41,7 +42,9 @@ RECURRENT = {
     "tied": ("LSTM, 2 layers of 512 units, tied", 76.05),
     "averaged": ("LSTM, weights dropped, averaged", 57.3),
 }
-RATES = (0.02, 0.05, 0.1, 0.2, 0.5)
+RATES = (4.0, 8.0, 16.0)
+OWN_RATES = ((0.02, 0.03), (0.02, 0.1), (0.05, 0.03), (0.05, 0.1))  # with decays
+RMS_LINES = 6000  # of the training text, for the root mean squares of gradients
 CACHES = (0.02, 0.05, 0.1)
 NEURAL_CACHES = {"weights": (0.05, 0.1, 0.2), "flatnesses": (0.1, 0.3, 0.5), "size": 2000}
 
@@ -104,13 +107,21 @@ def main():
     if best is None:
         return
     ngram = Remembered(ngram)
-    running = Remembered(RunningText(best, streams=8))
+    reading = {"streams": 8, "jit_compile": True}
+    running = Remembered(RunningText(best, **reading))
     report("the last and the 5-gram", InterpolatedLanguageModel.tuned([ngram, running], valid))
     cached = best_of([CacheLanguageModel(running, weight, 1000) for weight in CACHES], valid)
     report(f"the last with a cache of weight {cached.weight}", cached)
-    dynamic = [Remembered(DynamicEvaluation(best, rate, streams=8)) for rate in RATES]
-    dynamic = best_of(dynamic, valid)
-    report(f"the last, dynamic evaluation at rate {dynamic.model.learning_rate}", dynamic)
+    dynamic = best_of(
+        [Remembered(DynamicEvaluation(best, rate, **reading)) for rate in RATES], valid
+    )
+    report(f"the last, dynamic evaluation at rate {dynamic.model.learning_rate:g}", dynamic)
+    reading["gradient_rms"] = gradient_rms(best, train[:RMS_LINES], **reading)
+    dynamic = best_of(
+        [Remembered(DynamicEvaluation(best, *rates, **reading)) for rates in OWN_RATES], valid
+    )
+    rates = f"{dynamic.model.learning_rate:g}, decay {dynamic.model.decay:g}"
+    report(f"the last, dynamic evaluation with `gradient_rms` at rate {rates}", dynamic)
     report(
         "dynamic evaluation and the 5-gram",
         InterpolatedLanguageModel.tuned([ngram, dynamic], valid),
