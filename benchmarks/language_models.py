@@ -6,7 +6,7 @@
 The n-gram models are counted here. The others were trained before, by the commands in RESULTS.md:
 `.keras` files of fixed-context models, and presets of recurrent models, which read each of the two
 texts as one stream. Models that are not given are left out. Perplexities are over words and ends of
-sentences; `<unk>` is an ordinary word. Choices (weights of mixtures, the learning rate of dynamic
+sentences; `<unk>` is an ordinary word. Choices (weights of mixtures, the rates of dynamic
 evaluation, the weight of a cache) are made on the validation text.
 """
 
@@ -42,8 +42,8 @@ RECURRENT = {
     "tied": ("LSTM, 2 layers of 512 units, tied", 76.05),
     "averaged": ("LSTM, weights dropped, averaged", 57.3),
 }
-RATES = (4.0, 8.0, 16.0)
-OWN_RATES = ((0.02, 0.03), (0.02, 0.1), (0.05, 0.03), (0.05, 0.1))  # with decays
+RATES = ((8.0, 0.0), (8.0, 0.01), (16.0, 0.01), (16.0, 0.03))  # with decays
+OWN_RATES = ((0.02, 0.03), (0.02, 0.1), (0.05, 0.03), (0.05, 0.1))  # with `gradient_rms`
 RMS_LINES = 6000  # of the training text, for the root mean squares of gradients
 CACHES = (0.02, 0.05, 0.1)
 NEURAL_CACHES = {"weights": (0.05, 0.1, 0.2), "flatnesses": (0.1, 0.3, 0.5), "size": 2000}
@@ -112,16 +112,14 @@ def main():
     report("the last and the 5-gram", InterpolatedLanguageModel.tuned([ngram, running], valid))
     cached = best_of([CacheLanguageModel(running, weight, 1000) for weight in CACHES], valid)
     report(f"the last with a cache of weight {cached.weight}", cached)
-    dynamic = best_of(
-        [Remembered(DynamicEvaluation(best, rate, **reading)) for rate in RATES], valid
-    )
-    report(f"the last, dynamic evaluation at rate {dynamic.model.learning_rate:g}", dynamic)
-    reading["gradient_rms"] = gradient_rms(best, train[:RMS_LINES], **reading)
-    dynamic = best_of(
-        [Remembered(DynamicEvaluation(best, *rates, **reading)) for rates in OWN_RATES], valid
-    )
-    rates = f"{dynamic.model.learning_rate:g}, decay {dynamic.model.decay:g}"
-    report(f"the last, dynamic evaluation with `gradient_rms` at rate {rates}", dynamic)
+    rms = gradient_rms(best, train[:RMS_LINES], **reading)
+    for pairs, own, title in ((RATES, None, ""), (OWN_RATES, rms, " with `gradient_rms`")):
+        options = {"gradient_rms": own, **reading}
+        dynamic = best_of(
+            [Remembered(DynamicEvaluation(best, *pair, **options)) for pair in pairs], valid
+        )
+        rates = f"{dynamic.model.learning_rate:g}, decay {dynamic.model.decay:g}"
+        report(f"the last, dynamic evaluation{title} at rate {rates}", dynamic)
     report(
         "dynamic evaluation and the 5-gram",
         InterpolatedLanguageModel.tuned([ngram, dynamic], valid),

@@ -3,6 +3,8 @@
 import math
 import numbers
 
+import numpy as np
+
 
 class ItemError(ValueError):
     """Error in one item of an argument, such as a text or a sentence.
@@ -96,10 +98,24 @@ def list_names(names, most=8):
 
 
 def list_of_items(items, name):
-    """Return items, such as sentences, as a list; raise `ValueError` for a single string."""
+    """Return items, such as sentences, as a list; raise `ValueError` for a single string.
+
+    A tensor of strings, as the list or as an item, is replaced by its strings.
+    """
+    items = _without_tensor(items)
     if isinstance(items, (str, bytes)):
         raise ValueError(f"`{name}` must be a list of strings, got the string {items[:40]!r}.")
-    return list(items.numpy() if hasattr(items, "numpy") else items)
+    return list(map(_without_tensor, items))
+
+
+def _without_tensor(value):
+    return _decoded(np.asarray(value.numpy()).tolist()) if hasattr(value, "numpy") else value
+
+
+def _decoded(value):
+    if isinstance(value, list):
+        return list(map(_decoded, value))
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
 
 
 def list_of_texts(texts, name="texts"):
@@ -107,7 +123,8 @@ def list_of_texts(texts, name="texts"):
     texts = list_of_items(texts, name)
     for number, text in enumerate(texts, 1):
         if not isinstance(text, (str, bytes)):
-            raise ValueError(f"`{name}` must be strings, got {text!r} as number {number}.")
+            found = shorten(repr(text))
+            raise ValueError(f"`{name}` must be strings, got {found} as number {number}.")
     return texts
 
 

@@ -1,6 +1,6 @@
 """Parsed sentences as texts."""
 
-from keras_seqzoo.checks import list_of_items
+from keras_seqzoo.checks import list_of_items, shorten
 from keras_seqzoo.data.conllu import ConlluSentence
 from keras_seqzoo.data.trees import dependency_tree
 
@@ -23,7 +23,8 @@ def parsed_texts(sentences, name="texts"):
     for number, item in enumerate(list_of_items(sentences, name)):
         try:
             if not isinstance(item, (str, ConlluSentence)):
-                raise ValueError(f"it must be a string or a ConlluSentence, got {item!r}.")
+                found = shorten(repr(item))
+                raise ValueError(f"it must be a string or a ConlluSentence, got {found}.")
             if isinstance(item, str) and item.strip():
                 item = ConlluSentence.from_text(item)
             if isinstance(item, ConlluSentence):

@@ -74,9 +74,9 @@ def check_stream(texts, name="texts"):
     An iterator, which can be read only once, becomes a list. Otherwise see `check_texts`.
     """
     texts = several_times(texts)
-    if isinstance(texts, (str, bytes, list)):
+    if isinstance(texts, (str, bytes)):
         return check_texts(texts, name)
-    if next(iter(texts), None) is None:
+    if not any(True for _ in texts):
         raise ValueError(f"`{name}` must have at least one sentence, got none.")
     return texts
 

@@ -19,12 +19,17 @@ class DynamicEvaluation(RunningText):
         θ <- θ - η g + λ (θ_0 - θ),
 
     where g is the gradient of the mean loss, with its norm clipped, and θ_0 are the original
-    weights. With `gradient_rms`, r, each weight has rates of its own (Krause et al., "RMS with a
+    weights. With `gradient_rms`, r, each weight has rates of its own (Krause et al., "RMS + RMS
     global prior"),
 
-        θ <- θ - η g / (r + ε) + min(1, λ r / mean(r)) (θ_0 - θ).
+        θ <- θ - η g / (r + ε) + min(1, λ r / mean(r)) (θ_0 - θ),
 
-    The original weights are restored after each text.
+    where mean(r) is over all weights of the model. The original weights are restored after each
+    text.
+
+    Good rates depend on `streams` and `length`: the more tokens a step has, the higher they are.
+    Choose η and λ on a held-out text. With `gradient_rms`, good values of η are hundreds of times
+    smaller.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor. Its dropout is off.
@@ -33,20 +38,23 @@ class DynamicEvaluation(RunningText):
         clipnorm: float above 0, the maximum norm of g.
         streams: int, see `RunningText`.
         length: int, tokens of each stream in a step.
-        jit_compile: see `RunningText`.
+        jit_compile: bool, whether XLA compiles a step, see `RunningText`.
         gradient_rms: list of arrays, from the function `gradient_rms` for the training text, or
             `None` for the same rates for all weights.
         epsilon: float above 0, ε.
 
     Raises:
-        ValueError: if an argument is out of its range, or `gradient_rms` does not have the shapes
-            of the model's trainable weights.
+        ValueError: if an argument is out of its range, `gradient_rms` does not have the shapes of
+            the model's trainable weights, is not finite, or has no number above 0, or the model
+            has a layer that XLA cannot compile for `jit_compile`.
 
     Example:
     ```python
     DynamicEvaluation(model, learning_rate=0.1).perplexity(sentences)
-    rms = gradient_rms(model, training_sentences)
-    DynamicEvaluation(model, 0.01, decay=0.02, gradient_rms=rms).perplexity(sentences)
+    size = {"streams": 8, "length": 20}
+    rms = gradient_rms(model, training_sentences, **size)
+    dynamic = DynamicEvaluation(model, learning_rate=0.02, decay=0.03, gradient_rms=rms, **size)
+    dynamic.perplexity(sentences)
     ```
     """
 
@@ -78,12 +86,15 @@ class DynamicEvaluation(RunningText):
 
         Raises:
             RuntimeError: if another text is being read.
+            ValueError: if the model has no trainable weights, or no longer those of
+                `gradient_rms`.
         """
         if self._weights is not None:
             raise RuntimeError("A text is being read already: read it to its end, or close it.")
-        own = self._weights = _values(self.model)
+        own = _trainable_variables(self.model)
         initial = [tf.convert_to_tensor(weight) for weight in own]
-        self._constants = [initial, *self._rates()]
+        constants = [initial, *self._rates(len(own))]
+        self._weights, self._constants = own, constants
         try:
             yield from super().read_parts(sentences)
         finally:
@@ -91,11 +102,11 @@ class DynamicEvaluation(RunningText):
                 weight.assign(first)
             self._weights = self._constants = None
 
-    def _rates(self):
+    def _rates(self, count):
         """Return the learning rates and the decays of the weights, two lists of tensors."""
         if self.gradient_rms is None:
-            rates = [self.learning_rate], [self.decay]
-            return [[tf.constant(rate, tf.float32)] * len(self._weights) for [rate] in rates]
+            return [[tf.constant(rate)] * count for rate in (self.learning_rate, self.decay)]
+        _check_rms(self.gradient_rms, self.model)  # its layers may be frozen since
         mean = sum(map(np.sum, self.gradient_rms)) / sum(map(np.size, self.gradient_rms))
         rates = [self.learning_rate / (rms + self.epsilon) for rms in self.gradient_rms]
         decays = [np.minimum(1.0, self.decay * rms / mean) for rms in self.gradient_rms]
@@ -116,7 +127,8 @@ class DynamicEvaluation(RunningText):
         for weight, gradient, start, rate, decay in zip(
             self._weights, gradients, *constants, strict=True
         ):
-            weight.assign_add(decay * (start - weight) - rate * gradient)
+            change = decay * tf.cast(start - weight, tf.float32) - rate * gradient
+            weight.assign_add(tf.cast(change, weight.dtype))
         return results
 
 
@@ -125,21 +137,23 @@ def gradient_rms(model, texts, streams=8, length=20, jit_compile=False):
 
         r = sqrt(mean_k g_k²),
 
-    where g_k is the gradient of the mean loss of the k-th part of a text. The weights stay as they
-    are.
+    where g_k is the gradient of the mean loss of the k-th part of a text, not clipped. The weights
+    stay as they are.
 
     Args:
         model: a `RecurrentLanguageModel` with a preprocessor.
         texts: list of strings, sentences in order, usually those of the training.
-        streams: int, see `RunningText`.
-        length: int, tokens of each stream in a part.
-        jit_compile: see `RunningText`.
+        streams: int, see `RunningText`; best as many as `DynamicEvaluation` will read.
+        length: int, tokens of each stream in a part; best as many as it will read.
+        jit_compile: bool, whether XLA compiles the gradient of a part, see `RunningText`.
 
     Returns:
         A list of float32 arrays with the shapes of the model's trainable weights.
 
     Raises:
-        ValueError: if there is no text, or an argument is out of its range.
+        ValueError: if `model` is not a `RecurrentLanguageModel` or has no trainable weights, there
+            is no text, an argument is out of its range, or the model has a layer that XLA cannot
+            compile for `jit_compile`.
     """
     reader = _GradientReader(model, streams, length, jit_compile)
     sentences = reader.sentence_ids(check_texts(texts))
@@ -152,8 +166,8 @@ class _GradientReader(RunningText):
 
     def __init__(self, *args):
         super().__init__(*args)
-        self._weights = _values(self.model)
-        self.squares = [tf.Variable(tf.zeros_like(weight)) for weight in self._weights]
+        self._weights = _trainable_variables(self.model)
+        self.squares = [tf.Variable(tf.zeros(weight.shape)) for weight in self._weights]
 
     def _read(self, inputs, labels, weights, state):
         step = graph_function(
@@ -168,20 +182,28 @@ class _GradientReader(RunningText):
         return results
 
 
-def _values(model):
-    return [weight.value for weight in model.trainable_variables]
+def _trainable_variables(model):
+    """Return TensorFlow's variables of the trainable weights."""
+    variables = [weight.value for weight in model.trainable_variables]
+    if not variables:
+        raise ValueError("`model` must have trainable weights, got one whose layers are frozen.")
+    return variables
 
 
 def _score_with_gradients(model, weights, token_ids, labels, sample_weights, state):
-    """Read a part of a text; return the results of reading, and the gradients of the mean loss."""
+    """Read a part of a text.
+
+    Returns:
+        A tuple of the results of reading, and the gradients of the mean loss in float32.
+    """
     with tf.GradientTape() as tape:
         scores, features, state = model.read_with_features(token_ids, labels, state)
         loss = -tf.math.divide_no_nan(
             tf.reduce_sum(sample_weights * scores), tf.reduce_sum(sample_weights)
         )
     # The gradient of an embedding that is not tied is sparse.
-    gradients = [tf.convert_to_tensor(x) for x in tape.gradient(loss, weights)]
-    return (scores, features, state), gradients
+    gradients = map(tf.convert_to_tensor, tape.gradient(loss, weights))
+    return (scores, features, state), [tf.cast(one, tf.float32) for one in gradients]
 
 
 def _check_rms(arrays, model):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import list_of_items
+from keras_seqzoo.checks import list_of_texts
 from keras_seqzoo.decoding import LengthPrior
 from keras_seqzoo.decoding.scores import as_score
 from keras_seqzoo.models.common.mixtures import check_weights
@@ -129,7 +129,7 @@ def _normalized(scores, penalty):
 
 def check_candidates(sources, candidates):
     """Return sources and lists of candidates as lists, or raise an error; see `rescore`."""
-    sources = list_of_items(sources, "sources")
+    sources = list_of_texts(sources, "sources")
     if isinstance(candidates, str):
         raise ValueError(f"`candidates` must be lists of strings, got {candidates[:40]!r}.")
     candidates = [own if isinstance(own, str) else list(own) for own in candidates]

@@ -4,6 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
+from keras_seqzoo.checks import list_of_items
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
@@ -21,7 +22,6 @@ from keras_seqzoo.models.seq2seq.source_output import with_source
 from keras_seqzoo.models.seq2seq.text_translation import (
     TextTranslation,
     default_search,
-    without_tensor,
 )
 from keras_seqzoo.models.seq2seq.translation import replace_unknown_words
 
@@ -126,7 +126,7 @@ class RecurrentSeq2SeqLM(
         With `source_output="copy"`, each unknown word of a translation is replaced by the copied
         source word, the one with the largest attention.
         """
-        copies, texts = self.backbone.source_output == "copy", without_tensor(texts)
+        copies, texts = self.backbone.source_output == "copy", list_of_items(texts, "texts")
         options = {"alignments": alignments or copies, **kwargs}
         results = super().translate(texts, strategy, max_length, batch_size, **options)
         if not copies:

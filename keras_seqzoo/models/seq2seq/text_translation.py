@@ -144,7 +144,6 @@ class TextTranslation(TextGraphs):
         if alignments and not self.has_alignment:
             raise ValueError("`alignments` must be False for a model without attention, got True.")
         strategy = self._choose_strategy(strategy, required_phrases)
-        texts = without_tensor(texts)
         texts = self.preprocessor.source_texts(texts)
         language = check_language(language, self.languages, len(texts))
         if max_length is None:
@@ -353,13 +352,6 @@ def _pad_phrases(phrases):
 def _power_of_two(size):
     """Return the first power of two that is not below a size."""
     return 1 << max(size - 1, 0).bit_length()
-
-
-def without_tensor(texts):
-    """Return a string tensor `(n,)` as a list of strings, and anything else unchanged."""
-    if not tf.is_tensor(texts):
-        return texts
-    return [text.decode("utf-8", errors="replace") for text in texts.numpy()]
 
 
 def _tokens(tokenizers, *ids):

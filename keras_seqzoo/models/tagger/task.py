@@ -7,7 +7,7 @@ import keras_hub
 import numpy as np
 import tensorflow as tf
 
-from keras_seqzoo.checks import list_of_items
+from keras_seqzoo.checks import list_of_items, shorten
 from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.layers import ConditionalRandomField, iob2_transitions
 from keras_seqzoo.layers.crf.iob2 import is_iob2
@@ -282,7 +282,7 @@ def _as_words(sentences):
         raise ValueError("`sentences` must be strings or lists of words, got both.")
     for number, sentence in enumerate(sentences, 1):
         if not hasattr(sentence, "__len__"):
-            problem = f"got {sentence!r} as number {number}."
+            problem = f"got {shorten(repr(sentence))} as number {number}."
             raise ValueError(f"`sentences` must be strings or lists of words, {problem}")
     words = [word for sentence in sentences for word in sentence]
     lengths = list(map(len, sentences))

@@ -49,6 +49,30 @@ def test_chunks_change_nothing(make, count):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_gradient_of_chunks():
+    """The gradient is that of the whole, also under XLA."""
+    layer = VocabularyProjection(11)
+    layer.build((None, 3))
+    random = np.random.default_rng(0)
+    hidden = tf.constant(random.normal(size=(12, 3)), tf.float32)
+    labels = random.integers(0, 11, 12).astype("int32")
+
+    def gradient(chunk_size):
+        with tf.GradientTape() as tape:
+            tape.watch(hidden)
+            total = tf.reduce_sum(label_log_probabilities(layer, hidden, labels, chunk_size))
+        return tape.gradient(total, hidden)
+
+    errors = tf.one_hot(labels, 11) - tf.nn.softmax(layer(hidden))  # ∂ log P / ∂ logits
+    with tf.GradientTape() as tape:
+        tape.watch(hidden)
+        logits = layer(hidden)
+    expected = tape.gradient(logits, hidden, errors)
+    for jit_compile in (False, True):
+        found = tf.function(gradient, jit_compile=jit_compile, autograph=False)(5)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_sentences_sum_their_tokens():
     layer = VocabularyProjection(11)
     layer.build((None, 3))

@@ -3,8 +3,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_seqzoo._compat import flatten_layers
 from keras_seqzoo.data import stream_batches
 from keras_seqzoo.decoding import Greedy
+from keras_seqzoo.layers import LSTM
 from keras_seqzoo.metrics import Perplexity
 from keras_seqzoo.models import (
     CacheLanguageModel,
@@ -77,12 +79,24 @@ def test_streams():
         np.testing.assert_allclose(found[part], own[0], rtol=1e-4)
 
 
-@pytest.mark.parametrize("reader", [slow(RunningText), DynamicEvaluation])
-def test_xla_equals_eager(reader):
+@pytest.mark.slow
+def test_xla_changes_nothing():
     model = make()
-    plain = reader(model, streams=3, length=4).token_scores(TEXT)
-    compiled = reader(model, streams=3, length=4, jit_compile=True).token_scores(TEXT)
-    np.testing.assert_allclose(np.concatenate(compiled), np.concatenate(plain), rtol=1e-4)
+    plain, compiled = (
+        RunningText(model, streams=3, length=4, jit_compile=jit) for jit in (False, True)
+    )
+    for text in (TEXT, TEXT[:1], TEXT):  # the second is shorter than a part
+        found, expected = (np.concatenate(own.token_scores(text)) for own in (compiled, plain))
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert compiled._graphs.functions["read"]._jit_compile
+
+
+def test_a_layer_that_xla_cannot_compile():
+    model = make(units=4)
+    next(layer for layer in flatten_layers(model) if isinstance(layer, LSTM)).supports_jit = False
+    for read in (RunningText, DynamicEvaluation, lambda *a, **k: gradient_rms(*a, TEXT, **k)):
+        with pytest.raises(ValueError, match="`jit_compile` must not be given for a model with a"):
+            read(model, jit_compile=True)
 
 
 @pytest.mark.slow
@@ -123,28 +137,32 @@ def gradients_by_hand(model, inputs, labels, state):
 def rms_by_hand(model):
     _, inputs, labels = stream(model, TEXT)
     state, squares = model.start(1), []
-    for part in (slice(0, 6), slice(6, 12), slice(12, 18)):
+    for part in (slice(0, 7), slice(7, 14), slice(14, 18)):
         _, state, gradients = gradients_by_hand(model, inputs[part], labels[part], state)
         squares.append([gradient.numpy() ** 2 for gradient in gradients])
     return [np.sqrt(np.mean(own, axis=0)) for own in zip(*squares, strict=True)]
 
 
-def test_gradient_rms():
-    model = make()
+@pytest.mark.parametrize("tie_softmax", [True, slow(False)])
+def test_gradient_rms(tie_softmax):
+    model = make(tie_softmax=tie_softmax)
     before = model.get_weights()
     for jit_compile in (False, True):
-        found = gradient_rms(model, TEXT, streams=1, length=6, jit_compile=jit_compile)
+        found = gradient_rms(model, TEXT, streams=1, length=7, jit_compile=jit_compile)
         for own, expected in zip(found, rms_by_hand(model), strict=True):
             np.testing.assert_allclose(own, expected, rtol=1e-4, atol=1e-6)
     assert all((a == b).all() for a, b in zip(before, model.get_weights(), strict=True))
 
 
-@pytest.mark.parametrize("has_rms", [False, True])
-def test_dynamic_evaluation_is_gradient_descent(has_rms):
+@pytest.mark.parametrize(
+    ("has_rms", "jit_compile"), [(False, False), slow(True, False), slow(False, True), (True, True)]
+)
+def test_dynamic_evaluation_is_gradient_descent(has_rms, jit_compile):
     model = make()
     before = model.get_weights()
     rate, decay = 0.7, 0.1
-    options = {"learning_rate": rate, "decay": decay, "clipnorm": 0.9, "length": 6}
+    options = {"learning_rate": rate, "decay": decay, "clipnorm": 0.9, "length": 7}
+    options["jit_compile"] = jit_compile
     rates, decays = [rate] * len(before), [decay] * len(before)
     if has_rms:
         rms = rms_by_hand(model)
@@ -162,8 +180,8 @@ def test_dynamic_evaluation_is_gradient_descent(has_rms):
     _, inputs, labels = stream(model, TEXT)
     state, expected = model.start(1), []
     first = [tf.convert_to_tensor(w) for w in model.trainable_variables]
-    for begin in range(0, len(labels), 6):
-        part = slice(begin, begin + 6)
+    for begin in range(0, len(labels), 7):
+        part = slice(begin, begin + 7)
         own, state, gradients = gradients_by_hand(model, inputs[part], labels[part], state)
         expected.append(own)
         norm = tf.linalg.global_norm(gradients)
@@ -178,7 +196,11 @@ def test_dynamic_evaluation_is_gradient_descent(has_rms):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"tie_softmax": False}, {"dtype": "mixed_bfloat16"}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"tie_softmax": False}, {"dtype": "mixed_bfloat16"}, {"dtype": "bfloat16"}],
+    ids=str,
+)
 def test_dynamic_evaluation_learns_what_comes_again(options):
     model = make(units=16, **options)
     text = ["a cat on a dog"] * 30
@@ -210,6 +232,20 @@ def test_wrong_arguments():
             DynamicEvaluation(model, gradient_rms=wrong)
     with pytest.raises(ValueError, match="`texts` must have at least one sentence"):
         gradient_rms(model, [])
+
+
+def test_dynamic_evaluation_of_a_model_with_frozen_layers():
+    model = make()
+    dynamic = DynamicEvaluation(model, learning_rate=0.03, gradient_rms=gradient_rms(model, TEXT))
+    model.backbone.token_embedding.trainable = False
+    with pytest.raises(ValueError, match="`gradient_rms` must have the shapes of the trainable"):
+        dynamic.token_scores(TEXT)
+    frozen = DynamicEvaluation(model, learning_rate=0.03, gradient_rms=gradient_rms(model, TEXT))
+    static = RunningText(model).perplexity(TEXT * 5).perplexity
+    assert frozen.perplexity(TEXT * 5).perplexity < static
+    model.trainable = False
+    with pytest.raises(ValueError, match="`model` must have trainable weights"):
+        frozen.token_scores(TEXT)
 
 
 # Training on streams.
