@@ -42,14 +42,9 @@ RECURRENT = {
     "tied": ("LSTM, 2 layers of 512 units, tied", 76.05),
     "averaged": ("LSTM, weights dropped, averaged", 57.3),
 }
-RATES = ((8.0, 0.0), (8.0, 0.01), (16.0, 0.01), (16.0, 0.03))  # with decays
-OWN_RATES = (
-    (0.01, 0.01),
-    (0.02, 0.01),
-    (0.02, 0.03),
-    (0.03, 0.03),
-    (0.03, 0.06),
-)  # with `gradient_rms`
+# Learning rates and decays: the same for all weights, and with `gradient_rms`.
+RATES = ((8.0, 0.0), (8.0, 0.01), (16.0, 0.01), (16.0, 0.03))
+OWN_RATES = ((0.01, 0.01), (0.02, 0.01), (0.02, 0.03), (0.03, 0.03), (0.03, 0.06))
 RMS_LINES = 6000  # of the training text, for the root mean squares of gradients
 CACHES = (0.02, 0.05, 0.1)
 NEURAL_CACHES = {"weights": (0.05, 0.1, 0.2), "flatnesses": (0.3, 0.5, 0.75, 1.0), "size": 2000}
