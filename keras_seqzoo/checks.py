@@ -109,12 +109,13 @@ def list_of_items(items, name):
 
 
 def _without_tensor(value):
-    return _decoded(np.asarray(value.numpy()).tolist()) if hasattr(value, "numpy") else value
+    return decode_bytes(np.asarray(value.numpy()).tolist()) if hasattr(value, "numpy") else value
 
 
-def _decoded(value):
+def decode_bytes(value):
+    """Return UTF-8 as a string, in lists too, and anything else unchanged."""
     if isinstance(value, list):
-        return list(map(_decoded, value))
+        return list(map(decode_bytes, value))
     return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
 
 

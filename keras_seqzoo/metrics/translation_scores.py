@@ -5,7 +5,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_choice
+from keras_seqzoo.checks import check_choice, decode_bytes, list_of_items
 
 BLEU_TOKENIZER = "13a"  # sacrebleu's default
 # The packages that some tokenizers of sacrebleu require.
@@ -188,15 +188,8 @@ def _make_bleu(tokenizer, lowercase=False):
 
 
 def _list_strings(name, values):
-    if tf.is_tensor(values):
-        if not tf.executing_eagerly():
-            raise ValueError(
-                f"`{name}` must be an eager tensor, outside of `tf.function`, got {values!r}."
-            )
-        values = values.numpy().tolist()
-    if isinstance(values, (str, bytes)):
-        raise ValueError(f"`{name}` must be a list of strings, got one string.")
-    return [
-        value.decode("utf-8", errors="replace") if isinstance(value, bytes) else value
-        for value in values
-    ]
+    if tf.is_tensor(values) and not tf.executing_eagerly():
+        raise ValueError(
+            f"`{name}` must be an eager tensor, outside of `tf.function`, got {values!r}."
+        )
+    return decode_bytes(list_of_items(values, name))

@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_seqzoo._compat import flatten_layers
 
 
-def graph_function(model, key, function, *signature, jit_compile=None):
+def graph_function(model, key, function, *signature, jit_compile=False):
     """Return the graph of a function of a model; trace it at its first use.
 
     A graph reads the weights that existed when it was traced. When weights have been replaced, as
@@ -21,7 +21,7 @@ def graph_function(model, key, function, *signature, jit_compile=None):
         key: hashable, identifies the function of the model.
         function: the Python function.
         *signature: `tf.TensorSpec`s of its arguments. Without them there may be several graphs.
-        jit_compile: see `tf.function`.
+        jit_compile: bool, whether XLA compiles the function.
 
     Returns:
         A `tf.function`.
@@ -30,7 +30,7 @@ def graph_function(model, key, function, *signature, jit_compile=None):
     if key not in graphs.functions:
         options = {"input_signature": signature} if signature else {"reduce_retracing": True}
         graphs.functions[key] = tf.function(
-            function, autograph=False, jit_compile=jit_compile, **options
+            function, autograph=False, jit_compile=jit_compile or None, **options
         )
     return graphs.functions[key]
 

@@ -106,7 +106,7 @@ class DynamicEvaluation(RunningText):
         """Return the learning rates and the decays of the weights, two lists of tensors."""
         if self.gradient_rms is None:
             return [[tf.constant(rate)] * count for rate in (self.learning_rate, self.decay)]
-        _check_rms(self.gradient_rms, self.model)  # its layers may be frozen since
+        _check_shapes(self.gradient_rms, self.model)  # its layers may be frozen since
         mean = sum(map(np.sum, self.gradient_rms)) / sum(map(np.size, self.gradient_rms))
         rates = [self.learning_rate / (rms + self.epsilon) for rms in self.gradient_rms]
         decays = [np.minimum(1.0, self.decay * rms / mean) for rms in self.gradient_rms]
@@ -114,9 +114,7 @@ class DynamicEvaluation(RunningText):
 
     def _read(self, inputs, labels, weights, state):
         key = tuple(map(id, self._weights))  # others if layers are frozen
-        step = graph_function(
-            self, key, self._score_and_update, jit_compile=self.jit_compile or None
-        )
+        step = graph_function(self, key, self._score_and_update, jit_compile=self.jit_compile)
         return step(inputs["token_ids"], labels, weights, state, self._constants)
 
     def _score_and_update(self, token_ids, labels, sample_weights, state, constants):
@@ -170,9 +168,7 @@ class _GradientReader(RunningText):
         self.squares = [tf.Variable(tf.zeros(weight.shape)) for weight in self._weights]
 
     def _read(self, inputs, labels, weights, state):
-        step = graph_function(
-            self, "add", self._score_and_add, jit_compile=self.jit_compile or None
-        )
+        step = graph_function(self, "add", self._score_and_add, jit_compile=self.jit_compile)
         return step(inputs["token_ids"], labels, weights, state)
 
     def _score_and_add(self, *part):
@@ -209,14 +205,18 @@ def _score_with_gradients(model, weights, token_ids, labels, sample_weights, sta
 def _check_rms(arrays, model):
     """Return the arrays in float32; raise `ValueError` unless they fit the trainable weights."""
     arrays = [np.asarray(array, np.float32) for array in arrays]
-    shapes = [tuple(weight.shape) for weight in model.trainable_variables]
-    if [array.shape for array in arrays] != shapes:
-        found = [array.shape for array in arrays]
-        raise ValueError(
-            f"`gradient_rms` must have the shapes of the trainable weights, {shapes}, got {found}."
-        )
+    _check_shapes(arrays, model)
     numbers = np.concatenate([array.ravel() for array in arrays])
     if not (np.isfinite(numbers).all() and numbers.min() >= 0 and numbers.max() > 0):
         problem = f"got numbers from {numbers.min()} to {numbers.max()}."
         raise ValueError(f"`gradient_rms` must be finite, at least 0, and not all 0, {problem}")
     return arrays
+
+
+def _check_shapes(arrays, model):
+    found = [array.shape for array in arrays]
+    shapes = [tuple(weight.shape) for weight in model.trainable_variables]
+    if found != shapes:
+        raise ValueError(
+            f"`gradient_rms` must have the shapes of the trainable weights, {shapes}, got {found}."
+        )

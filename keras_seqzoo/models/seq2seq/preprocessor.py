@@ -4,7 +4,7 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.checks import check_integer, list_of_texts
+from keras_seqzoo.checks import check_integer, decode_bytes, list_of_texts
 from keras_seqzoo.models.common.parsed_sentences import parsed_texts
 from keras_seqzoo.models.seq2seq.alignment.subword_links import subword_links
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
@@ -162,7 +162,7 @@ class RecurrentSeq2SeqLMPreprocessor(keras_hub.models.Seq2SeqLMPreprocessor):
             language = check_language(language, self.languages, count)
         language = _as_batch(language)
         if tf.executing_eagerly():
-            names = [name.decode("utf-8", errors="replace") for name in language.numpy()]
+            names = decode_bytes(language.numpy().tolist())
             check_language(names, self.languages, len(names))
         language = tf.broadcast_to(language, (rows,))
         index = language_indices(language, self.languages)

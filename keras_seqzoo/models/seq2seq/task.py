@@ -19,10 +19,7 @@ from keras_seqzoo.models.seq2seq.objectives.supervised_attention import (
 )
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.source_output import with_source
-from keras_seqzoo.models.seq2seq.text_translation import (
-    TextTranslation,
-    default_search,
-)
+from keras_seqzoo.models.seq2seq.text_translation import TextTranslation, default_search
 from keras_seqzoo.models.seq2seq.translation import replace_unknown_words
 
 

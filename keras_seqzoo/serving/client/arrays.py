@@ -9,7 +9,7 @@ import tensorflow as tf
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
-def encode_text(text, name="texts"):
+def encode_text(text):
     r"""Return a string as UTF-8; bytes stay as they are.
 
     Halves of surrogate pairs, which UTF-8 does not have, become U+FFFD.
@@ -24,7 +24,7 @@ def encode_text(text, name="texts"):
     if isinstance(text, bytes):
         return bytes(text)
     if not isinstance(text, str):
-        raise ValueError(f"`{name}` must be strings or bytes, got {text!r}.")
+        raise ValueError(f"`texts` must be strings or bytes, got {text!r}.")
     return SURROGATES.sub("\ufffd", text).encode()
 
 

@@ -276,7 +276,7 @@ class Client:
         self, answer, texts, required_phrases=None, on_batch=None, language=None, name="texts"
     ):
         """Return the results of texts, in order; an `Answer` says what to ask and how to read."""
-        texts = [encode_text(text, name) for text in list_of_texts(texts, name)]
+        texts = list(map(encode_text, list_of_texts(texts, name)))
         phrases = join_phrases(required_phrases, len(texts))
         if phrases is not None:
             cause = "the model was exported without a search for required phrases"
