@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import tempfile
 
 import keras
 import pytest
@@ -42,7 +43,8 @@ def test_examples_are_found():
 
 
 @pytest.mark.parametrize("name", partly_slow(WITH_EXAMPLES, SLOW))
-def test_examples_run(name):
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # pytest removes what they leave
     result = doctest.testmod(importlib.import_module(name), extraglobs=NAMES)
     assert result.attempted > 0
     assert result.failed == 0
