@@ -9,8 +9,8 @@ makes batches of the lines in their order, half of them padding: the lines are p
 similar length, in random order, and it reads them in this order. Of the five checkpoints with the
 best validation BLEU (greedy) since training last began, the weights are the mean of those of the
 last quarter of the updates. DIR was made by the peers' setup.sh. Where training was stopped
-(Ctrl-C), the same command continues from the last checkpoint; after `--updates` or more, it goes on
-to the mean and its scores.
+(Ctrl-C), the same command continues from the last checkpoint, at the beginning of its epoch; after
+`--updates` or more, it goes on to the mean and its scores.
 """
 
 import argparse
