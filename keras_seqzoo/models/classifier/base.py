@@ -10,7 +10,7 @@ from keras_seqzoo.data.batching.length_buckets import run_by_length
 from keras_seqzoo.layers.classifier_head import ClassifierHead
 from keras_seqzoo.models.common.graph_functions import graph_function
 from keras_seqzoo.models.common.labels import TextLabels, count_labels
-from keras_seqzoo.models.common.task import SequenceTask
+from keras_seqzoo.models.common.task import SequenceTask, check_vocabulary
 
 
 class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifier):
@@ -36,7 +36,8 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
         Logits, a float32 tensor `(batch, num_classes)`.
 
     Raises:
-        ValueError: if `num_classes` is missing, or the preprocessor has other labels.
+        ValueError: if `num_classes` is missing, or the preprocessor has other labels or more tokens
+            than the backbone.
     """
 
     def __init__(
@@ -53,6 +54,8 @@ class TextClassification(SequenceTask, TextLabels, keras_hub.models.TextClassifi
     ):
         labels = None if preprocessor is None else preprocessor.labels
         num_classes = count_labels("num_classes", num_classes, labels)
+        if preprocessor is not None:
+            check_vocabulary(backbone, "vocabulary_size", preprocessor.tokenizer)
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor

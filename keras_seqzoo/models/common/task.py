@@ -116,6 +116,24 @@ class SequenceTask(ReloadableModel):
         return super().preprocess_samples(x, y, sample_weight)
 
 
+def check_vocabulary(backbone, name, tokenizer):
+    """Raise `ValueError` if a tokenizer has more tokens than a backbone.
+
+    Args:
+        backbone: the backbone.
+        name: string, its attribute with the number of tokens, which a user's own need not have.
+        tokenizer: the tokenizer. One that is being loaded from a file gets its tokens later.
+    """
+    size = getattr(backbone, name, None)
+    if size is None or not tokenizer.has_vocabulary:
+        return
+    if (tokens := tokenizer.vocabulary_size()) > size:
+        raise ValueError(
+            f"`backbone` must have a `{name}` of at least {tokens}, the number of tokens of the "
+            f"preprocessor's tokenizer, got {size}."
+        )
+
+
 def _checked_rows(x, y=None, sample_weight=None):
     """Return `x` with a value in each row, or raise `ValueError` if the parts do not fit."""
     check_lengths(x=x, y=y, sample_weight=sample_weight)

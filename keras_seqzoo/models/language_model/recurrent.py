@@ -15,6 +15,7 @@ from keras_seqzoo.models.common.generative_task import GenerativeTask
 from keras_seqzoo.models.common.graph_functions import graph_function
 from keras_seqzoo.models.common.next_token_training import label_log_probabilities
 from keras_seqzoo.models.common.recurrent_backbone import RecurrentBackbone
+from keras_seqzoo.models.common.task import check_vocabulary
 from keras_seqzoo.models.language_model.base import LanguageModel
 from keras_seqzoo.models.language_model.preprocessor import RecurrentLanguageModelPreprocessor
 from keras_seqzoo.models.language_model.streams import CarriedStates
@@ -53,6 +54,10 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
     Returns:
         Logits, a float32 tensor `(batch, length, vocabulary_size)`.
 
+    Raises:
+        ValueError: if `backbone` has two directions, or fewer tokens than the tokenizer, or if
+            `softmax` does not fit the other arguments.
+
     Example:
     ```python
     tokenizer = keras_seqzoo.tokenizers.WordTokenizer.train(texts)
@@ -79,6 +84,8 @@ class RecurrentLanguageModel(LanguageModel, GenerativeTask, keras_hub.models.Cau
                 "`backbone` must have one direction, since it must not read what it predicts, got "
                 "a bidirectional one."
             )
+        if preprocessor is not None:
+            check_vocabulary(backbone, "vocabulary_size", preprocessor.tokenizer)
         if softmax is not None:
             if not isinstance(softmax, LargeSoftmax):
                 raise ValueError(f"`softmax` must be a LargeSoftmax or None, got {softmax!r}.")

@@ -10,6 +10,7 @@ from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
 from keras_seqzoo.models.common.objective import Objective
 from keras_seqzoo.models.common.rows import check_lengths
+from keras_seqzoo.models.common.task import check_vocabulary
 from keras_seqzoo.models.seq2seq.attention import check_one_device
 from keras_seqzoo.models.seq2seq.backbone import RecurrentEncoderDecoderBackbone
 from keras_seqzoo.models.seq2seq.encoder_decoder import EncoderDecoder
@@ -48,6 +49,9 @@ class RecurrentSeq2SeqLM(
     Returns:
         Logits, a float32 tensor `(batch, decoder_length, vocabulary_size)`.
 
+    Raises:
+        ValueError: if a tokenizer has more tokens than that side of the backbone.
+
     Example:
     ```python
     model = keras_seqzoo.models.RecurrentSeq2SeqLM.from_preset("gru_attention_multi30k_en_fr")
@@ -61,6 +65,9 @@ class RecurrentSeq2SeqLM(
     preprocessor_cls = RecurrentSeq2SeqLMPreprocessor
 
     def __init__(self, backbone, preprocessor=None, tie_softmax=True, **kwargs):
+        if preprocessor is not None:
+            check_vocabulary(backbone, "encoder_vocabulary_size", preprocessor.encoder_tokenizer)
+            check_vocabulary(backbone, "decoder_vocabulary_size", preprocessor.tokenizer)
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor

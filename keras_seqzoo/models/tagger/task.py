@@ -14,7 +14,7 @@ from keras_seqzoo.layers.crf.iob2 import is_iob2
 from keras_seqzoo.metrics import tag_accuracy
 from keras_seqzoo.models.common.graph_functions import graph_function
 from keras_seqzoo.models.common.labels import count_labels
-from keras_seqzoo.models.common.task import SequenceTask
+from keras_seqzoo.models.common.task import SequenceTask, check_vocabulary
 from keras_seqzoo.models.tagger.backbone import RecurrentTaggerBackbone
 from keras_seqzoo.models.tagger.preprocessor import RecurrentTaggerPreprocessor, sentence_weights
 from keras_seqzoo.replicas import part_of_mean, replica_count
@@ -63,8 +63,8 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
 
     Raises:
         ValueError: if `num_labels` is missing or differs from the preprocessor's labels; if only
-            one of `backbone` and `preprocessor` has pieces of words; or if `allowed` is given
-            without a CRF.
+            one of `backbone` and `preprocessor` has pieces of words; if a tokenizer has more
+            tokens than the backbone; or if `allowed` is given without a CRF.
 
     Example:
     ```python
@@ -86,6 +86,9 @@ class RecurrentTagger(SequenceTask, keras_hub.models.Task):
         num_labels = count_labels("num_labels", num_labels, labels)
         if preprocessor is not None:
             _check_pieces(backbone, preprocessor)
+            check_vocabulary(backbone, "vocabulary_size", preprocessor.tokenizer)
+            if preprocessor.piece_tokenizer is not None:
+                check_vocabulary(backbone, "piece_vocabulary_size", preprocessor.piece_tokenizer)
         if isinstance(allowed, str) and allowed == "auto":
             allowed = iob2_transitions(labels) if crf and is_iob2(labels or ()) else None
         if allowed is not None and not crf:
