@@ -5,6 +5,7 @@ import warnings
 
 from keras_seqzoo.callbacks.checkpoint_folder import CheckpointFolder
 from keras_seqzoo.callbacks.periodic_save import PeriodicSave
+from keras_seqzoo.callbacks.steps import done_steps
 from keras_seqzoo.callbacks.stream_states import StreamStates
 from keras_seqzoo.data.output_files import check_folder, is_vacant
 
@@ -91,7 +92,7 @@ class Checkpoints(PeriodicSave):
             if self._folder.checkpoints:
                 self._folder.check_options(options or {}, f"the training in {directory}")
                 self._set_position(self._folder.checkpoints[0]["progress"])
-        elif self._folder.folder.is_dir() and not is_vacant(self._folder.folder):
+        elif self._folder.folder.is_dir() and not is_vacant(self._folder.folder, drafts=True):
             raise FileExistsError(
                 errno.EEXIST,
                 f"`directory` must be new, empty or have checkpoints, got {directory}, which has "
@@ -172,9 +173,10 @@ class Checkpoints(PeriodicSave):
 
     def on_train_batch_end(self, batch, logs=None):
         """Count the step, and save a checkpoint if it is due."""
-        self.step = self._first + batch + 1
+        steps = done_steps(batch, self.params)
+        self.step = self._first + steps
         self._stopped = self.model.stop_training
-        if batch + 1 != self.params.get("steps"):  # else the rest of the epoch would be empty
+        if steps != self.params.get("steps"):  # else the rest of the epoch would be empty
             super().on_train_batch_end(batch, logs)
 
     def on_epoch_end(self, epoch, logs=None):

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_seqzoo.callbacks.gradient_norms import GradientNorms
+from keras_seqzoo.callbacks.steps import done_steps
 from keras_seqzoo.callbacks.summaries import SummaryFiles
 from keras_seqzoo.checks import check_integer
 
@@ -183,9 +184,9 @@ class SequenceBoard(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         """Write if it is due."""
         self._seconds += time.perf_counter() - self._resumed
-        before = self._steps
-        self._steps += batch + 1 - self._epoch_steps  # several with `steps_per_execution`
-        self._epoch_steps = batch + 1
+        before, steps = self._steps, done_steps(batch, self.params)
+        self._steps += steps - self._epoch_steps  # several with `steps_per_execution`
+        self._epoch_steps = steps
         if self._profiling and self._steps >= self.profile[1]:
             self._end_profile()
         if _passes(self.every, before, self._steps):

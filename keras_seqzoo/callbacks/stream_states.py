@@ -22,6 +22,8 @@ class StreamStates(keras.callbacks.Callback):
 
     def get_state(self):
         """Return the states as a dict of arrays, for `set_state` in a later process."""
+        if self._restored and self._within_pass():  # for an epoch that has not begun yet
+            return self._restored
         states = getattr(self.model, "carried_states", None)
         return {} if states is None or not self._within_pass() else states.get_state()
 

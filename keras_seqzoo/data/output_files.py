@@ -93,9 +93,16 @@ def check_new_file(path, argument="path"):
     return path
 
 
-def is_vacant(folder):
-    """Return whether a folder is empty, except for files of file managers."""
-    return all(path.name in LITTER for path in Path(folder).iterdir())
+def is_vacant(folder, drafts=False):
+    """Return whether a folder is empty, except for files of file managers.
+
+    Args:
+        folder: string or path.
+        drafts: bool, whether drafts do not count either. A process that is killed while it writes
+            leaves one.
+    """
+    names = [path.name for path in Path(folder).iterdir()]
+    return all(name in LITTER or (drafts and name.startswith(DRAFT)) for name in names)
 
 
 @contextlib.contextmanager

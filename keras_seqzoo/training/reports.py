@@ -271,8 +271,9 @@ class TokenVectorsReport:
     def __call__(self, model):
         """Return the vectors and their tokens."""
         embedding, tokenizer = model.backbone.token_embedding, model.preprocessor.tokenizer
-        vectors = np.asarray(embedding.embeddings[:MOST_POINTS], np.float32)
-        tokens = [tokenizer.id_to_token(id) for id in range(len(vectors))]
+        points = min(MOST_POINTS, tokenizer.vocabulary_size())  # a backbone may have more rows
+        vectors = np.asarray(embedding.embeddings[:points], np.float32)
+        tokens = [tokenizer.id_to_token(id) for id in range(points)]
         return {"token_embedding": Projection(vectors, tokens)}
 
 

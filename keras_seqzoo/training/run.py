@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import keras
+import numpy as np
 
 from keras_seqzoo.callbacks import StopOnInterrupt, WeightAverage
 from keras_seqzoo.callbacks.periodic_save import PeriodicSave
@@ -343,10 +344,17 @@ class TrainingRun(CachedData):
                 return False
             evaluated = self.workers.of_chief(evaluated)
             measure = self.measures[self.measure or next(iter(self.measures))]
-            improved = measure.is_better(evaluated, self.state.best_epoch)
+            largest = _largest_weight(self.model)
+            # A diverged model of NaN still has an accuracy or a BLEU.
+            improved = bool(np.isfinite(largest))
+            improved = improved and measure.is_better(evaluated, self.state.best_epoch)
             save = self.workers.chief_alone(save_preset)
             if improved:
-                save(self.model, self.directory, metadata=self.metadata)
+                dtype = "float16" if largest <= np.finfo(np.float16).max else "float32"
+                if dtype == "float32":
+                    problem = f"a weight of {largest:.4g} is too large for float16"
+                    self.report(f"saved in float32: {problem}")
+                save(self.model, self.directory, dtype, self.metadata)
                 self.state.best = evaluated[measure.metric]
             save(self.model, self.state.last, dtype="float32", metadata=self.metadata)
             if self.board is not None:
@@ -363,6 +371,12 @@ class TrainingRun(CachedData):
         )
         self.report(text + ("  (best so far, saved)" if improved else ""))
         return True
+
+
+def _largest_weight(model):
+    """Return the largest absolute value of the weights, NaN if one is NaN."""
+    weights = map(keras.ops.convert_to_numpy, model.weights)
+    return np.max([np.abs(weight).max(initial=0.0) for weight in weights], initial=0.0)
 
 
 class _StepCounter(keras.callbacks.Callback):

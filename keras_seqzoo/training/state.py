@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import errno
+import json
 import shutil
 from pathlib import Path
 
@@ -131,6 +132,8 @@ class RunState:
             self._read()
         self.check(options)
         if not self.trained:
+            if json.loads(json.dumps(options)) != self._checkpoints.header["options"]:
+                shutil.rmtree(self.cache, ignore_errors=True)  # made with other options
             self._checkpoints.header["options"] = options
             self._checkpoints.write_index()
         self._checkpoints.remove_leftovers()

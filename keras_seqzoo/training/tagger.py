@@ -204,13 +204,15 @@ def _load_for_labels(labels, options):
     preprocessor = RecurrentTaggerPreprocessor(
         source.tokenizer, source.piece_tokenizer, labels, source.word_length
     )
-    model = RecurrentTagger(backbone, preprocessor, crf=options.crf)
     if labels == source.labels:
         policy = {} if options.dtype is None else {"dtype": options.dtype}
         whole = RecurrentTagger.from_preset(options.start, **policy)
         if whole.crf == options.crf:
+            allowed = whole.field.allowed if whole.crf else None
+            model = RecurrentTagger(backbone, preprocessor, crf=whole.crf, allowed=allowed)
             model.set_weights(whole.get_weights())
-    return model
+            return model
+    return RecurrentTagger(backbone, preprocessor, crf=options.crf)
 
 
 def _count_words(words, most, minimum_count):

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_seqzoo.callbacks import Checkpoints, StopOnInterrupt, WeightAverage, checkpoint_folder
+from keras_seqzoo.data.output_files import DRAFT
 from keras_seqzoo.models import RecurrentBackbone, RecurrentLanguageModel
 from tests.callbacks.test_interruption import InterruptAt
 from tests.tiers import mostly_slow
@@ -196,6 +197,22 @@ def test_a_folder_that_is_gone_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=f"the checkpoints are gone from {folder}"):
         train(folder, Remove())
     assert not folder.exists()
+
+
+def test_a_draft_of_a_killed_process_is_not_in_the_way(tmp_path):
+    (tmp_path / f"{DRAFT}abc").mkdir()
+    train(tmp_path, epochs=1)
+    assert Checkpoints(tmp_path).epoch == 1
+
+
+def test_the_last_step_is_not_passed_by_executions_of_several(tmp_path, monkeypatch):
+    """With 3 in each execution, Keras numbers the 4 steps of an epoch up to 6."""
+    monkeypatch.setattr(Checkpoints, "on_epoch_end", raise_killed)  # as in its validation
+    model = make_model()
+    model.compile("sgd", "mse", steps_per_execution=3)
+    with pytest.raises(Killed):
+        model.fit(batches(0), verbose=0, callbacks=[Checkpoints(tmp_path, steps=1)])
+    assert Checkpoints(tmp_path).step == 3
 
 
 def test_checkpoints_have_a_folder_of_their_own(tmp_path):

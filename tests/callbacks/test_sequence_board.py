@@ -156,6 +156,16 @@ def test_with_steps_per_execution(tmp_path):
 
 
 @pytest.mark.slow
+def test_an_epoch_of_fewer_steps_than_executions_is_whole(tmp_path):
+    """With 3 in each execution, Keras numbers the 4 steps of an epoch up to 6."""
+    board = SequenceBoard(tmp_path, gradient_batch=BATCH)
+    fit(make_model(steps_per_execution=3), board)
+    found = events.read(tmp_path)
+    assert [step for step, _ in found["train/loss"]] == [4, 8]
+    assert [step for step, _ in found["gradient_norm/all"]] == [4, 8]
+
+
+@pytest.mark.slow
 def test_reports_see_the_average(tmp_path):
     model, average, seen = make_model(), WeightAverage(0.9), []
 

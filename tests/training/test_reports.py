@@ -7,6 +7,12 @@ from keras_seqzoo.callbacks import SequenceBoard
 from keras_seqzoo.callbacks.summaries import escape_markdown
 from keras_seqzoo.decoding import Greedy
 from keras_seqzoo.metrics import entity_scores, tag_accuracy
+from keras_seqzoo.models import (
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+)
+from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.training import (
     LanguageModelReport,
     TaggerReport,
@@ -152,6 +158,15 @@ def test_token_vectors():
     np.testing.assert_array_equal(vectors, model.backbone.token_embedding.embeddings)
     assert labels[5:] == model.preprocessor.tokenizer.words and labels[0].startswith("[")
     assert len(labels) == len(vectors)
+
+
+def test_a_backbone_may_have_more_rows_than_there_are_tokens():
+    tokenizer = WordTokenizer(["a", "dog"])
+    preprocessor = RecurrentLanguageModelPreprocessor(tokenizer, sequence_length=4)
+    model = RecurrentLanguageModel(RecurrentBackbone(16, 2, units=2), preprocessor)
+    vectors, labels = TokenVectorsReport()(model)["token_embedding"]
+    assert labels == tokenizer.get_vocabulary()
+    np.testing.assert_array_equal(vectors, model.backbone.token_embedding.embeddings[: len(labels)])
 
 
 FAMILIES = {

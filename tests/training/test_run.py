@@ -4,6 +4,7 @@ import errno
 import itertools
 import math
 import os
+import re
 import signal
 from typing import Literal
 
@@ -288,6 +289,45 @@ def test_the_best_and_the_last_epoch_are_kept(tmp_path):
     assert SmallRun(tmp_path, model=training.model, epochs=4).train()
     assert len(list(training.state.folder.glob("checkpoint-*"))) == 2
     assert not training.state.cache.exists()
+
+
+def test_a_model_of_nan_is_never_the_best(tmp_path):
+    """Its scores are numbers: an accuracy or a BLEU of whatever it gives."""
+
+    training = SmallRun(tmp_path, [(1.0, 5.0), (2.0, 4.0)], epochs=2)
+    kernel = training.model.weights[0]
+
+    def diverge(*_, logs=None):
+        if training.state.epoch == 1:
+            kernel.assign(kernel * np.nan)
+
+    assert training.train([keras.callbacks.LambdaCallback(on_train_batch_begin=diverge)])
+    assert [epoch["improved"] for epoch in training.state.history] == [True, False]
+    saved = RecurrentLanguageModel.from_preset(str(tmp_path))
+    assert all(np.isfinite(weight).all() for weight in saved.get_weights())
+
+
+def test_weights_beyond_float16_are_saved_in_float32(tmp_path):
+    lines = []
+    training = SmallRun(tmp_path, [(1.0, 5.0)], epochs=1)
+    training.report = lines.append
+    kernel = training.model.weights[0]
+    kernel.assign(kernel * 1e6)
+    assert training.train()
+    [line] = [line for line in lines if "float32" in line]
+    assert re.fullmatch(r"saved in float32: a weight of \S+ is too large for float16", line)
+    saved = RecurrentLanguageModel.from_preset(str(tmp_path))
+    with training.ema.applied():
+        np.testing.assert_array_equal(saved.get_weights()[0], kernel)
+
+
+def test_a_run_with_other_options_makes_its_own_cache(tmp_path):
+    RunState(tmp_path).begin({"size": 1})
+    RunState(tmp_path).cache.mkdir()
+    for size, kept in ((1, True), (2, False)):
+        state = RunState(tmp_path)  # killed before its first checkpoint
+        state.begin({"size": size})
+        assert state.cache.exists() == kept
 
 
 def test_the_measure_is_an_option_of_the_run(tmp_path, model):

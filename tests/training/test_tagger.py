@@ -121,6 +121,17 @@ def test_begins_with_a_whole_tagger_of_the_same_tags(tmp_path):
     assert not np.array_equal(alone.get_layer("scores").kernel, source.get_layer("scores").kernel)
 
 
+@pytest.mark.slow
+def test_begins_with_the_transitions_of_the_preset(tmp_path):
+    words, tags = [["a", "b", "c"]], [["B-x", "I-x", "O"]]
+    model = make_tagger(words, tags, **SMALL)
+    assert model.field.allowed is not None  # those of IOB2
+    free = RecurrentTagger(model.backbone, model.preprocessor, allowed=None)
+    free.save_to_preset(str(tmp_path))
+    again = make_tagger(words, [["I-x", "B-x", "O"]], start=str(tmp_path))
+    assert again.field.allowed is None
+
+
 @pytest.mark.parametrize(
     ("train", "validation", "message"),
     [

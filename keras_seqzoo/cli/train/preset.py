@@ -228,8 +228,8 @@ def _report_end(state, measure):
     """Report the end of a run and its best score."""
     if state.best is None:
         raise ValueError(
-            f"the run in {state.directory} has diverged: no epoch had a validation {measure}. "
-            "Start another run with a lower --learning-rate."
+            f"the run in {state.directory} has diverged: no epoch had finite weights and a "
+            f"validation {measure}. Start another run with a lower --learning-rate."
         )
     if not Path(state.directory, CONFIG_FILE).is_file():
         raise ValueError(

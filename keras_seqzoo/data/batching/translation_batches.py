@@ -170,7 +170,8 @@ def bucketed_batches(
         reshuffle_each_epoch: bool, whether each iteration over this dataset has a new order, which
             depends on the seed and the number of the iteration.
         pad_token_id: int, the id at padding.
-        start: int, the number of batches to leave out at the beginning of the first iteration.
+        start: int, the number of batches to leave out at the beginning; 0 with
+            `reshuffle_each_epoch`.
         redraw: function from the `TokenPairs` of a batch and a seed, a list of ints, to new
             segmentations of the pairs, such as `redraw_pairs` of a preprocessor; or `None`. The
             seed is `seed` and the number of the batch. Each batch is padded to the first boundary
@@ -203,6 +204,8 @@ def bucketed_batches(
     check_integer("batch_size", batch_size, minimum=1)
     check_boundaries(boundaries)
     _check_seed(seed)
+    if start and reshuffle_each_epoch:
+        raise ValueError(f"`start` must be 0 with `reshuffle_each_epoch`, got {start}.")
     linked = "links" in pairs.tokens if isinstance(pairs, IdCache) else pairs.links is not None
     if linked and redraw is not None:
         raise ValueError(f"`redraw` must be None for `pairs` with links, got {redraw!r}.")
@@ -225,10 +228,10 @@ def bucketed_batches(
         nonlocal iterations
         words = [*np.atleast_1d(seed), iterations] if iterations else seed
         options = {"seed": words, "shuffle": shuffle, "drop_remainder": drop_remainder}
-        options["start"] = first = 0 if iterations else start
+        options["start"] = start
         iterations += reshuffle_each_epoch
         order = window_batches(pairs, len(boundaries), find_buckets, batch_size, **options)
-        for number, (window, rows, bucket) in enumerate(order, first):
+        for number, (window, rows, bucket) in enumerate(order, start):
             if redraw is not None:
                 words = [*np.atleast_1d(options["seed"]).tolist(), number]
                 window = _redrawn(window.gather(rows), redraw, words, boundaries[-1])

@@ -273,6 +273,11 @@ def test_segmentations_are_drawn_for_each_batch():
     assert_equal_batches(rest, batches[1:])
 
 
+def test_later_passes_leave_nothing_out():
+    with pytest.raises(ValueError, match="`start` must be 0 with `reshuffle_each_epoch`, got 1"):
+        bucketed_batches(PAIRS, 4, (12,), reshuffle_each_epoch=True, start=1)
+
+
 def test_each_pass_draws_anew():
     seeds = []
 
