@@ -104,7 +104,7 @@ def test_a_run_from_a_preset_keeps_the_options_as_they_were_given(
     path.write_text(configs[0], encoding="utf-8")
     assert seqzoo("train", "classify", "--config", path) == (0, "", "")
     assert configs[0] == configs[1] and called[0] == called[1]
-    assert "\n#units: 128\n" in configs[0] and called[0][0]["units"] == 512
+    assert "\n#units: 128\n" in configs[0] and called[0][0]["units"] is None
 
 
 BAD = {

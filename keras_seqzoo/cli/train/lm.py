@@ -6,7 +6,12 @@ import typer
 
 from keras_seqzoo.cli.options import refuse_given
 from keras_seqzoo.cli.presets import check_task, load_recurrent_language_model
-from keras_seqzoo.cli.train.options import TextFile, option_names, train_command
+from keras_seqzoo.cli.train.options import (
+    TextFile,
+    option_names,
+    record_as_of_start,
+    train_command,
+)
 from keras_seqzoo.cli.train.preset import train_preset
 from keras_seqzoo.data import TextFiles
 from keras_seqzoo.data.training_files import text_digests
@@ -60,7 +65,9 @@ def train_lm(
     """
     if start is not None:
         check_task("--start", start, RecurrentLanguageModel, "a recurrent language model")
-        refuse_given(ctx, option_names(LanguageModelOptions), "cannot be used with --start.")
+        decided = option_names(LanguageModelOptions)
+        refuse_given(ctx, decided, "cannot be used with --start.")
+        record_as_of_start(ctx, decided)
     if model.softmax != "full":
         refuse_given(ctx, ("untied",), "can only be used with --softmax full.")
     if training.schedule != "plateau":

@@ -109,18 +109,27 @@ def train_command(model_class, training_class, description):
                 refuse_given(ctx, decided, "cannot be used with --start.")
             _reset_defaults(ctx, fields)
             dtype = "mixed_bfloat16" if values["mixed_bfloat16"] else None
-            return function(
-                ctx,
-                **{parameter.name: values[parameter.name] for parameter in own[1:]},
-                model=_make_options(ctx, model_class, dtype=dtype),
-                training=_make_options(ctx, training_class),
-            )
+            made = {
+                "model": _make_options(ctx, model_class, dtype=dtype),
+                "training": _make_options(ctx, training_class),
+            }
+            if values.get("start") is not None:
+                record_as_of_start(ctx, decided)
+            own_values = {parameter.name: values[parameter.name] for parameter in own[1:]}
+            return function(ctx, **own_values, **made)
 
         command.__signature__ = inspect.Signature(parameters)
         command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return command
 
     return decorate
+
+
+def record_as_of_start(ctx, names):
+    """Record options that are not given as `None`: the preset of --start decides them."""
+    for name in names:
+        if not given(ctx, [name]):
+            ctx.params[name] = None
 
 
 def option_names(options_class):

@@ -12,6 +12,7 @@ from keras_seqzoo.cli.train.options import (
     SEVERAL_FILES,
     TextFile,
     option_names,
+    record_as_of_start,
     train_command,
 )
 from keras_seqzoo.cli.train.preset import make_report, train_preset
@@ -128,9 +129,7 @@ def train_translate(
         names = option_names(TranslationModelOptions)
         others = [name for name in names if name not in allowed]
         refuse_given(ctx, others, "cannot be used with --start.")
-        for name in allowed:
-            if not given(ctx, [name]):
-                ctx.params[name] = None  # that of the preset: so the run is recorded
+        record_as_of_start(ctx, names)
         new_vocabulary = bool(given(ctx, VOCABULARY_OPTIONS))
         if new_vocabulary and training.objective in FROM_START:
             raise ValueError(

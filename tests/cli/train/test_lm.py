@@ -146,6 +146,8 @@ def test_a_run_goes_on_from_a_preset(seqzoo, files, preset, tmp_path):
     out = tmp_path / "new"
     result = seqzoo("train", "lm", *files, *small, "--start", preset, "--out", out)
     assert result.status == 0, result.errors
+    recorded = json.loads((out / "metadata.json").read_text(encoding="utf-8"))["training"]
+    assert recorded["start"] == str(preset) and recorded["units"] is recorded["tokenizer"] is None
     expected, found = (RecurrentLanguageModel.from_preset(str(path)) for path in (preset, out))
     for one, other in zip(expected.get_weights(), found.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-3)

@@ -225,7 +225,9 @@ def test_a_run_starts_from_a_preset(seqzoo, files, model, tmp_path, monkeypatch)
         result = seqzoo(*start, DEFAULT_PRESET, *option)
         assert result.status == 2 and f"{option[0]} cannot be used with --start" in result.errors
     # What is not given is the preset's, and is recorded so: given later, it is another option.
-    assert options["options"]["tokenizer"] is None
+    recorded = options["metadata"]["training"]
+    for name in ("tokenizer", "dropout", "readout", "decoder_units"):
+        assert options["options"][name] is recorded[name] is None
     for name, message in (("none", "got 'none'"), (files["source"].parent, "got")):
         result = seqzoo(*start, name)
         assert result.status == 2 and message in result.errors.splitlines()[-1]
