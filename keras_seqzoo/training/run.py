@@ -244,7 +244,8 @@ class TrainingRun(CachedData):
             saved after the last whole step.
 
         Raises:
-            ValueError: if the data is invalid, or the folder holds a run with other `options`.
+            ValueError: if the data is invalid, the folder holds a run with other `options`, or this
+                run has ended before its first checkpoint, so that its model has to be made anew.
             OSError: if the folder holds files that are not a run, another process trains there,
                 another worker is lost, or the disk is full when an epoch ends. A full disk within
                 an epoch is only reported, and training continues. Earlier checkpoints are kept.
@@ -276,6 +277,11 @@ class TrainingRun(CachedData):
 
     def _train(self, validation, verbose, callbacks):
         self.state.restore(self.model, self.parts(), self.report)
+        if self.ema.steps and not self.state.trained:
+            raise ValueError(
+                "`model` must be new, since this run ended before its first checkpoint, got one "
+                f"after step {self.ema.steps}."
+            )
         self.workers.check_position(self.state)
         if self.state.epoch or self.state.step:
             self.report(f"resumed at epoch {self.state.epoch + 1} after step {self.state.step}")

@@ -307,6 +307,21 @@ def test_a_model_of_nan_is_never_the_best(tmp_path):
     assert all(np.isfinite(weight).all() for weight in saved.get_weights())
 
 
+def test_a_run_without_a_checkpoint_does_not_begin_again_with_its_model(tmp_path):
+    """It would begin its first epoch with weights and an average of the steps before."""
+
+    def fail(batch, logs=None):
+        if batch == 1:
+            raise RuntimeError("enough")
+
+    training = SmallRun(tmp_path, [(1.0, 5.0)], epochs=1)
+    with pytest.raises(RuntimeError, match="enough"):
+        training.train([keras.callbacks.LambdaCallback(on_train_batch_begin=fail)])
+    with pytest.raises(ValueError, match="`model` must be new, .*, got one after step 1"):
+        training.train()
+    assert SmallRun(tmp_path, [(1.0, 5.0)], epochs=1).train()
+
+
 def test_weights_beyond_float16_are_saved_in_float32(tmp_path):
     lines = []
     training = SmallRun(tmp_path, [(1.0, 5.0)], epochs=1)
