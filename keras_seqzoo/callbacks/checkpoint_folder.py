@@ -83,6 +83,12 @@ class CheckpointFolder:
             f"resumed: {damage!r}. Use another folder for a new one."
         ) from damage
 
+    def differing_options(self, options):
+        """Return the names of the options that differ from `header["options"]`, sorted."""
+        options, before = json.loads(json.dumps(options)), self.header["options"]
+        names = sorted({*options, *before})
+        return [name for name in names if options.get(name) != before.get(name)]
+
     def check_options(self, options, training):
         """Check that a training run has the options of the run that saved these checkpoints.
 
@@ -93,10 +99,8 @@ class CheckpointFolder:
         Raises:
             ValueError: if options differ from `header["options"]`; the message names them.
         """
-        options, before = json.loads(json.dumps(options)), self.header["options"]
-        names = sorted({*options, *before})
-        differing = [name for name in names if options.get(name) != before.get(name)]
-        if differing:
+        before = self.header["options"]
+        if differing := self.differing_options(options):
             differences = "; ".join(
                 f"`{name}` was {_short(before[name]) if name in before else 'not recorded'}, got "
                 f"{_short(options.get(name))}"

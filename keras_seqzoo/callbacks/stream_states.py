@@ -22,10 +22,12 @@ class StreamStates(keras.callbacks.Callback):
 
     def get_state(self):
         """Return the states as a dict of arrays, for `set_state` in a later process."""
-        if self._restored and self._within_pass():  # for an epoch that has not begun yet
+        if not self._within_pass():
+            return {}
+        if self._restored:  # for an epoch that has not begun yet
             return self._restored
         states = getattr(self.model, "carried_states", None)
-        return {} if states is None or not self._within_pass() else states.get_state()
+        return {} if states is None else states.get_state()
 
     def set_state(self, state, model):
         """Keep states for the next epoch that begins."""

@@ -1,5 +1,6 @@
 """Training runs: epochs, the best preset, stopping and resuming."""
 
+import math
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from keras_seqzoo.training.data import CachedData
 from keras_seqzoo.training.options import Options, option, options, rate_option, size_option
 from keras_seqzoo.training.workers import Workers
 from keras_seqzoo.zoo import save_preset
+from keras_seqzoo.zoo.saving import largest_weight
 
 # Epochs without a better measure, by default, with early stopping.
 PATIENCE = 3
@@ -350,10 +352,10 @@ class TrainingRun(CachedData):
                 return False
             evaluated = self.workers.of_chief(evaluated)
             measure = self.measures[self.measure or next(iter(self.measures))]
-            largest = _largest_weight(self.model)
+            largest = largest_weight(self.model)
             # A diverged model of NaN still has an accuracy or a BLEU.
-            improved = bool(np.isfinite(largest))
-            improved = improved and measure.is_better(evaluated, self.state.best_epoch)
+            better = measure.is_better(evaluated, self.state.best_epoch)
+            improved = better and math.isfinite(largest)
             save = self.workers.chief_alone(save_preset)
             if improved:
                 dtype = "float16" if largest <= np.finfo(np.float16).max else "float32"
@@ -377,12 +379,6 @@ class TrainingRun(CachedData):
         )
         self.report(text + ("  (best so far, saved)" if improved else ""))
         return True
-
-
-def _largest_weight(model):
-    """Return the largest absolute value of the weights, NaN if one is NaN."""
-    weights = map(keras.ops.convert_to_numpy, model.weights)
-    return np.max([np.abs(weight).max(initial=0.0) for weight in weights], initial=0.0)
 
 
 class _StepCounter(keras.callbacks.Callback):

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import errno
-import json
 import shutil
 from pathlib import Path
 
@@ -132,7 +131,7 @@ class RunState:
             self._read()
         self.check(options)
         if not self.trained:
-            if json.loads(json.dumps(options)) != self._checkpoints.header["options"]:
+            if self._checkpoints.differing_options(options):
                 shutil.rmtree(self.cache, ignore_errors=True)  # made with other options
             self._checkpoints.header["options"] = options
             self._checkpoints.write_index()

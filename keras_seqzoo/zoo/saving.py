@@ -9,6 +9,7 @@ import pathlib
 import shutil
 
 import h5py
+import keras
 import keras_hub
 import numpy as np
 
@@ -101,6 +102,13 @@ def weights_size(model):
     variables = [*model.variables, *(optimizer.variables if optimizer else ())]
     numbers = sum(math.prod(variable.shape) for variable in variables)
     return 4 * numbers + 8192 * len(variables) + 65536  # groups, names and attributes
+
+
+def largest_weight(model):
+    """Return the largest absolute value of a model's floating-point weights, NaN if one is NaN."""
+    weights = (weight for weight in model.weights if keras.backend.is_float_dtype(weight.dtype))
+    largest = [np.abs(keras.ops.convert_to_numpy(weight)).max(initial=0.0) for weight in weights]
+    return float(np.max(largest, initial=0.0))
 
 
 def _task_names(model):

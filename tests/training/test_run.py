@@ -293,7 +293,6 @@ def test_the_best_and_the_last_epoch_are_kept(tmp_path):
 
 def test_a_model_of_nan_is_never_the_best(tmp_path):
     """Its scores are numbers: an accuracy or a BLEU of whatever it gives."""
-
     training = SmallRun(tmp_path, [(1.0, 5.0), (2.0, 4.0)], epochs=2)
     kernel = training.model.weights[0]
 

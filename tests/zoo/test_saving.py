@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from keras_seqzoo.models import RecurrentEncoderDecoderBackbone, RecurrentSeq2SeqLM
 from keras_seqzoo.zoo import save_preset
-from keras_seqzoo.zoo.saving import _as_float32, _rewrite_weights
+from keras_seqzoo.zoo.saving import _as_float32, _rewrite_weights, largest_weight
 from tests.layer_checks import dtype_policy
 from tests.zoo.conftest import SOURCES, make_model
 
@@ -144,6 +144,19 @@ def test_loads_in_another_dtype_and_translates(model, preset, dtype):
     [expected] = model.translate(SOURCES[:1])
     [found] = loaded.translate(SOURCES[:1])
     np.testing.assert_allclose(found[0].score, expected[0].score, rtol=0.05)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_the_largest_weight(dtype):
+    layer = keras.layers.Layer()
+    assert largest_weight(layer) == 0.0
+    ids = layer.add_weight(shape=(2,), initializer="ones", dtype="int32", trainable=False)
+    ids.assign(ids * 70_000)  # integers are not narrowed
+    values = layer.add_weight(shape=(2,), initializer="ones", dtype=dtype)
+    values.assign([-3.0, 2.0])
+    assert largest_weight(layer) == 3.0
+    values.assign([-3.0, np.nan])
+    assert np.isnan(largest_weight(layer))
 
 
 def test_a_weight_too_large_for_float16_is_refused_and_the_old_preset_stays(preset, tmp_path):

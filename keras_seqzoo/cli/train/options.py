@@ -104,17 +104,17 @@ def train_command(model_class, training_class, description):
 
         @functools.wraps(function)
         def command(ctx, **values):
+            decided = []  # by the preset of --start
             if values.get("start") is not None:
                 decided = [name for name, field in fields.items() if _from_start(field)]
-                refuse_given(ctx, decided, "cannot be used with --start.")
+            refuse_given(ctx, decided, "cannot be used with --start.")
             _reset_defaults(ctx, fields)
             dtype = "mixed_bfloat16" if values["mixed_bfloat16"] else None
             made = {
                 "model": _make_options(ctx, model_class, dtype=dtype),
                 "training": _make_options(ctx, training_class),
             }
-            if values.get("start") is not None:
-                record_as_of_start(ctx, decided)
+            record_as_of_start(ctx, decided)
             own_values = {parameter.name: values[parameter.name] for parameter in own[1:]}
             return function(ctx, **own_values, **made)
 

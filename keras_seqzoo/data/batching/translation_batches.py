@@ -227,8 +227,12 @@ def bucketed_batches(
     def generate():
         nonlocal iterations
         words = [*np.atleast_1d(seed), iterations] if iterations else seed
-        options = {"seed": words, "shuffle": shuffle, "drop_remainder": drop_remainder}
-        options["start"] = start
+        options = {
+            "seed": words,
+            "shuffle": shuffle,
+            "drop_remainder": drop_remainder,
+            "start": start,
+        }
         iterations += reshuffle_each_epoch
         order = window_batches(pairs, len(boundaries), find_buckets, batch_size, **options)
         for number, (window, rows, bucket) in enumerate(order, start):
