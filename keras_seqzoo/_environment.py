@@ -108,7 +108,8 @@ def keep_freed_memory():
 
     The C library gives it back to the operating system, which then clears each page of a new
     tensor. A process that trains makes tensors of the same sizes at every step. The user's own
-    settings come first. It has no effect once TensorFlow has made a tensor.
+    settings come first. It has no effect once TensorFlow has made a tensor, and none is needed with
+    oneDNN, whose allocator keeps such memory anyway.
     """
     os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")
     # No limit but that of the machine: TensorFlow's own is 64 GiB.
