@@ -5,6 +5,7 @@ import contextlib
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.callbacks.steps import done_steps
 from keras_seqzoo.checks import check_rate
 
 
@@ -15,9 +16,10 @@ class WeightAverage(keras.callbacks.Callback):
 
         a <- m a + (1 - m) w,        m = min(momentum, (1 + t) / (10 + t)),
 
-    where the second term lets the EMA follow the fast changes at the beginning. Unlike with
-    `use_ema` of optimizers, the trained weights stay unchanged at the end of `fit`, so a run can
-    consist of several calls of `fit`.
+    where the second term lets the EMA follow the fast changes at the beginning. With
+    `steps_per_execution=n` only the weights after n steps are seen, and they count n times. Unlike
+    with `use_ema` of optimizers, the trained weights stay unchanged at the end of `fit`, so a run
+    can consist of several calls of `fit`.
 
     Args:
         momentum: float in [0, 1); with 0, the EMA is the latest weights.
@@ -35,6 +37,7 @@ class WeightAverage(keras.callbacks.Callback):
         super().__init__()
         self.momentum = check_rate("momentum", momentum)
         self.steps = 0
+        self._done = 0  # steps of the epoch
         self._weights = None
         self._averages = None
         self._update = None
@@ -50,11 +53,17 @@ class WeightAverage(keras.callbacks.Callback):
         elif self._averaged is not self.model:
             raise ValueError("`WeightAverage` must be used with one model, got a second one.")
 
+    def on_epoch_begin(self, epoch, logs=None):
+        """Begin to count the steps of the epoch."""
+        self._done = 0
+
     def on_train_batch_end(self, batch, logs=None):
         """Update the EMA."""
-        self.steps += 1
+        done = done_steps(batch, self.params)
+        new, self._done = done - self._done, done
+        self.steps += new
         momentum = min(self.momentum, (1 + self.steps) / (10 + self.steps))
-        self._update(tf.constant(1.0 - momentum))
+        self._update(tf.constant(1.0 - momentum**new))
 
     def _blend(self, rate):
         for average, weight in zip(self._averages, self._weights, strict=True):

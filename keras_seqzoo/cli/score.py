@@ -104,7 +104,8 @@ def _score_served(context, served):
             total += sum(log_probability for log_probability, _ in scores)
             tokens += sum(count for _, count in scores)
             characters += sum(len(line) + 1 for line in lines)
-    _report(total, tokens, characters)
+    # Of a line that was cut, the server reads fewer characters than the line has.
+    _report(total, tokens, None if served.has_cut else characters)
 
 
 def _score_text(context, preset):
@@ -143,11 +144,11 @@ def _score_running_text(context, model, batch_size):
 def _report(total, tokens, characters, note=""):
     if not tokens:
         raise ValueError("standard input must have at least one line.")
-    typer.echo(
-        f"perplexity {compute_perplexity(total, tokens):.6g} of {tokens} tokens, counting the ends "
-        f"of lines; {note}{compute_bits_per_character(total, characters):.4g} bits per character",
-        err=True,
-    )
+    parts = [f"perplexity {compute_perplexity(total, tokens):.6g} of {tokens} tokens"]
+    if characters is not None:
+        bits = compute_bits_per_character(total, characters)
+        parts.append(f"counting the ends of lines; {note}{bits:.4g} bits per character")
+    typer.echo(", ".join(parts), err=True)
 
 
 def _write(scores):

@@ -80,25 +80,29 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         )
 
     def _first_notes(self, task, rows, alignment):
+        count, length = (dimension(task.required_phrases, axis) for axis in (1, 2))
         met = tf.reduce_all(task.required_phrases < 0, axis=-1)  # (B, C)
+        # Entry p of "begun": whether the hypothesis ends with the first p tokens of the phrase.
         return {
             **super()._first_notes(task, rows, alignment),
-            "last": tf.fill([rows, dimension(task.required_phrases, 2)], NO_TOKEN),
-            "met": tf.reshape(repeat_rows(met, self.width), [rows, dimension(met, 1)]),
+            "begun": tf.broadcast_to(tf.range(length) == 0, [rows, count, length]),
+            "met": tf.reshape(repeat_rows(met, self.width), [rows, count]),
         }
 
     def _note(self, notes, time, tokens, alignment, task):
         notes = super()._note(notes, time, tokens, alignment, task)
         tokens = tf.where(time == 0, NO_TOKEN, tokens)  # the start token is not part of a phrase
-        last = tf.concat([notes["last"], tokens[:, tf.newaxis]], axis=-1)[:, 1:]
-        count, length = (dimension(task.required_phrases, axis) for axis in (1, 2))
-        # All hypotheses of a row have the same phrases: (B, 1, C, P).
-        ends = tf.reshape(last, [-1, self.width, length])
-        _, complete = _progress(ends, task.required_phrases[:, tf.newaxis])
+        rows, width = dimension(tokens, 0), self.width
+        batch, count, length = (dimension(task.required_phrases, axis) for axis in range(3))
+        begun, complete = _extend(
+            tf.reshape(notes["begun"], [batch, width, count, length]),
+            tf.reshape(tokens, [batch, width]),
+            task.required_phrases[:, tf.newaxis],  # the same for all hypotheses of a row
+        )
         return {
             **notes,
-            "last": last,
-            "met": notes["met"] | tf.reshape(complete, [dimension(last, 0), count]),
+            "begun": tf.reshape(begun, [rows, count, length]),
+            "met": notes["met"] | tf.reshape(complete, [rows, count]),
         }
 
     def _continuations(self, every, notes, last, task):
@@ -106,15 +110,14 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         batch, width, vocabulary = (dimension(every, axis) for axis in range(3))
         count, length = (dimension(task.required_phrases, axis) for axis in (1, 2))
         phrases = task.required_phrases[:, tf.newaxis]  # (B, 1, C, P)
-        ends = tf.reshape(notes["last"], [batch, width, length])
+        begun = tf.reshape(notes["begun"], [batch, width, count, length])
         met = tf.reshape(notes["met"], [batch, width, count])
 
         is_end = is_one_of(tf.range(vocabulary), task.end_tokens)
         early = ~tf.reduce_all(met, axis=-1, keepdims=True) & is_end
         every = tf.where(early, -math.inf, every)
-        progress, _ = _progress(ends, phrases)  # (B, W, C)
         # The next token of each incomplete phrase.
-        following = tf.one_hot(tf.minimum(progress, length - 1), length, dtype=tf.int32)
+        following = tf.one_hot(_longest(begun), length, dtype=tf.int32)
         following = tf.reduce_sum(following * phrases, axis=-1)  # (B, W, C)
         each = tf.concat(
             [
@@ -133,7 +136,7 @@ class LexicallyConstrainedBeamSearch(BeamSearch):
         none = (tokens < 0) | (tokens >= vocabulary) | _repeated(parents, tokens)
         places = tf.stack([parents, tf.clip_by_value(tokens, 0, vocabulary - 1)], axis=-1)
         best = tf.where(none, -math.inf, tf.gather_nd(every, places, batch_dims=1))
-        met, bank = _after(parents, tokens, met, ends, phrases)
+        met, bank = _after(parents, tokens, met, begun, phrases)
         continues = ~is_one_of(tokens, task.end_tokens)
         lost = last & ~tf.reduce_all(met, axis=-1) & continues
         best = tf.where(lost, -math.inf, best)
@@ -175,41 +178,38 @@ def _distinct(phrases):
     return tf.where(again[..., tf.newaxis], -1, phrases)
 
 
-def _progress(last, phrases):
-    """Return how much of each phrase is at the end of hypotheses.
+def _extend(begun, tokens, phrases):
+    """Append a token to hypotheses and compare their ends with phrases.
 
     Args:
-        last: int32 tensor `(..., P)`, the last P tokens of hypotheses.
+        begun: bool tensor `(..., C, P)`; entry p tells whether a hypothesis ends with the first p
+            tokens of a phrase.
+        tokens: int32 tensor `(...)`.
         phrases: int32 tensor `(..., C, P)`.
 
     Returns:
-        Tensors `(..., C)`: int32, the length of the longest proper prefix of the phrase that the
-        hypothesis ends with; and bool, whether it ends with the whole phrase.
+        A tuple of `begun` of the longer hypotheses, and bool `(..., C)`, whether they end with the
+        whole phrase.
     """
-    length = dimension(phrases, -1)
-    # Entry (p, i) is the index in `last` of token i of a phrase after p + 1 of its tokens.
-    count = tf.range(1, length + 1)[:, tf.newaxis]
-    place = tf.range(length) - count + length  # (P, P)
-    beyond = tf.range(length) >= count
-    shifted = tf.gather(last, tf.minimum(place, length - 1), axis=-1)  # (..., P, P)
-    equal = shifted[..., tf.newaxis, :, :] == phrases[..., tf.newaxis, :]  # (..., C, P, P)
-    matches = tf.reduce_all(equal | beyond, axis=-1)  # (..., C, P)
+    more = begun & (phrases == tokens[..., tf.newaxis, tf.newaxis])  # with the first p + 1 tokens
     lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1, keepdims=True)
-    sizes = tf.range(1, length + 1)
-    complete = tf.reduce_any(matches & (sizes == lengths), axis=-1)
-    return tf.reduce_max(tf.where(matches & (sizes < lengths), sizes, 0), axis=-1), complete
+    is_whole = tf.range(1, dimension(phrases, -1) + 1) == lengths
+    begun = tf.concat([tf.ones_like(more[..., :1]), more[..., :-1]], axis=-1)
+    return begun, tf.reduce_any(more & is_whole, axis=-1)
 
 
-def _after(parents, tokens, met, ends, phrases):
+def _longest(begun):
+    """Return the length of the longest beginning, int32 `(...)`, from bools `(..., P)`."""
+    return tf.reduce_max(tf.where(begun, tf.range(dimension(begun, -1)), 0), axis=-1)
+
+
+def _after(parents, tokens, met, begun, phrases):
     """Return which phrases `(B, N, C)` candidates `(B, N)` contain, and their banks `(B, N)`."""
-    ends = tf.gather(ends, parents, batch_dims=1)  # (B, N, P)
-    ends = tf.concat([ends, tokens[..., tf.newaxis]], axis=-1)[..., 1:]
-    progress, complete = _progress(ends, phrases)
+    begun, complete = _extend(tf.gather(begun, parents, batch_dims=1), tokens, phrases)
     met = tf.gather(met, parents, batch_dims=1) | complete
     lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1)  # (B, 1, C)
     whole = tf.reduce_sum(tf.where(met, lengths, 0), axis=-1)
-    # The maximum over no phrases is the lowest int.
-    started = tf.maximum(tf.reduce_max(tf.where(met, 0, progress), axis=-1), 0)
+    started = _longest(tf.reduce_any(begun & ~met[..., tf.newaxis], axis=-2))  # (B, N)
     return met, whole + started
 
 

@@ -2,7 +2,6 @@
 
 import tensorflow as tf
 
-from keras_seqzoo.models import RecurrentSeq2SeqLM
 from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.packing import pad_with_mask
 from keras_seqzoo.tokenizers.token_words import UNKNOWN_SURFACE
@@ -10,11 +9,7 @@ from keras_seqzoo.tokenizers.token_words import UNKNOWN_SURFACE
 
 def copies_words(model):
     """Return whether a model copies words of the source for unknown words in its translations."""
-    return (
-        isinstance(model, RecurrentSeq2SeqLM)
-        and model.backbone.source_output == "copy"
-        and isinstance(model.preprocessor.tokenizer, WordTokenizer)
-    )
+    return model.copies_words and isinstance(model.preprocessor.tokenizer, WordTokenizer)
 
 
 def attended_words(hypotheses, texts, preprocessor, max_input_length):

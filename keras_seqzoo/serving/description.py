@@ -26,13 +26,13 @@ def describe(family, signatures, functions):
         `meaning`; `empty_text` is the row of each output for empty text. Infinite numbers are
         strings.
     """
-    strategy = family.strategy
+    strategy, serialize = family.strategy, keras.saving.serialize_keras_object
     languages = {"languages": list(family.languages)} if family.languages else {}
     return {
         "model": family.kind.removeprefix("a "),
         "tensorflow": tf.__version__,
         "limits": family.limits,
-        "strategy": None if strategy is None else keras.saving.serialize_keras_object(strategy),
+        "strategy": None if strategy is None else _as_json(serialize(strategy)),
         **languages,
         "signatures": {
             name: _describe_signature(signature, functions[name])
@@ -69,9 +69,13 @@ def _empty(given):
 
 
 def _as_json(value):
-    if isinstance(value, np.ndarray):
+    """Return a value with lists for arrays, and strings for bytes and infinite numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {name: _as_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
         return [_as_json(item) for item in value]
     if isinstance(value, bytes):
         return value.decode("utf-8")
-    value = value.item()
-    return value if math.isfinite(value) else str(value)
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -99,8 +99,9 @@ def export(
         compiled_shapes: list of pairs of ints, rows and tokens (words for a tagger), such as
             `[(1, 32), (32, 256)]`, for which XLA compiles a translation model, classifier or
             tagger. A request is padded to the smallest shape that holds it, counted in cells; if
-            none does, it runs without XLA. Each shape has one more warm-up request. A server on
-            CPUs needs `--xla_cpu_compilation_enabled`. By default nothing is compiled.
+            none does, it runs without XLA. Each shape is one more warm-up request to each
+            signature. A server on CPUs needs `--xla_cpu_compilation_enabled`. By default nothing is
+            compiled.
         keep: int, how many versions to keep: older ones are removed once the new one has appeared.
             By default all are kept.
         card: string or path of a Markdown file that describes the model, or `None`.
@@ -151,9 +152,12 @@ def export(
     )
     chosen = _choose(family.signatures(), signatures)
     batches = [check_integer("warmup", rows, minimum=1) for rows in warmup]
-    most = (MAX_REQUESTS - len(family.compiled.shapes)) // len(chosen)
-    if len(batches) > most:
-        raise ValueError(f"`warmup` must be at most {most} batch sizes, got {len(batches)}.")
+    shapes, most = len(family.compiled.shapes), MAX_REQUESTS // len(chosen)
+    if len(batches) + shapes > most:
+        raise ValueError(
+            f"`warmup` and `compiled_shapes` must be at most {most} requests to each signature, "
+            f"got {len(batches)} and {shapes}."
+        )
     keep = None if keep is None else check_integer("keep", keep, minimum=1)
     if card is not None:
         with open(card, "rb"):  # fail before the work

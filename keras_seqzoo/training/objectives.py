@@ -32,8 +32,9 @@ OWN_OPTIONS = {
     "supervised-attention": ("alignment_weight",),
     "reinforced-attention": ("attention_entropy",),
 }
-# The objectives that continue from a model trained on the likelihood.
-FROM_START = ("minimum-risk", "reinforce")
+# The objectives that continue from a model trained on the likelihood, and the options of their
+# measures.
+FROM_START = {"minimum-risk": "risk_measure", "reinforce": "reinforce_measure"}
 
 
 @options

@@ -12,9 +12,13 @@ from keras_seqzoo.preset_folders import METADATA_FILE, preset_path
 from keras_seqzoo.zoo.saving import ASSETS, save_preset
 from keras_seqzoo.zoo.task_class import task_class
 
+# What may differ in configurations besides dropout rates: names, numbers of objects, and other
+# rates that act in training alone.
+IGNORED = ("name", "shared_object_id", "weight_drop", "unknown_rate")
+
 
 def average_presets(presets, directory, dtype="float16", metadata=None):
-    """Average the weights of presets into a new preset, with the dropout rates of the first.
+    """Average the weights of presets into a new preset, with the rates of training of the first.
 
         w = Σ_k w_k / K
 
@@ -26,7 +30,8 @@ def average_presets(presets, directory, dtype="float16", metadata=None):
 
     Args:
         presets: list of at least two names of presets or paths of their folders. They must be tasks
-            that differ only in their weights and dropout rates.
+            that differ only in their weights and in rates that act in training alone: `dropout` of
+            any kind, `weight_drop` and `unknown_rate`.
         directory: path of a new or empty folder.
         dtype: see `save_preset`.
         metadata: see `save_preset`.
@@ -107,10 +112,10 @@ def _assets(folder):
 
 
 def _config(content):
-    """Read a configuration without dropout rates, and the names and numbers of objects."""
+    """Read a configuration without rates of training, and the names and numbers of objects."""
 
     def ignored(key):
-        return key in ("name", "shared_object_id") or key.endswith("dropout")
+        return key in IGNORED or key.endswith("dropout")
 
     def reduced(value):
         if isinstance(value, dict):

@@ -42,6 +42,20 @@ def test_average_follows_its_equation():
         np.testing.assert_array_equal(value, other)
 
 
+def test_steps_of_one_execution_all_count():
+    model, average, seen = make_model(), WeightAverage(0.9), Recorder()
+    model.compile(keras.optimizers.SGD(0.1), "mse", steps_per_execution=3)
+    fit(model, [average, seen], epochs=2)  # 4 steps an epoch: 3 and 1
+    assert average.steps == 8
+    [expected, _], counts, steps = seen.weights[0], (3, 1, 3, 1), 0
+    for count, [kernel, _] in zip(counts, seen.weights[1:], strict=True):
+        steps += count
+        kept = min(0.9, (1 + steps) / (10 + steps)) ** count
+        expected = kept * expected + (1 - kept) * kernel
+    with average.applied():
+        np.testing.assert_allclose(model.get_weights()[0], expected, rtol=1e-5)
+
+
 def test_several_fits_with_a_saved_state_between_equal_one():
     whole, average = make_model(), WeightAverage(0.9)
     start = whole.get_weights()

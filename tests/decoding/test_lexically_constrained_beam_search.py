@@ -223,6 +223,31 @@ def test_an_open_batch_with_known_phrases():
     assert contains(tuple(found.tokens.numpy()[1, 0]), (2,))
 
 
+def test_memory_does_not_grow_with_the_square_of_the_length_of_phrases():
+    rows, count, length, width = 2, 3, 60, 2
+    search = LexicallyConstrainedBeamSearch(width)
+
+    @tf.function
+    def run(phrases):
+        def step(tokens, state):
+            return tf.math.log(tf.ones([rows * width, END + 1]) / (END + 1)), state
+
+        options = {"start_tokens": [0] * rows, "end_token": END, "max_length": 70}
+        return search(step, (), required_phrases=phrases, **options)
+
+    graph = run.get_concrete_function(tf.TensorSpec([rows, count, length], tf.int32)).graph
+    bodies = [graph, *(f.graph for f in graph._functions.values() if hasattr(f, "graph"))]
+    sizes = [
+        out.shape.num_elements()
+        for body in bodies
+        for operation in body.get_operations()
+        for out in operation.outputs
+        if out.shape.num_elements() is not None
+    ]
+    candidates = width * (count + 4)
+    assert len(bodies) > 2 and max(sizes) <= 2 * rows * candidates * count * length
+
+
 def test_rows_that_cannot_have_their_phrases_have_no_hypothesis():
     step, start = reference.step_function(tf.constant(model_of(2).table))
     phrases = tf.constant([[[2]], [[9]], [[-1]]])  # 9 is not in the vocabulary

@@ -4,9 +4,11 @@ import tensorflow as tf
 
 from keras_seqzoo.decoding import BeamSearch
 from keras_seqzoo.models import (
+    Ensemble,
     RecurrentEncoderDecoderBackbone,
     RecurrentSeq2SeqLM,
     RecurrentSeq2SeqLMPreprocessor,
+    ShallowFusion,
 )
 from keras_seqzoo.serving import export
 from keras_seqzoo.serving.translation import TranslationSignatures
@@ -78,6 +80,20 @@ def test_served_translations_have_the_words_that_translate_copies(languages):
     inputs = {name: values[:1] for name, values in inputs.items()}
     blank = tf.function(signatures.translate)(tf.constant([""]), **inputs)
     assert blank["translation"].numpy().tolist() == [b""]
+
+
+@pytest.mark.slow
+def test_an_ensemble_copies_as_its_models_do():
+    model = make_model(WordTokenizer)
+    both = Ensemble([model, make_model(WordTokenizer)])
+    expected = [best.text for best, *_ in model.translate(TEXTS, STRATEGY)]
+    assert {"Mia", "Ben"} & set(expected[0].split())
+    found = [best for best, *_ in both.translate(TEXTS, STRATEGY)]
+    assert [best.text for best in found] == expected and found[0].alignment is None
+    signatures = TranslationSignatures(both, strategy=STRATEGY)
+    served = tf.function(signatures.translate)(tf.constant(TEXTS))["translation"].numpy()
+    assert [text.decode() for text in served] == expected
+    assert ShallowFusion(model, None, weight=0.0).copies_words
 
 
 @pytest.mark.slow

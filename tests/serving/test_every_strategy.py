@@ -14,6 +14,7 @@ from keras_seqzoo.decoding import (
     DiverseBeamSearch,
     EndThreshold,
     ExhaustiveSearch,
+    LengthPrior,
     LexicallyConstrainedBeamSearch,
     MinimumLength,
     NoRepeatedNGrams,
@@ -42,6 +43,7 @@ STRATEGIES = {
         constraints=[MinimumLength(2), EndThreshold()],
     ),
     "exhaustive": ExhaustiveSearch(n_best=2),
+    "prior": BeamSearch(4, LengthPrior.from_lengths([2, 4, 6], [2, 3, 5])),  # infinite at length 0
     "phrases": LexicallyConstrainedBeamSearch(12),
     "sampling": Sampling(50, top_k=3, seed=5),
 }

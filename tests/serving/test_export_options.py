@@ -62,7 +62,11 @@ REFUSED = {
     "length": (classifier, {"max_input_length": 7}, "`max_input_length` must be at most 6, the `s"),
     "zero": (tagger, {"max_input_length": 0}, "`max_input_length` must be an int of at least 1"),
     "warmup": (tagger, {"warmup": [0]}, "`warmup` must be an int of at least 1, got 0"),
-    "many": (tagger, {"warmup": [1] * 1001}, "`warmup` must be at most 1000 batch sizes, got 1001"),
+    "many": (
+        tagger,
+        {"warmup": [1] * 1001},
+        "at most 1000 requests to each signature, got 1001 and 0",
+    ),
     "keep": (tagger, {"keep": 0}, "`keep` must be an int of at least 1, got 0"),
     "name": (tagger, {"signatures": ["score"]}, "`signatures` must be among serving_default, got"),
     "none": (tagger, {"signatures": []}, "`signatures` must be one or more of serving_default"),

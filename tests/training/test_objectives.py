@@ -82,6 +82,18 @@ def test_hard_attention_that_is_drawn_has_its_own_objective(tmp_path):
         ({"objective": "supervised-attention", "subword_alpha": 0.2}, "`subword_alpha` must not"),
         ({"objective": "supervised-attention", "subword_dropout": 0.2}, "`subword_dropout` must"),
         (
+            {"objective": "minimum-risk", "subword_dropout": 0.2},
+            "`subword_dropout` must not be given with the objective minimum-risk and `risk_measure",
+        ),
+        (
+            {"objective": "reinforce", "subword_alpha": 0.2},
+            "`subword_alpha` must not be given with the objective reinforce and `reinforce_measur",
+        ),
+        (
+            {"objective": "minimum-risk", "risk_measure": "chrf", "label_smoothing": 0.2},
+            "`label_smoothing` must not be given with the objective minimum-risk, got 0.2",
+        ),
+        (
             {"objective": "reinforce", "reinforce_baseline": "samples", "reinforce_samples": 1},
             "`reinforce_samples` must be at least 2 with `reinforce_baseline=",
         ),

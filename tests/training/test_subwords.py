@@ -138,16 +138,36 @@ def test_the_last_strings_validate_and_are_not_drawn(monkeypatch):
 
 @pytest.mark.slow
 def test_fit_on_strings_trains_on_what_is_drawn():
-    keras.utils.set_random_seed(3)
-    model = tiny_model(vocabulary_size=290)
-    model.preprocessor.tokenizer.dropout = 0.5
-    model.preprocessor.sample_subwords = True
     data = dict(zip(("encoder_text", "decoder_text"), TRAIN, strict=True))
-    model.compile()
-    history = model.fit(data, batch_size=25, epochs=2, verbose=0, validation_data=(data,)).history
-    assert history["val_loss"][-1] == pytest.approx(
-        model.evaluate(data, batch_size=25, verbose=0), rel=1e-5
+    weights = []
+    for sample_subwords in (True, False):
+        keras.utils.set_random_seed(3)
+        model = tiny_model(vocabulary_size=290)
+        model.preprocessor.tokenizer.dropout = 0.5
+        model.preprocessor.sample_subwords = sample_subwords
+        model.compile()
+        options = {"batch_size": 25, "shuffle": False, "verbose": 0}
+        history = model.fit(data, epochs=2, validation_data=(data,), **options).history
+        assert history["val_loss"][-1] == pytest.approx(
+            model.evaluate(data, batch_size=25, verbose=0), rel=1e-5
+        )
+        weights.append(model.get_weights())
+    assert any((one != other).any() for one, other in zip(*weights, strict=True))
+
+
+def test_drawn_strings_keep_their_weights(monkeypatch):
+    model = tiny_model(vocabulary_size=290)
+    model.preprocessor.sample_subwords = True
+    given = {}
+    monkeypatch.setattr(
+        keras_hub.models.Task, "fit", lambda self, x, *_, **kwargs: given.update(x=x)
     )
+    sources, targets = VALIDATION
+    weights = [0.0, 1.0, 2.0, 0.5, 0.0, 3.0]
+    texts = {"encoder_text": sources, "decoder_text": targets}
+    model.fit(tf.data.Dataset.from_tensor_slices((texts, [0] * 6, weights)).batch(6))
+    [(_, _, found)] = given["x"]
+    assert found.numpy().max(-1).tolist() == weights
 
 
 @pytest.mark.parametrize(

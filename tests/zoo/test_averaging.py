@@ -3,7 +3,13 @@ import shutil
 import numpy as np
 import pytest
 
-from keras_seqzoo.models import RecurrentSeq2SeqLM
+from keras_seqzoo.models import (
+    RecurrentBackbone,
+    RecurrentLanguageModel,
+    RecurrentLanguageModelPreprocessor,
+    RecurrentSeq2SeqLM,
+)
+from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.zoo import average_presets, save_preset
 from tests.made_up import tiny_model
 from tests.zoo.conftest import make_model
@@ -34,6 +40,19 @@ def test_weights_are_the_means(others, tmp_path):
     assert model.backbone.get_config()["dropout"] == 0.2
     assert model.preprocessor.tokenizer("a small dog").shape[0] > 0
     assert "A mean." in (found / "metadata.json").read_text()
+
+
+@pytest.mark.slow
+def test_rates_of_training_may_differ(tmp_path):
+    tokenizer = WordTokenizer(["a", "dog", "runs"])
+    preprocessor, folders = RecurrentLanguageModelPreprocessor(tokenizer, 4), []
+    for rate in (0.1, 0.4):
+        backbone = RecurrentBackbone(tokenizer.vocabulary_size(), 3, units=3, weight_drop=rate)
+        model = RecurrentLanguageModel(backbone, preprocessor)
+        folders.append(save_preset(model, tmp_path / str(rate)))
+    found = average_presets(folders, tmp_path / "new")
+    model = RecurrentLanguageModel.from_preset(str(found))
+    assert model.backbone.get_config()["weight_drop"] == 0.1
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ class ServedLines:
 
     Attributes:
         client: the `Client`, within the context.
+        has_cut: bool, whether the server has cut a line.
     """
 
     def __init__(self, make_client, truncate=True):
@@ -26,6 +27,7 @@ class ServedLines:
         self._truncate = truncate
         self._first = 1
         self.client = None
+        self.has_cut = False
 
     def __enter__(self):
         """Open the client."""
@@ -43,6 +45,7 @@ class ServedLines:
             yield first, lines
 
     def _report(self, rows):
+        self.has_cut = True
         numbers = [str(self._first + row) for row in rows]
         if not self._truncate:
             raise ValueError(f"line {numbers[0]} must not be longer than the limit of the export.")

@@ -74,8 +74,8 @@ class AttentionDecoder(QuantizedParts, keras.layers.Layer):
         residual: bool, whether to add each layer's input to its output, see `Stack`.
         dropout: float, dropout rate of o_t and of the inputs of the layers above the first (and of
             the second transition), with one mask for all steps of a sequence (Gal and Ghahramani,
-            2016). In the loop, the inputs between two layers and the layers' own `dropout` and
-            `recurrent_dropout` get a new mask at each step.
+            2016). In the loop, the inputs between two layers and the layers' own `dropout`,
+            `recurrent_dropout` and `weight_drop` get a new mask at each step.
         attend: `"after"`, `"before"` or `"between"`.
         context_feeding: bool, whether c_{t-1} is also an input of step t; only with
             `attend="after"`.

@@ -26,7 +26,7 @@ class AttentionLoss(keras.layers.Layer):
 
     Returns:
         A float32 scalar: the sum over the batch divided by the number of valid target steps, like
-        the loss per token, times `scale`.
+        the loss per token, times `scale`. Sequences without valid target steps do not count.
 
     Raises:
         ValueError: if `scale` is below 0.
@@ -44,7 +44,8 @@ class AttentionLoss(keras.layers.Layer):
         dtype = loop_dtype(weights.dtype)
         mask = tf.cast(mask, dtype)
         weights = tf.where(mask[..., tf.newaxis] > 0, tf.cast(weights, dtype), 0.0)
-        total = tf.reduce_sum(self.sums(weights, tf.cast(memory, dtype), memory_mask, mask))
+        sums = self.sums(weights, tf.cast(memory, dtype), memory_mask, mask)
+        total = tf.reduce_sum(tf.where(tf.reduce_any(mask > 0, axis=1), sums, 0.0))
         return self.scale * total / tf.maximum(tf.reduce_sum(mask), 1.0)
 
     def compute_mask(self, weights, previous_mask=None):

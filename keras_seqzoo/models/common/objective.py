@@ -22,6 +22,7 @@ class Objective(abc.ABC):
     """
 
     is_compilable = True  # whether XLA can compile `train_step`
+    allows_redraws = True  # whether the references may be segmented anew in each epoch
 
     def __init__(self, seed=0):
         self.seed = check_integer("seed", seed, minimum=0)

@@ -1,5 +1,7 @@
 """Two translation models of opposite directions, trained together."""
 
+from functools import partial
+
 import keras
 import tensorflow as tf
 
@@ -148,7 +150,7 @@ class BidirectionalTranslation(ReloadableModel, keras.Model):
         """
         _check_no_labels(y)
         shuffle = kwargs.pop("shuffle", True)
-        x = self._batches("x", x, batch_size, shuffle)
+        x = self._batches("x", x, batch_size, shuffle, training=True)
         name = "validation_data"
         if kwargs.get(name) is not None:
             kwargs[name] = self._batches(name, kwargs[name], batch_size, False)
@@ -163,7 +165,7 @@ class BidirectionalTranslation(ReloadableModel, keras.Model):
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         """Do nothing: the two models are built. Keras would call the pair, to build it."""
 
-    def _batches(self, name, x, batch_size, shuffle):
+    def _batches(self, name, x, batch_size, shuffle, training=False):
         """Return batches of ids for strings; return other data unchanged."""
         if not isinstance(x, dict) or "encoder_text" not in x:
             return x
@@ -173,7 +175,9 @@ class BidirectionalTranslation(ReloadableModel, keras.Model):
             kinds = ", ".join(type(side).__name__ for side in x.values())
             raise ValueError(f"`{name}` must be a dict of lists of strings, got one of {kinds}.")
         texts = rows.shuffle(len(rows)) if shuffle else rows
-        return texts.batch(batch_size or 32).map(self.forward.preprocessor)
+        preprocessor = self.forward.preprocessor
+        training = training and preprocessor.sample_subwords
+        return texts.batch(batch_size or 32).map(partial(preprocessor, training=training))
 
     def train_step(self, data):
         """Train both models on a batch; see `keras.Model.train_step`."""

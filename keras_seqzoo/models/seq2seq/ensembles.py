@@ -61,6 +61,11 @@ class Ensemble(TextTranslation):
         """Whether all models have attention."""
         return all(model.has_alignment for model in self.models)
 
+    @property
+    def copies_words(self):
+        """Whether all models copy words of the source."""
+        return all(map(_copies_words, self.models))
+
     def start(self, encoder_token_ids, encoder_padding_mask=None):
         """Encode the source by all models; see `EncoderDecoder.start`."""
         return [model.start(encoder_token_ids, encoder_padding_mask) for model in self.models]
@@ -116,6 +121,10 @@ def _settings_of(model):
     return getattr(model, "settings", ())
 
 
+def _copies_words(model):
+    return getattr(model, "copies_words", False)
+
+
 class ShallowFusion(TextTranslation):
     """Translation by the scores of a translation model and a language model.
 
@@ -150,6 +159,11 @@ class ShallowFusion(TextTranslation):
     def has_alignment(self):
         """Whether the translation model has attention."""
         return self.model.has_alignment
+
+    @property
+    def copies_words(self):
+        """Whether the translation model copies words of the source."""
+        return _copies_words(self.model)
 
     def start(self, encoder_token_ids, encoder_padding_mask=None):
         """Encode the source; see `EncoderDecoder.start`."""

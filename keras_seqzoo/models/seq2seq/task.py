@@ -4,7 +4,6 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from keras_seqzoo.checks import list_of_items
 from keras_seqzoo.layers import TiedSoftmax, VocabularyProjection
 from keras_seqzoo.losses import SequenceCrossentropy
 from keras_seqzoo.models.common.generative_task import GenerativeTask
@@ -21,7 +20,6 @@ from keras_seqzoo.models.seq2seq.objectives.supervised_attention import (
 from keras_seqzoo.models.seq2seq.preprocessor import RecurrentSeq2SeqLMPreprocessor
 from keras_seqzoo.models.seq2seq.source_output import with_source
 from keras_seqzoo.models.seq2seq.text_translation import TextTranslation, default_search
-from keras_seqzoo.models.seq2seq.translation import replace_unknown_words
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -104,6 +102,11 @@ class RecurrentSeq2SeqLM(
         """The backbone's decoder."""
         return self.backbone.decoder
 
+    @property
+    def copies_words(self):
+        """Whether the model copies words of the source; see `TextTranslation.translate`."""
+        return self.backbone.source_output == "copy"
+
     def _normalize_generate_inputs(self, inputs):
         if isinstance(inputs, dict):
             check_lengths(inputs=inputs)
@@ -115,33 +118,6 @@ class RecurrentSeq2SeqLM(
             text = inputs["encoder_text"]
             is_scalar = isinstance(text, str) or (tf.is_tensor(text) and text.shape.rank == 0)
         return found, is_scalar
-
-    def translate(
-        self,
-        texts,
-        strategy=None,
-        max_length=None,
-        batch_size=64,
-        alignments=False,
-        **kwargs,
-    ):
-        """Translate strings; see `TextTranslation.translate`.
-
-        With `source_output="copy"`, each unknown word of a translation is replaced by the copied
-        source word, the one with the largest attention.
-        """
-        copies, texts = self.backbone.source_output == "copy", list_of_items(texts, "texts")
-        options = {"alignments": alignments or copies, **kwargs}
-        results = super().translate(texts, strategy, max_length, batch_size, **options)
-        if not copies:
-            return results
-        copied = [
-            [replace_unknown_words(one, source=text) for one in found]
-            for found, text in zip(results, texts, strict=True)
-        ]
-        if alignments:
-            return copied
-        return [[one._replace(alignment=None) for one in found] for found in copied]
 
     def features(self, inputs, training=None):
         """Compute the input of the output layer, `(batch, decoder_length, units)`.
@@ -220,7 +196,13 @@ class RecurrentSeq2SeqLM(
     def _sample_subwords(self, x, y=None, sample_weight=None):
         """Turn a batch of strings into ids with sampled segmentations; leave ids unchanged."""
         if isinstance(x, dict) and "encoder_text" in x:
-            return self.preprocessor(x, training=True)
+            if self.objective is not None and not self.objective.allows_redraws:
+                raise ValueError(
+                    "`sample_subwords` of the preprocessor must be False with the objective "
+                    f"{type(self.objective).__name__} and the measure 'bleu', which compares "
+                    "tokens, got True."
+                )
+            return self.preprocessor(x, y=y, sample_weight=sample_weight, training=True)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def train_step(self, data):

@@ -16,7 +16,7 @@ from keras_seqzoo.models.common.scores import Score
 from keras_seqzoo.models.seq2seq.languages import check_language
 from keras_seqzoo.models.seq2seq.required_phrases import phrase_table, unmet_phrases
 from keras_seqzoo.models.seq2seq.text_graphs import UNCUT, TextGraphs
-from keras_seqzoo.models.seq2seq.translation import Translation
+from keras_seqzoo.models.seq2seq.translation import Translation, replace_unknown_words
 
 # Target tokens per source token, by default: far more than translations have, and far below
 # `max_length`, up to which a search with length-normalized scores would continue to be sure.
@@ -39,6 +39,7 @@ class TextTranslation(TextGraphs):
     """
 
     sampler = None
+    copies_words = False  # whether unknown words of translations stand for words of the source
 
     @property
     def languages(self):
@@ -108,6 +109,9 @@ class TextTranslation(TextGraphs):
     ):
         """Translate strings, in batches of similar length.
 
+        A model with the `source_output` copy writes, for each unknown word, the source word with
+        the largest attention; see `replace_unknown_words`.
+
         Args:
             texts: a list of strings, or a string tensor `(n,)`. Blank strings translate to the
                 empty string.
@@ -164,12 +168,13 @@ class TextTranslation(TextGraphs):
         if not kept:  # normalization may leave nothing of a text
             return results
         filled, ids = zip(*kept, strict=True)
+        attends = alignments or self.copies_words
         if jit_compile:
-            search = partial(self._search_compiled, strategy, max_length, alignments)
+            search = partial(self._search_compiled, strategy, max_length, attends)
         else:
             search = partial(
                 self._search_function(
-                    strategy, max_length, alignments, required_phrases is not None, len(ids) == 1
+                    strategy, max_length, attends, required_phrases is not None, len(ids) == 1
                 ),
                 max_length=tf.constant(max_length),
             )
@@ -195,6 +200,8 @@ class TextTranslation(TextGraphs):
         lengths = [len(source) for source in ids]
         found = run_by_length(translate_rows, lengths, batch_size, on_batch)
         for index, translations in zip(filled, found, strict=True):
+            if self.copies_words:
+                translations = _with_copies(translations, texts[index], alignments)
             results[index] = translations
         return results
 
@@ -334,6 +341,12 @@ class TextTranslation(TextGraphs):
                     )
                 )
             yield translations
+
+
+def _with_copies(translations, source, alignments):
+    """Replace the unknown words of translations, and keep their alignments if they are wanted."""
+    copied = [replace_unknown_words(one, source=source) for one in translations]
+    return copied if alignments else [one._replace(alignment=None) for one in copied]
 
 
 def _few_shapes(rows, lengths, batch_size):

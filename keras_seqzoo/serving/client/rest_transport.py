@@ -111,9 +111,10 @@ class RestTransport:
             return _typed(outputs, self._outputs(signature, end))
 
     def _outputs(self, signature, end):
-        if signature not in self._signatures:
-            self._signatures = read_signatures(self.signatures(_left(end)))
-        return self._signatures[signature].outputs
+        known = self._signatures  # another thread may replace it
+        if signature not in known:
+            known = self._signatures = read_signatures(self.signatures(_left(end)))
+        return known[signature].outputs
 
     def _parse(self, found, message):
         try:

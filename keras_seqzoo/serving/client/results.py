@@ -44,9 +44,18 @@ def _read_translation(text, translation, score):
 def _read_n_best(text, translations, scores, log_probabilities):
     ranks = zip(translations, scores.tolist(), log_probabilities.tolist(), strict=True)
     found = [Translation(*rank, [], [], None) for rank in ranks]
-    if not text.strip():
-        return found[:1]
-    return [one for rank, one in enumerate(found) if rank == 0 or one.score > -math.inf]
+    if all(one.text == "" and one.score == 0.0 for one in found):
+        return found[:1]  # the text was blank, perhaps only after its normalization
+    return _existing(found, scores)
+
+
+def _existing(results, scores):
+    """Return the first result, and the others that a search has found."""
+    return [
+        result
+        for rank, (result, score) in enumerate(zip(results, scores.tolist(), strict=True))
+        if rank == 0 or score > -math.inf
+    ]
 
 
 def _read_classification(text, labels, probabilities, chosen):
@@ -63,8 +72,8 @@ def _read_score(text, log_probability, tokens):
     return Score(float(log_probability), int(tokens))
 
 
-def _read_generated(text, generated):
-    return generated.tolist()
+def _read_generated(text, generated, scores):
+    return _existing(generated.tolist(), scores)
 
 
 def _read_similar(text, words, similarities, known):
@@ -77,5 +86,5 @@ N_BEST = Answer("n_best", ("translations", "scores", "log_probabilities"), _read
 CLASSIFICATION = Answer(DEFAULT, ("labels", "probabilities", "chosen"), _read_classification)
 TAGS = Answer(DEFAULT, ("tokens", "tags", "probabilities", "lengths"), _read_tags)
 SCORE = Answer("score", ("log_probability", "tokens"), _read_score)
-GENERATED = Answer(DEFAULT, ("generated",), _read_generated)
+GENERATED = Answer(DEFAULT, ("generated", "scores"), _read_generated)
 SIMILAR = Answer("similar", ("words", "similarities", "known"), _read_similar)

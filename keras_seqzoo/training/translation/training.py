@@ -18,11 +18,11 @@ from keras_seqzoo.metrics.translation_scores import (
 from keras_seqzoo.models.seq2seq.text_graphs import UNCUT
 from keras_seqzoo.training.data import DroppedItems
 from keras_seqzoo.training.measure import VALIDATION_LOSS, Measure
-from keras_seqzoo.training.objectives import make_objective
+from keras_seqzoo.training.objectives import FROM_START, make_objective
 from keras_seqzoo.training.optimization import AdamWTraining
 from keras_seqzoo.training.options import option, options, rate_option, size_option
 from keras_seqzoo.training.reports import TranslationReport
-from keras_seqzoo.training.subwords import make_redraw
+from keras_seqzoo.training.subwords import TOKENIZERS, make_redraw
 from keras_seqzoo.training.translation.alignments import check_alignments
 from keras_seqzoo.training.translation.languages import (
     Corpora,
@@ -74,9 +74,14 @@ class TranslationTrainingOptions(CorpusOptions):
     def unused(self):
         """Return a dict of the options that others leave unused; see `Options.unused`."""
         unused = super().unused()
+        reason = f"with the objective {self.objective}"
         if self.objective == "supervised-attention":  # links belong to one segmentation
-            names = ("subword_dropout", "subword_alpha")
-            unused |= dict.fromkeys(names, "with the objective supervised-attention")
+            unused |= dict.fromkeys(TOKENIZERS, reason)
+        if self.objective in FROM_START:
+            unused["label_smoothing"] = reason  # these objectives have no likelihood
+            measure = FROM_START[self.objective]
+            if getattr(self, measure) == "bleu":  # BLEU of tokens, which the model segments one way
+                unused |= dict.fromkeys(TOKENIZERS, f"{reason} and `{measure}` bleu")
         return unused
 
 

@@ -80,6 +80,10 @@ def test_score(ask):
         "perplexity 2.22554 of 5 tokens, counting the ends of lines; 0.9618 bits per character\n"
     )
     assert "standard input must have at least one line" in ask("score").errors
+    # The server reads a part of a line that it cuts, so characters and tokens are not of one text.
+    result = ask("score", stdin=f"a b\n{LONG}\n".encode())
+    assert "1 line was longer" in result.errors
+    assert "perplexity " in result.errors and "bits per character" not in result.errors
 
 
 def test_generate(ask):

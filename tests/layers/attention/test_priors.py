@@ -328,6 +328,16 @@ def numpy_loss(name, loss, weights):
     return total / STEPS.sum()
 
 
+@pytest.mark.parametrize("loss", [CoverageLoss(), FertilityLoss()])
+def test_sequences_without_steps_do_not_count(loss):
+    weights = tf.nn.softmax(tf.random.stateless_normal([2, 3, 4], [0, 1]))
+    memory = tf.random.stateless_normal([2, 4, 5], [0, 2])
+    valid, steps = tf.ones([2, 4], tf.bool), tf.constant([[True, True, False], [False] * 3])
+    found = loss(weights, memory, valid, steps)
+    expected = loss(weights[:1], memory[:1], valid[:1], steps[:1])
+    assert float(found) == pytest.approx(float(expected), rel=1e-6)
+
+
 @pytest.mark.parametrize("jit_compile", [False, slow(True)])
 @pytest.mark.parametrize("name", ["coverage", "fertility"])
 def test_losses(name, jit_compile):

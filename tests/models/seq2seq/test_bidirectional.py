@@ -153,6 +153,27 @@ def test_fit_on_strings():
     assert 0 < history["agreement"][0] < 1
 
 
+def test_strings_are_segmented_anew_in_training_alone():
+    source, target = parallel_text(6)
+    forward = tiny_model(vocabulary_size=290)
+    backward = RecurrentSeq2SeqLM(
+        RecurrentEncoderDecoderBackbone.from_config(forward.backbone.get_config()),
+        forward.preprocessor,
+    )
+    subject = BidirectionalTranslation(forward, backward)
+    forward.preprocessor.tokenizer.dropout = 0.5
+    texts = {"encoder_text": source, "decoder_text": target}
+
+    def passes(**options):
+        batches = subject._batches("x", texts, 6, False, **options)
+        return [[x["encoder_token_ids"].numpy() for x, *_ in batches][0] for _ in range(2)]
+
+    for sample_subwords, training in ((True, True), (True, False), (False, True)):
+        forward.preprocessor.sample_subwords = sample_subwords
+        one, other = passes(training=training)
+        assert (one != other).any() == (sample_subwords and training)
+
+
 @pytest.mark.slow
 def test_training_together_makes_the_alignments_agree():
     source, target = parallel_text(200, seed=1)

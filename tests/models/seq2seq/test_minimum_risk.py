@@ -81,6 +81,7 @@ def everything(padding=0):
         tf.constant(np.stack([lengths] * 2)),
         tf.constant(risks),
         tf.ones(risks.shape, tf.bool),
+        tf.ones(2),
     )
 
 
@@ -278,6 +279,25 @@ def test_a_single_candidate_has_no_gradient(alpha):
     assert not any(x.numpy().any() for x in gradients)
 
 
+def test_sources_count_by_their_weights():
+    candidates = everything()
+    alone = [
+        loss_and_gradients(candidates._replace(weights=tf.constant(own)), 0.5)
+        for own in ([1.0, 0.0], [0.0, 1.0])
+    ]
+    risk, gradients = loss_and_gradients(candidates._replace(weights=tf.constant([0.5, 1.5])), 0.5)
+    assert_close(risk, 0.25 * alone[0][0] + 0.75 * alone[1][0], 1e-6)
+    for found, one, other in zip(gradients, *(own for _, own in alone), strict=True):
+        assert_close(found, 0.25 * one + 0.75 * other, 1e-6)
+
+
+def test_the_weight_of_a_pair_is_the_largest_of_its_tokens():
+    labels = tf.ones([3, 2], tf.int32)
+    given = tf.constant([[0.5, 0.5], [2.0, 0.0], [0.0, 0.0]])
+    assert MinimumRisk.pair_weights(labels, given).numpy().tolist() == [0.5, 2.0, 0.0]
+    assert MinimumRisk.pair_weights(labels, None).numpy().tolist() == [1.0, 1.0, 1.0]
+
+
 @pytest.mark.slow
 def test_a_step_follows_the_gradient_of_the_loss():
     objective = MinimumRisk(3, alpha=0.5)
@@ -400,9 +420,21 @@ def test_padding_of_candidates_changes_no_loss_of_the_attention():
         padded = np.pad(tokens, [(0, 0), (0, 0), (0, more)])
         parts = [tf.constant(x) for x in (padded.astype("int32"), lengths.astype("int32"))]
         risks = tf.constant(np.linspace(0, 1, 6).reshape(2, 3), tf.float32)
-        candidates = Candidates(*parts, risks, tf.constant(included))
+        candidates = Candidates(*parts, risks, tf.constant(included), tf.ones(2))
         subject._clear_losses()
         risk = MinimumRisk().loss(subject, DATA, candidates)
         found.append([float(risk), *map(float, subject.losses)])
     assert len(found[0]) == 3
     np.testing.assert_allclose(found[0], found[1], rtol=1e-5)
+
+
+def test_strings_are_not_segmented_anew_where_the_measure_compares_tokens():
+    texts = {"encoder_text": SENTENCES, "decoder_text": SENTENCES}
+    subject = make_model(MinimumRisk(2))
+    subject.preprocessor.sample_subwords = True
+    try:
+        with pytest.raises(ValueError, match="`sample_subwords` of the preprocessor must be False"):
+            subject.fit(texts, verbose=0)
+    finally:
+        subject.preprocessor.sample_subwords = False
+    assert MinimumRisk(2, measure="chrf").allows_redraws

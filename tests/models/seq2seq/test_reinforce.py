@@ -24,7 +24,7 @@ from tests.models.seq2seq.test_minimum_risk import (
 from tests.models.small import SENTENCES
 from tests.tiers import slow
 
-BOTH = tf.constant([True, True])
+BOTH = tf.ones(2)
 
 
 def rewards_of(sequences):
@@ -87,20 +87,21 @@ def test_the_mean_of_many_samples_is_the_gradient_of_the_expected_reward(baselin
 
 
 @pytest.mark.slow
-def test_rows_without_a_reference_do_not_count():
+def test_sources_count_by_their_weights():
     tokens, lengths = (np.stack([x[:5]] * 2) for x in all_sequences())
     rewards, baseline = rewards_of(tokens), 0.3
     losses = [
         risk_and_gradients(
-            lambda present=present: Reinforce().loss(
-                tiny(), DATA, tf.constant(tokens), tf.constant(lengths), rewards, baseline, present
+            lambda weights=weights: Reinforce().loss(
+                tiny(), DATA, tf.constant(tokens), tf.constant(lengths), rewards, baseline, weights
             )
         )
-        for present in map(tf.constant, ([True, False], [False, True], [True, True]))
+        for weights in map(tf.constant, ([1.0, 0.0], [0.0, 1.0], [0.5, 1.5]))
     ]
     for one, other, both in zip(*(own for _, own in losses), strict=True):
-        assert_close((one + other) / 2, both, 1e-6)
-    assert (float(losses[0][0] + losses[1][0])) / 2 == pytest.approx(float(losses[2][0]))
+        assert_close(0.25 * one + 0.75 * other, both, 1e-6)
+    one, other, both = (float(loss) for loss, _ in losses)
+    assert 0.25 * one + 0.75 * other == pytest.approx(both)
 
 
 # === Baselines ===
@@ -123,7 +124,7 @@ def test_the_average_is_that_of_earlier_steps():
     objective = Reinforce(2, "average", momentum=0.5)
     objective.build()
     first = tf.constant([[0.2, 0.4], [0.9, 0.9]])
-    assert float(objective.baseline_of(first, tf.constant([True, False]))) == 0
+    assert float(objective.baseline_of(first, tf.constant([1.0, 0.0]))) == 0
     second = objective.baseline_of(first, BOTH)
     assert float(second) == pytest.approx(0.3)
     assert float(objective.average.value()) == pytest.approx((0.5 * 0.3 + 0.6) / 1.5)
@@ -157,7 +158,7 @@ def test_a_step_with_the_greedy_baseline_follows_its_loss():
     assert_close(rewards, 1 - risks[:, 1:], 1e-6)
     with tf.GradientTape() as tape:
         loss = objective.loss(
-            subject, inputs, drawn.tokens, drawn.lengths, rewards, baseline, references[1] > 0
+            subject, inputs, drawn.tokens, drawn.lengths, rewards, baseline, tf.ones(3)
         )
     weights = subject.trainable_weights
     gradients = [tf.convert_to_tensor(x) for x in tape.gradient(loss, weights)]

@@ -40,8 +40,8 @@ def test_translations_keep_the_order(connect, server):
 
 
 def test_n_best_leaves_out_what_was_not_found(connect):
-    found = connect().n_best(["a dog", " "])
-    assert best(found) == [[("A DOG", -1.0), ("A Dog", -2.0)], [("", 0.0)]]
+    found = connect().n_best(["a dog", " ", "\u0301"])
+    assert best(found) == [[("A DOG", -1.0), ("A Dog", -2.0)], [("", 0.0)], [("", 0.0)]]
     assert [one.log_probability for one in found[0]] == [-2.0, -4.0]
 
 
@@ -56,7 +56,8 @@ def test_other_families(connect, servers):
         TaggedText(["one"], ["X"], [0.5]),
     ]
     model = connect(servers["language_model"])
-    assert model.generate(["The", ""]) == [["The one", "The two"], [" one", " two"]]
+    found = model.generate(["The", "", "Long."])  # after the last, the search found one text
+    assert found == [["The one", "The two"], [" one", " two"], ["Long."]]
     assert model.score(["a b", "c"]) == [Score(-3.0, 3), Score(-1.0, 2)]
     assert connect().similar(["dog", "unknown"]) == [[("dogs", 0.5), ("dogly", 0.5)], []]
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 LIMIT = 30
+BLANK = " \u0301"  # of these nothing is left
 
 
 def texts_of(inputs):
@@ -43,9 +44,9 @@ def n_best(inputs):
     found = [
         row
         for text in texts
-        for row in ([text.upper(), text.title(), ""] if text.strip() else [""] * 3)
+        for row in ([text.upper(), text.title(), ""] if text.strip(BLANK) else [""] * 3)
     ]
-    scores = [[-1.0, -2.0, -np.inf] if text.strip() else [0.0] * 3 for text in texts]
+    scores = [[-1.0, -2.0, -np.inf] if text.strip(BLANK) else [0.0] * 3 for text in texts]
     scores = np.array(scores, np.float32).reshape(len(texts), 3)
     return {
         "translations": strings(found, (len(texts), 3)),
@@ -100,11 +101,13 @@ def tag(inputs):
 
 
 def generate(inputs):
+    """Two texts, or one for those of a full stop."""
     texts = texts_of(inputs)
-    found = [text + end for text in texts for end in (" one", " two")]
+    rows = [[text, ""] if text.endswith(".") else [f"{text} one", f"{text} two"] for text in texts]
+    scores = [[-1.0, -np.inf if text.endswith(".") else -2.0] for text in texts]
     return {
-        "generated": strings(found, (len(texts), 2)),
-        "scores": np.zeros((len(texts), 2), np.float32),
+        "generated": strings([text for row in rows for text in row], (len(texts), 2)),
+        "scores": np.array(scores, np.float32).reshape(len(texts), 2),
         "truncated": cut(texts),
     }
 

@@ -30,12 +30,14 @@ class Candidates(NamedTuple):
         risks: float32 tensor `(B, K)`, Δ.
         included: bool tensor `(B, K)`, `False` at candidates that are not in the set, such as
             duplicates.
+        weights: float32 tensor `(B,)`, the weight of each source in the mean.
     """
 
     tokens: tf.Tensor
     lengths: tf.Tensor
     risks: tf.Tensor
     included: tf.Tensor
+    weights: tf.Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
@@ -53,7 +55,8 @@ class MinimumRisk(SampledTranslations):
 
         ∂R/∂θ = 1/B Σ_x Σ_y α · Q(y | x) · (Δ(y, y*) - R(x)) · ∂log P(y | x)/∂θ,
 
-    the gradient of the expected risk over the drawn set, which is treated as a constant.
+    the gradient of the expected risk over the drawn set, which is treated as a constant. With
+    sample weights it is the weighted mean over the sources.
 
     Start from a model that was trained on the likelihood: samples of an untrained model are all
     equally bad. Use a learning rate that is a small part of the previous one, and a dropout rate of
@@ -129,7 +132,8 @@ class MinimumRisk(SampledTranslations):
             model: an `EncoderDecoder` with a preprocessor and an optimizer, whose step is the seed.
             inputs: its inputs.
             labels: int tensor `(B, T)`, the references with their end token.
-            sample_weight: tensor `(B, T)`, nonzero at the tokens of the references, or `None`.
+            sample_weight: tensor `(B, T)`, nonzero at the tokens of the references, or `None`. The
+                weight of a source is the largest of its row.
 
         Returns:
             `Candidates` with K = `samples + 1`, the reference first, or K = `samples` without it. A
@@ -137,6 +141,7 @@ class MinimumRisk(SampledTranslations):
             equal has no gradient.
         """
         tokenizer = model.preprocessor.tokenizer
+        weights = self.pair_weights(labels, sample_weight)
         labels, lengths = self.references(labels, sample_weight, tokenizer)
         more = self.length_beyond(labels)
         longest = dimension(labels, 1) + more
@@ -149,14 +154,15 @@ class MinimumRisk(SampledTranslations):
         risks, known = self.risks(tokens, lengths, tokenizer), lengths[:, :1] > 0
         first = 0 if self.include_reference else 1
         tokens, lengths, risks = (x[:, first:] for x in (tokens, lengths, risks))
-        return Candidates(tokens, lengths, risks, _are_new(tokens) & (lengths > 0) & known)
+        included = _are_new(tokens) & (lengths > 0) & known
+        return Candidates(tokens, lengths, risks, included, weights)
 
     def risks(self, tokens, lengths, tokenizer):
         """Return the risks Δ, `(B, K)`, of candidates `(B, K, L)`, with the first as reference."""
         return 1.0 - self.scores(tokens, lengths, tokens[:, 0], lengths[:, 0], tokenizer)
 
     def loss(self, model, inputs, candidates):
-        """Compute the expected risk R of a batch, the mean over its sources, with its gradient.
+        """Compute the expected risk R of a batch, a mean over its sources, with its gradient.
 
         Args:
             model: an `EncoderDecoder`.
@@ -175,7 +181,7 @@ class MinimumRisk(SampledTranslations):
         risk, weights = expected_risk(
             split_rows(scores, count), candidates.risks, candidates.included, self.alpha
         )
-        sources = tf.cast(tf.reduce_any(candidates.included, axis=-1), tf.float32)
+        sources = tf.where(tf.reduce_any(candidates.included, axis=-1), candidates.weights, 0.0)
         total = tf.reduce_sum(sources)
         risk = part_of_mean(tf.reduce_sum(risk * sources), total)
         weights = part_of_mean(weights * sources[:, tf.newaxis], total)  # (B, K)

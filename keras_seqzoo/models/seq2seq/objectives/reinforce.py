@@ -45,9 +45,9 @@ class Reinforce(SampledTranslations):
     cut at a quarter more tokens than the padded length of the references, plus 4. They are drawn
     from P itself, because another temperature would give the gradient of another expectation.
 
-    The loss of `fit` is 1 minus the mean reward of the samples; `evaluate` and validation data give
-    the loss of `compile`. For the decoder, a step takes about `samples` times the work of an
-    ordinary one, plus the search.
+    The loss of `fit` is 1 minus the mean reward of the samples, weighted by the sample weights of
+    the pairs; `evaluate` and validation data give the loss of `compile`. For the decoder, a step
+    takes about `samples` times the work of an ordinary one, plus the search.
 
     Args:
         samples: int, at least 1, K.
@@ -93,35 +93,34 @@ class Reinforce(SampledTranslations):
         longest = dimension(labels, 1) + self.length_beyond(labels)
         drawn = self.draw_samples(model, inputs, tokenizer, longest)
         rewards = self.scores(drawn.tokens, drawn.lengths, *references, tokenizer)  # (B, K)
-        present = references[1] > 0
+        weights = self.pair_weights(labels, sample_weight)
         if self.baseline == "greedy":
             best = self.search(Greedy(), model, inputs, tokenizer, longest)
             baseline = self.scores(best.tokens, best.lengths, *references, tokenizer)
         else:
-            baseline = self.baseline_of(rewards, present)
+            baseline = self.baseline_of(rewards, weights)
         tokens = self.trimmed(model, drawn.tokens, drawn.lengths)
-        parts = tokens, drawn.lengths, rewards, baseline, present
+        parts = tokens, drawn.lengths, rewards, baseline, weights
         return model.minimize(lambda: self.loss(model, inputs, *parts), inputs)
 
-    def baseline_of(self, rewards, present):
+    def baseline_of(self, rewards, weights):
         """Return the baseline "average" or "samples" of rewards, float32 `(B, K)` or a scalar.
 
         Args:
             rewards: float32 tensor `(B, K)`.
-            present: bool tensor `(B,)`, false at sources that do not count.
+            weights: float32 tensor `(B,)`, the weights of the sources in the mean.
         """
         if self.baseline == "samples":
             total = tf.reduce_sum(rewards, axis=-1, keepdims=True)
             return (total - rewards) / (self.samples - 1)
         baseline = self.average.value()
-        rows = tf.cast(present, tf.float32)
         mean = part_of_mean(
-            tf.reduce_sum(rows * tf.reduce_mean(rewards, axis=-1)), tf.reduce_sum(rows)
+            tf.reduce_sum(weights * tf.reduce_mean(rewards, axis=-1)), tf.reduce_sum(weights)
         )
         self.average.update(sum_over_replicas(mean))
         return baseline
 
-    def loss(self, model, inputs, tokens, lengths, rewards, baseline, present):
+    def loss(self, model, inputs, tokens, lengths, rewards, baseline, weights):
         """Compute 1 minus the mean reward, with the gradient of the class.
 
         Args:
@@ -131,16 +130,16 @@ class Reinforce(SampledTranslations):
             lengths: int32 tensor `(B, K)`, including the end token.
             rewards: float32 tensor `(B, K)`.
             baseline: b, float32 tensor of a shape that broadcasts to the rewards.
-            present: bool tensor `(B,)`, false at sources that do not count.
+            weights: float32 tensor `(B,)`, the weights of the sources in the mean.
 
         Returns:
             A float32 scalar; with several replicas, this replica's part.
         """
-        rows = tf.cast(present, tf.float32)[:, tf.newaxis]
+        rows = weights[:, tf.newaxis]
         count = tf.reduce_sum(rows) * tf.cast(dimension(tokens, 1), tf.float32)
         value = part_of_mean(tf.reduce_sum(rows * (1.0 - rewards)), count)
         derivatives = part_of_mean(rows * (baseline - rewards), count)
-        features = features_of(model, inputs, tokens, lengths)
+        features = features_of(model, inputs, tokens, tf.where(rows != 0, lengths, 0))
         return with_gradient(value, derivatives, model, features, tokens, lengths)
 
     def get_state(self):

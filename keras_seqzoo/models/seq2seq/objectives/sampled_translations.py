@@ -41,6 +41,11 @@ class SampledTranslations(Objective):
         """Whether XLA can compile a step: not with chrF."""
         return self.measure == "bleu"
 
+    @property
+    def allows_redraws(self):
+        """Whether references may be segmented anew: not with BLEU, which compares tokens."""
+        return self.measure != "bleu"
+
     def check(self, model, metrics):
         """Raise `ValueError` without preprocessor, with an output of mixtures, or with metrics."""
         name = type(self).__name__
@@ -67,6 +72,18 @@ class SampledTranslations(Objective):
         valid = tf.cast(sample_weight, tf.float32) != 0
         tokens = tf.where(valid, tf.cast(labels, tf.int32), tokenizer.pad_token_id)
         return tokens, tf.reduce_sum(tf.cast(valid, tf.int32), axis=-1)
+
+    @staticmethod
+    def pair_weights(labels, sample_weight):
+        """Return the weight of each pair, the largest of its tokens, float32 `(B,)`.
+
+        Args:
+            labels: int tensor `(B, T)`.
+            sample_weight: tensor `(B, T)`, or `None` for 1.
+        """
+        if sample_weight is None:
+            return tf.ones([dimension(labels, 0)])
+        return tf.reduce_max(tf.cast(sample_weight, tf.float32), axis=-1)
 
     @staticmethod
     def search(strategy, model, inputs, tokenizer, max_length):
