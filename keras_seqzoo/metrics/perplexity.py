@@ -22,8 +22,8 @@ class Perplexity(keras.metrics.Metric):
         y_true: token ids `(...)`.
         y_pred: float tensor `(..., V)`.
         sample_weight: float or bool tensor `(...)`, or of fewer dimensions, such as one weight for
-            each row, or `None` for the mask that Keras attached to the predictions, or 1 without
-            one.
+            each row, or `None` for 1. It is multiplied by the mask that Keras attached to the
+            predictions.
 
     Example:
     >>> metric = Perplexity(from_logits=False)
@@ -40,21 +40,20 @@ class Perplexity(keras.metrics.Metric):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Add the tokens of a batch."""
-        if sample_weight is None:
-            sample_weight = getattr(y_pred, "_keras_mask", None)
+        mask = getattr(y_pred, "_keras_mask", None)
         y_true = tf.cast(y_true, tf.int32)
         y_pred = tf.cast(y_pred, tf.float32)
         if y_true.shape.rank == y_pred.shape.rank:
             y_true = tf.squeeze(y_true, -1)
         logits = y_pred if self.from_logits else tf.math.log(y_pred)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(y_true, logits)
-        if sample_weight is None:
-            weights = tf.ones_like(losses)
-        else:
-            weights = tf.cast(sample_weight, tf.float32)
-            for _ in range(losses.shape.rank - weights.shape.rank):
-                weights = weights[..., tf.newaxis]
-            weights += tf.zeros_like(losses)
+        weights = tf.ones_like(losses)
+        for given in (mask, sample_weight):
+            if given is not None:
+                given = tf.cast(given, tf.float32)
+                for _ in range(losses.shape.rank - given.shape.rank):
+                    given = given[..., tf.newaxis]
+                weights *= given
         # Losses at padding may be infinite.
         self.total.assign_add(tf.reduce_sum(tf.where(weights > 0, weights * losses, 0.0)))
         self.events.assign_add(tf.reduce_sum(weights))

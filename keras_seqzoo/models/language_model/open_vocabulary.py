@@ -26,6 +26,9 @@ class OpenVocabulary:
         P(w | h) = P_model([UNK] | h) P_unk(w)    for words outside the vocabulary,
         P(w | h) = P_model(w | h)                 otherwise.
 
+    The sum over all words may be below 1, and the perplexity is then an upper bound: with a weight,
+    what the model gives `[UNK]` is lost, and without one what a uniform P_unk gives known words.
+
     P_unk is uniform over `vocabulary_size` words, or the probability of the letters of a word. The
     probability of an unknown letter is the probability of `[UNK]` divided by 1,114,112, the number
     of Unicode characters.

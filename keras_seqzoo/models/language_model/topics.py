@@ -23,12 +23,12 @@ class TopicModel:
     The end of a text is not a word and is not counted.
 
     Args:
-        words: floats `(K, V)`, φ; each row sums to 1.
+        words: floats `(K, V)`, φ, above 0; each row sums to 1.
         weights: floats `(K,)`, the mean weights of the topics, which sum to 1.
         tokenizer: `TextTokenizer` with V tokens.
 
     Raises:
-        ValueError: if the shapes do not match.
+        ValueError: if the shapes do not match, or a number is not above 0.
     """
 
     def __init__(self, words, weights, tokenizer):
@@ -41,6 +41,8 @@ class TopicModel:
                 f"`words` must have the shape (topics, vocabulary), {expected}, got "
                 f"{self.words.shape}."
             )
+        if not np.all((self.words > 0) & (self.words < np.inf)):
+            raise ValueError("`words` must be finite numbers above 0, got others.")
 
     @classmethod
     def train(cls, texts, tokenizer, topics=20, iterations=50, seed=0):

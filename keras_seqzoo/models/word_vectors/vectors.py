@@ -12,7 +12,7 @@ from keras_seqzoo.checks import check_integer
 from keras_seqzoo.data.output_files import replacing, write_text, writing_into
 from keras_seqzoo.models.word_vectors.vector_files import read_vectors, write_vectors
 from keras_seqzoo.preset_folders import CONFIG_FILE, METADATA_FILE, read_json_object
-from keras_seqzoo.tokenizers import TextTokenizer, WordTokenizer
+from keras_seqzoo.tokenizers import WordTokenizer
 from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 from keras_seqzoo.zoo import preset_path
 
@@ -91,8 +91,7 @@ class WordVectors:
             with h5py.File(folder / VECTORS_FILE) as file:
                 for dataset, argument in kind._datasets.items():
                     options[argument] = file[dataset][()].astype(np.float32)
-            words = TextTokenizer.from_preset(folder).get_vocabulary()[len(SPECIAL_TOKENS) :]
-            return kind(words, **options)
+            return kind(WordTokenizer.from_preset(folder).words, **options)
         except (OSError, ValueError, KeyError) as error:
             raise ValueError(f"the preset {str(preset)!r} cannot be loaded: {error}") from error
 

@@ -103,6 +103,8 @@ def test_bad_arguments(model, topics):
         TopicModel.train(["", " "], TOKENIZER)
     with pytest.raises(ValueError, match=r"`words` must have the shape .* \(2, 11\), got \(2, 3\)"):
         TopicModel(np.ones((2, 3)), [0.5, 0.5], TOKENIZER)
+    with pytest.raises(ValueError, match="`words` must be finite numbers above 0"):
+        TopicModel(np.eye(2, 11), [0.5, 0.5], TOKENIZER)
     with pytest.raises(ValueError, match="`prior` must be a number above 0, got 0"):
         TopicLanguageModel(model, topics, prior=0)
     with pytest.raises(ValueError, match="`topics` must be a TopicModel, got None"):

@@ -116,6 +116,12 @@ def test_presets_there_and_back(tmp_path):
     assert metadata == {"description": "Three words.", "parameter_count": 9}
 
 
+def test_a_tokenizer_may_have_control_tokens(tmp_path):
+    tokenizer = WordTokenizer(PRESET_WORDS, control_tokens=["<2fr>"])
+    WordVectors(PRESET_WORDS, PRESET_MATRIX).save_to_preset(tmp_path, tokenizer)
+    assert WordVectors.from_preset(tmp_path).words == PRESET_WORDS
+
+
 def test_a_preset_takes_the_place_of_another(tmp_path):
     vectors = WordVectors(PRESET_WORDS, PRESET_MATRIX)
     vectors.save_to_preset(tmp_path)

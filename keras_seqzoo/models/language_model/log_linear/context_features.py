@@ -111,7 +111,7 @@ class PreviousClass(PreviousToken):
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class BagOfTokens(ContextFeature):
-    """Each token of the context, regardless of its position.
+    """Each token of the context, regardless of its position. One that occurs twice counts twice.
 
     Args:
         skip: int, the number of last tokens to leave out, such as those that other features use.

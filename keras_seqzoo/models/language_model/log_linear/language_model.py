@@ -26,11 +26,12 @@ class LogLinearLanguageModel(FixedContextLanguageModel, keras.Model):
 
         P(w | h) = softmax(s(h))_w,    s(h) = b + Σ_{f ∈ φ(h)} W_f
 
-    where φ(h) is the set of features of the context h, and the column W_f has the weight of feature
-    f for each token (Rosenfeld 1996, A maximum entropy approach to adaptive statistical language
+    where φ(h) has the features of the context h, and the column W_f has the weight of feature f for
+    each token (Rosenfeld 1996, A maximum entropy approach to adaptive statistical language
     modelling; in this form Neubig 2017, Neural machine translation and sequence-to-sequence models,
-    section 4). Columns are sparse: they have weights only for tokens that follow the feature in the
-    training text.
+    section 4). A feature that a context has twice, such as a token of `BagOfTokens`, counts twice.
+    Columns are sparse: they have weights only for tokens that follow the feature in the training
+    text.
 
     `for_text` creates a model for a text, with biases from the token frequencies;
     `fit(*model.examples(texts))` trains it.

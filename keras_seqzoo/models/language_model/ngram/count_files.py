@@ -7,6 +7,7 @@ import numpy as np
 from keras_seqzoo.counting.files import BEGIN, END, escape_word, iterate_ngram_counts
 from keras_seqzoo.models.language_model.ngram.counts import tables_of_counts
 from keras_seqzoo.models.language_model.ngram.sorted_runs import SortedRuns
+from keras_seqzoo.tokenizers.text_tokenizer import SPECIAL_TOKENS
 
 LINES = 100_000  # read at a time
 
@@ -32,8 +33,7 @@ def count_ngrams_of_file(path, order, tokenizer, memory):
 
 def ngram_id_batches(path, order, tokenizer):
     """Yield n-grams as int32 `(M, order)`, -1 after their end, with their counts `(M,)`."""
-    first = tokenizer.vocabulary_size() - len(tokenizer.words)
-    ids = {escape_word(word): id for id, word in enumerate(tokenizer.words, first)}
+    ids = {escape_word(word): id for id, word in enumerate(tokenizer.words, len(SPECIAL_TOKENS))}
     ids |= {BEGIN: tokenizer.start_token_id, END: tokenizer.end_token_id}
     unknown = tokenizer.unk_token_id
     lines = iterate_ngram_counts(path)

@@ -138,7 +138,8 @@ class AbsoluteDiscounting(Estimator):
     structuring probabilistic dependences in stochastic language modelling).
 
     Args:
-        discount: float, D, from 0 to 1. `None` means D_n as above, or 0.5 if n_1 or n_2 is 0.
+        discount: float, D, from 0 to 1; below 1 without interpolation, which could otherwise leave
+            no probability after a context. `None` means D_n as above, or 0.5 if n_1 or n_2 is 0.
         interpolates: bool, whether to interpolate instead of backing off.
 
     Raises:
@@ -147,6 +148,8 @@ class AbsoluteDiscounting(Estimator):
 
     def __init__(self, discount=None, interpolates=False):
         self.discount = None if discount is None else check_fraction("discount", discount)
+        if self.discount == 1 and not interpolates:
+            raise ValueError("`discount` must be below 1 with `interpolates=False`, got 1.")
         self.interpolates = interpolates
 
     def share(self, n, counts, sums, total):
@@ -176,7 +179,8 @@ class KneserNey(Estimator):
     Args:
         interpolates: bool, whether to interpolate instead of backing off.
         fallback: list of floats, D_1, D_2 and D_3 for an order whose discounts are undefined or not
-            from 0 to k, as in small texts. `None` raises an error instead.
+            from 0 to k, as in small texts; D_k is below k without interpolation. `None` raises an
+            error instead.
 
     Raises:
         ValueError: if `fallback` does not have three discounts; in `share`, if an order has no
@@ -185,11 +189,12 @@ class KneserNey(Estimator):
 
     def __init__(self, interpolates=True, fallback=(0.5, 1.0, 1.5)):
         if fallback is not None and not (
-            len(fallback) == 3 and all(0 <= d <= k for k, d in enumerate(fallback, 1))
+            len(fallback) == 3
+            and all(0 <= d < k or (d == k and interpolates) for k, d in enumerate(fallback, 1))
         ):
             raise ValueError(
-                "`fallback` must be three numbers from 0 to 1, 2 and 3, or None, got "
-                f"{list(fallback)}."
+                "`fallback` must be three numbers from 0 to 1, 2 and 3, and below these with "
+                f"`interpolates=False`, or None, got {list(fallback)}."
             )
         self.interpolates = interpolates
         self.fallback = fallback

@@ -114,6 +114,8 @@ def test_a_text_without_discounts():
         (lambda: LaplaceSmoothing([-1]), "`strengths` must be a number of at least 0, got -1"),
         (lambda: AbsoluteDiscounting(2), "`discount`.*from 0 to 1.*2"),
         (lambda: AbsoluteDiscounting(-1), "`discount`.*-1"),
+        (lambda: AbsoluteDiscounting(1), "`discount` must be below 1 with `interpolates=False`"),
+        (lambda: KneserNey(False, (0.5, 2, 1)), "`fallback` must be three numbers .*, 2, 1"),
     ],
 )
 def test_bad_arguments(make, match):

@@ -136,6 +136,11 @@ def test_counts_of_a_text(tmp_path):
     check_equal(found, NGramLanguageModel.train(LINES, 2, WittenBell(), few))
     with pytest.raises(ValueError, match="`order` must be at most 4, .*got 5"):
         NGramLanguageModel.from_counts(path, order=5)
+    words = WordTokenizer(few.words, control_tokens=["<2fr>", "<2de>"])
+    check_equal(
+        NGramLanguageModel.from_counts(path, 2, tokenizer=words),
+        NGramLanguageModel.train(LINES, 2, tokenizer=words),
+    )
 
 
 def test_saving(tmp_path):
