@@ -178,6 +178,11 @@ def _distinct(phrases):
     return tf.where(again[..., tf.newaxis], -1, phrases)
 
 
+def _lengths(phrases):
+    """Return the numbers of tokens of phrases, int32 `(..., C)`."""
+    return tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1)
+
+
 def _extend(begun, tokens, phrases):
     """Append a token to hypotheses and compare their ends with phrases.
 
@@ -192,8 +197,7 @@ def _extend(begun, tokens, phrases):
         whole phrase.
     """
     more = begun & (phrases == tokens[..., tf.newaxis, tf.newaxis])  # with the first p + 1 tokens
-    lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1, keepdims=True)
-    is_whole = tf.range(1, dimension(phrases, -1) + 1) == lengths
+    is_whole = tf.range(1, dimension(phrases, -1) + 1) == _lengths(phrases)[..., tf.newaxis]
     begun = tf.concat([tf.ones_like(more[..., :1]), more[..., :-1]], axis=-1)
     return begun, tf.reduce_any(more & is_whole, axis=-1)
 
@@ -207,8 +211,7 @@ def _after(parents, tokens, met, begun, phrases):
     """Return which phrases `(B, N, C)` candidates `(B, N)` contain, and their banks `(B, N)`."""
     begun, complete = _extend(tf.gather(begun, parents, batch_dims=1), tokens, phrases)
     met = tf.gather(met, parents, batch_dims=1) | complete
-    lengths = tf.reduce_sum(tf.cast(phrases >= 0, tf.int32), axis=-1)  # (B, 1, C)
-    whole = tf.reduce_sum(tf.where(met, lengths, 0), axis=-1)
+    whole = tf.reduce_sum(tf.where(met, _lengths(phrases), 0), axis=-1)
     started = _longest(tf.reduce_any(begun & ~met[..., tf.newaxis], axis=-2))  # (B, N)
     return met, whole + started
 

@@ -5,6 +5,8 @@ import operator
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.metrics.weights import multiply_weights
+
 
 class _LabelMetric(keras.metrics.Metric):
     """A ratio of counts over all batches so far."""
@@ -27,11 +29,7 @@ class _LabelMetric(keras.metrics.Metric):
         if y_pred.shape.rank == 3:
             y_pred = tf.argmax(y_pred, -1)
         hits = tf.cast(y_true, tf.int32) == tf.cast(y_pred, tf.int32)
-        weights = tf.cast(y_true >= 0, tf.float32)
-        for given in (mask, sample_weight):
-            if given is not None:
-                given = tf.cast(given, tf.float32)
-                weights *= given[:, None] if given.shape.rank == 1 else given
+        weights = multiply_weights(tf.cast(y_true >= 0, tf.float32), mask, sample_weight)
         right, counted = self._count(hits, weights)
         self.right.assign_add(tf.reduce_sum(right))
         self.counted.assign_add(tf.reduce_sum(counted))

@@ -3,6 +3,8 @@
 import keras
 import tensorflow as tf
 
+from keras_seqzoo.metrics.weights import multiply_weights
+
 
 @keras.saving.register_keras_serializable(package="keras_seqzoo")
 class Perplexity(keras.metrics.Metric):
@@ -47,13 +49,7 @@ class Perplexity(keras.metrics.Metric):
             y_true = tf.squeeze(y_true, -1)
         logits = y_pred if self.from_logits else tf.math.log(y_pred)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(y_true, logits)
-        weights = tf.ones_like(losses)
-        for given in (mask, sample_weight):
-            if given is not None:
-                given = tf.cast(given, tf.float32)
-                for _ in range(losses.shape.rank - given.shape.rank):
-                    given = given[..., tf.newaxis]
-                weights *= given
+        weights = multiply_weights(tf.ones_like(losses), mask, sample_weight)
         # Losses at padding may be infinite.
         self.total.assign_add(tf.reduce_sum(tf.where(weights > 0, weights * losses, 0.0)))
         self.events.assign_add(tf.reduce_sum(weights))

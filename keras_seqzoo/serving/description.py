@@ -26,13 +26,12 @@ def describe(family, signatures, functions):
         `meaning`; `empty_text` is the row of each output for empty text. Infinite numbers are
         strings.
     """
-    strategy, serialize = family.strategy, keras.saving.serialize_keras_object
     languages = {"languages": list(family.languages)} if family.languages else {}
     return {
         "model": family.kind.removeprefix("a "),
         "tensorflow": tf.__version__,
         "limits": family.limits,
-        "strategy": None if strategy is None else _as_json(serialize(strategy)),
+        "strategy": _as_json(keras.saving.serialize_keras_object(family.strategy)),
         **languages,
         "signatures": {
             name: _describe_signature(signature, functions[name])
